@@ -1,0 +1,1 @@
+"""Trimmed, verified ONNX Runtimes from ONNX models."""

@@ -1,0 +1,74 @@
+"""What builds and packages leave behind."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ortrim.core.operators import RequiredOperators
+from ortrim.core.plan import PlannedModel, SourcePin
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompilerCacheUse:
+    """How far the compiler cache helped: compilations answered from it, and all that were asked."""
+
+    hits: int
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobResult:
+    """A finished build: `folder` holds `library`, `unstripped`, `headers`, `runner`, `link_map` and `log`.
+
+    Durations are wall seconds by step name (`configure`, `compile`, ...).
+    """
+
+    folder: Path
+    library: Path
+    link_map: Path | None
+    headers: Path
+    runner: Path
+    log: Path
+    durations: tuple[tuple[str, float], ...]
+    compiler_cache: CompilerCacheUse | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """One file of a package: its path inside it, size in bytes and SHA-256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """`manifest.json`: what is in a package and what it was made from."""
+
+    schema: Literal["ortrim-manifest/1"] = "ortrim-manifest/1"
+    name: str
+    target: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    profile: str
+    exceptions: bool
+    minimum_glibc: str
+    cpuinfo: bool
+    compiler: str
+    tools: tuple[tuple[str, str], ...]
+    arguments: tuple[str, ...]
+    operators: RequiredOperators
+    models: tuple[PlannedModel, ...]
+    sources: tuple[SourcePin, ...]
+    files: tuple[FileEntry, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """A finished package: the archive and the folder it was made from."""
+
+    archive: Path
+    folder: Path
+    manifest: Manifest

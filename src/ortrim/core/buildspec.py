@@ -1,0 +1,168 @@
+"""What the user asks for: a buildspec as written, checked but not interpreted."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+CONFIG = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Dimension = Annotated[int, Field(ge=0)]
+Scalar = bool | int | float | str
+ElementType = Literal[
+    "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64",
+    "uint8", "uint16", "uint32", "uint64", "bool", "string",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class RuntimeSpec:
+    """Which ONNX Runtime to build and where its sources come from."""
+
+    version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")] = "1.21.0"
+    """ONNX Runtime version; models are converted by the full runtime of exactly this version."""
+    source: Literal["auto", "archive", "git", "debian", "path"] = "auto"
+    """Kind of source; `auto` takes the first that is pinned and can be reached here."""
+    path: Path | None = None
+    """Checkout to build from when `source` is `path`, relative to the buildspec."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class InputSpec:
+    """How to make one input of a test case."""
+
+    shape: tuple[Dimension, ...] | None = None
+    """Shape, when it cannot be derived from the model and `dimensions`."""
+    value: Scalar | None = None
+    """One value that fills the whole tensor."""
+    low: float | None = None
+    """Smallest random value (default: -1 for floats, 0 for integers)."""
+    high: float | None = None
+    """Largest random value (default: 1 for floats, 9 for integers)."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class CaseSpec:
+    """One set of inputs: recorded (`data`) or random from a seed."""
+
+    name: Name
+    """Name in logs and reports."""
+    data: Path | None = None
+    """Recorded inputs: an `.npz` keyed by input name, or an ONNX `test_data_set_*` folder."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the random inputs."""
+    dimensions: dict[str, Dimension] = Field(default_factory=dict)
+    """Values of the model's dynamic dimensions, by their name in the model."""
+    inputs: dict[str, InputSpec] = Field(default_factory=dict)
+    """Exceptions for single inputs, by input name."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class Tolerance:
+    """The largest differences from the full runtime that count as parity, for one element type.
+
+    An element passes when its absolute *or* its relative difference is within bounds.
+    """
+
+    absolute: Annotated[float, Field(ge=0)] = 1e-4
+    """Largest absolute difference of an element."""
+    relative: Annotated[float, Field(ge=0)] = 1e-3
+    """Largest relative difference of an element."""
+    cosine: Annotated[float, Field(ge=-1, le=1)] = 0.999
+    """Smallest cosine similarity of a whole output."""
+    argmax_agreement: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Smallest share of rows (last axis) whose largest element is the same."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class ModelSpec:
+    """One ONNX model, where it comes from and how it is converted and tested.
+
+    Exactly one of `path`, `url` and `wheel` is given.
+    """
+
+    name: Name
+    """Name of the model in packages and reports."""
+    path: Path | None = None
+    """File, relative to the buildspec."""
+    url: str | None = None
+    """HTTPS address; `sha256` is required."""
+    wheel: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+$")] | None = None
+    """A requirement `name==version` whose wheel holds the model; `member` and `sha256` are required."""
+    member: str | None = None
+    """Path of the model inside the wheel."""
+    sha256: Sha256 | None = None
+    """Digest of the model file."""
+    style: Literal["fixed", "runtime"] = "fixed"
+    """Optimization style of the conversion."""
+    level: Literal["disable", "basic", "extended", "all"] = "extended"
+    """Optimization level of the conversion."""
+    layout: Literal["amd64", "arm"] | None = None
+    """Opt in to a hardware-specific layout; the model then runs only on CPUs like `layout_cpu`. Needs level `all`."""
+    layout_cpu: str | None = None
+    """Name of the CPU that the layout is meant for (recorded; required with `layout`)."""
+    cases: tuple[CaseSpec, ...] = ()
+    """Test cases; without any, one seeded random case with every dynamic dimension 1."""
+    tolerances: dict[ElementType, Tolerance] = Field(default_factory=dict)
+    """Tolerances by element type of the output."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class Budgets:
+    """The most that a target may use. A budget that is not given is not checked."""
+
+    library_bytes: Annotated[int, Field(gt=0)] | None = None
+    """Stripped library, bytes."""
+    library_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Stripped library divided by the official library of the same version."""
+    peak_rss_bytes: Annotated[int, Field(gt=0)] | None = None
+    """Peak resident memory of a process that loads and runs the model, bytes."""
+    peak_rss_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Peak resident memory divided by the baseline's."""
+    load_ms: Annotated[float, Field(gt=0)] | None = None
+    """Session creation, milliseconds, median."""
+    load_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Session creation divided by the baseline's."""
+    p50_ms: Annotated[float, Field(gt=0)] | None = None
+    """Median latency of an inference, milliseconds."""
+    p50_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Median latency divided by the baseline's."""
+    p99_ms: Annotated[float, Field(gt=0)] | None = None
+    """99th percentile of latency, milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class TargetSpec:
+    """One target and what is chosen for it."""
+
+    id: str
+    """Target identifier, for example `linux-x64`."""
+    compiler: Literal["zig", "gcc", "clang"] = "zig"
+    """`zig` is the pinned hermetic toolchain; the others are the system's."""
+    glibc: Annotated[str, Field(pattern=r"^2\.\d+$")] = "2.17"
+    """Oldest glibc on which the library loads (zig only)."""
+    budgets: Budgets | None = None
+    """Budgets for this target; keys given here replace the buildspec's."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class BuildSpec:
+    """A buildspec: which models, for which targets, within which budgets."""
+
+    name: Name
+    """Name of the product in packages and reports; by default the file's stem."""
+    onnxruntime: RuntimeSpec = Field(default_factory=RuntimeSpec)
+    """ONNX Runtime version and source."""
+    models: Annotated[tuple[ModelSpec, ...], Field(min_length=1)]
+    """Models that share the runtime."""
+    targets: tuple[TargetSpec, ...] = ()
+    """Targets; without any, the host's."""
+    profile: Literal["balanced", "upstream"] = "balanced"
+    """Set of build switches; see docs/profiles.md."""
+    exceptions: bool = False
+    """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
+    budgets: Budgets = Field(default_factory=Budgets)
+    """Budgets for every target."""

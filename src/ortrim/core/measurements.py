@@ -1,0 +1,184 @@
+"""What verification measures and how it judges."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from ortrim.core.artifacts import CompilerCacheUse
+
+
+class Verdict(StrEnum):
+    """What a measurement says against its budget or tolerance."""
+
+    PASS = "pass"  # noqa: S105 - not a password
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    """The difference lies inside the spread of the run itself; not a failure."""
+    NOT_JUDGED = "not judged"
+    """No budget was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """Samples of one quantity in one run, summed up. All values in the quantity's own unit."""
+
+    count: int
+    minimum: float
+    p50: float
+    p90: float
+    p99: float
+    maximum: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseTiming:
+    """Times of one case on one library, milliseconds: the first run apart, then the runs after warm-up."""
+
+    case: str
+    first_run_ms: float
+    input_ms: Distribution
+    inference_ms: Distribution
+    output_ms: Distribution
+    samples_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerResult:
+    """One library with one model, over all rounds of one verification."""
+
+    library: Literal["ours", "baseline"]
+    model: str
+    runtime_version: str
+    load_ms: Distribution
+    peak_rss_bytes: Distribution
+    cases: tuple[CaseTiming, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One line of the report's table: ours, the baseline's, their ratio, the budget and the verdict.
+
+    `unit` is `bytes` or `ms`; `budget` is in that unit or, when `budget_is_ratio`, a ratio; `spread` is the
+    relative half-width of the ratio within the run.
+    """
+
+    measure: str
+    model: str
+    unit: Literal["bytes", "ms"]
+    ours: float
+    baseline: float | None
+    ratio: float | None
+    spread: float | None
+    budget: float | None
+    budget_is_ratio: bool
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputParity:
+    """One output of one case against the full runtime's, optimizations off."""
+
+    model: str
+    case: str
+    output: str
+    element_type: str
+    shape: tuple[int, ...]
+    max_absolute: float
+    max_relative: float
+    cosine: float
+    argmax_agreement: float
+    absolute_tolerance: float
+    relative_tolerance: float
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentSize:
+    """Bytes of the library that come from one component (`framework`, `session`, `mlas`, ...)."""
+
+    component: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolSize:
+    """One of the largest symbols (or input sections) of the library."""
+
+    name: str
+    component: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrarySize:
+    """Where the bytes of a library are."""
+
+    file_bytes: int
+    loadable_bytes: int
+    compressed_bytes: int
+    components: tuple[ComponentSize, ...]
+    largest_symbols: tuple[SymbolSize, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryFacts:
+    """What a loader sees of a library."""
+
+    soname: str
+    machine: str
+    needed: tuple[str, ...]
+    symbol_versions: tuple[str, ...]
+    exported: tuple[str, ...]
+    executable_stack: bool
+    text_relocations: bool
+    stripped: bool
+    load_alignment: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """A property that a library must have, and whether it has it."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """The machine on which a verification ran."""
+
+    system: str
+    machine: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReport:
+    """All that was measured of one target: the content of `report.json`."""
+
+    schema: Literal["ortrim-report/1"] = "ortrim-report/1"
+    name: str
+    target: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    profile: str
+    device: str
+    host: Host
+    baseline: str
+    package: str
+    package_bytes: int
+    library: LibraryFacts
+    size: LibrarySize
+    baseline_size: LibrarySize
+    comparisons: tuple[Comparison, ...]
+    parity: tuple[OutputParity, ...]
+    gates: tuple[Gate, ...]
+    runs: tuple[RunnerResult, ...]
+    build_seconds: float
+    compiler_cache: CompilerCacheUse | None
+    verdict: Verdict

@@ -1,0 +1,53 @@
+"""Models as ortrim holds them: its own copies and what is known of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorInfo:
+    """One input or output of a model.
+
+    `element_type` is in NumPy's words (`float32`, `int64`, `bool`, `string`; `bfloat16`); `shape` holds a
+    number, the name of a dynamic dimension, or None for a dimension without a name.
+    """
+
+    name: str
+    element_type: str
+    shape: tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """What an ONNX model says of itself: `opsets` by domain, IR version, inputs and outputs in order."""
+
+    sha256: str
+    size_bytes: int
+    ir_version: int
+    opsets: tuple[tuple[str, int], ...]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    node_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedModel:
+    """Our own copy of a user's model, checked. `path` lies in an artifacts folder, never in the user's."""
+
+    name: str
+    path: Path
+    facts: ModelFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrtModel:
+    """A converted model: the ORT format file, its digest, and the operators it requires as configuration text."""
+
+    name: str
+    path: Path
+    sha256: str
+    size_bytes: int
+    ort_version: str
+    style: str
+    level: str
+    config: str

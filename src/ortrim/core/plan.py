@@ -1,0 +1,99 @@
+"""The plan: every decision made from a buildspec, as plain data that prints, serialises and has a digest.
+
+Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
+unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
+toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+from ortrim.core.buildspec import Budgets
+from ortrim.core.serialization import to_canonical_json
+from ortrim.core.targets import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePin:
+    """One source as resolved: its name (`onnxruntime`, `abseil_cpp`), version, kind and the digest that pins it."""
+
+    name: str
+    version: str
+    kind: str
+    digest: str
+    licence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedModel:
+    """A model of the plan: digests of the original and of the converted file."""
+
+    name: str
+    onnx_sha256: str
+    ort_sha256: str
+    style: str
+    level: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """What compiles for a target: `kind` (`zig`, `gcc`, `clang`), its version, and the target triple (zig only).
+
+    `environment` is what the compiler and build.py see beside a minimal environment; `wrappers` are the small
+    executable files through which the build reaches the compiler, as (name, text).
+    """
+
+    kind: Literal["zig", "gcc", "clang"]
+    version: str
+    triple: str
+    environment: tuple[tuple[str, str], ...]
+    wrappers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildJob:
+    """Everything an executor needs to build one target's library and runner."""
+
+    target: Target
+    ort_version: str
+    profile: str
+    exceptions: bool
+    minimum_glibc: str
+    operator_config: str
+    toolchain: Toolchain
+    sources: tuple[SourcePin, ...]
+    arguments: tuple[str, ...] = ()
+    runner_arguments: tuple[str, ...] = ()
+    expected_outputs: tuple[PurePosixPath, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTarget:
+    """One target of the plan: its build job and its budgets."""
+
+    job: BuildJob
+    budgets: Budgets
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """The jobs that a buildspec comes to, and the models they are for."""
+
+    schema: Literal["ortrim-plan/1"] = "ortrim-plan/1"
+    ortrim_version: str
+    spec_name: str
+    ort_version: str
+    models: tuple[PlannedModel, ...]
+    targets: tuple[PlannedTarget, ...]
+
+
+def job_digest(job: BuildJob) -> str:
+    """SHA-256 of a build job: the name of its build folder."""
+    return hashlib.sha256(to_canonical_json(job).encode()).hexdigest()
+
+
+def plan_digest(plan: BuildPlan) -> str:
+    """SHA-256 of a plan: the name of its output folder."""
+    return hashlib.sha256(to_canonical_json(plan).encode()).hexdigest()

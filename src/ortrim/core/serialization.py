@@ -1,0 +1,40 @@
+"""Core types to JSON and back, with pydantic doing the work."""
+
+import json
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter
+
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Making an adapter is slow and validating is fast, so each type's is made once."""
+    return TypeAdapter(kind)
+
+
+def to_data(value: Any) -> Any:
+    """Return `value` as JSON-ready data."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def to_json(value: Any) -> str:
+    """Return `value` as indented JSON that ends with a newline; the order of keys is that of the fields."""
+    return json.dumps(to_data(value), indent=2, ensure_ascii=False) + "\n"
+
+
+def to_canonical_json(value: Any) -> str:
+    """Return `value` as JSON whose bytes depend on nothing but the value: sorted keys, no spaces."""
+    return json.dumps(to_data(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def from_json(kind: type[T], text: str | bytes) -> T:
+    """Read a value of type `kind` back.
+
+    Raises `pydantic.ValidationError` when the text is not JSON or does not fit the type.
+    """
+    value: T = _adapter(cast("Any", kind)).validate_json(text)
+    return value

@@ -1,0 +1,1 @@
+"""Other people's programs: how they are run, found and installed."""

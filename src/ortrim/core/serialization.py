@@ -6,13 +6,12 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-
 T = TypeVar("T")
 
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    """Making an adapter is slow and validating is fast, so each type's is made once."""
+    """Return the adapter of a type; kept, since making one is slow and using it is fast."""
     return TypeAdapter(kind)
 
 
@@ -36,5 +35,5 @@ def from_json(kind: type[T], text: str | bytes) -> T:
 
     Raises `pydantic.ValidationError` when the text is not JSON or does not fit the type.
     """
-    value: T = _adapter(cast("Any", kind)).validate_json(text)
+    value: T = _adapter(cast(Any, kind)).validate_json(text)
     return value

@@ -1,16 +1,24 @@
 """What the user asks for: a buildspec as written, checked but not interpreted."""
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-CONFIG = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+CONFIG = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Dimension = Annotated[int, Field(ge=0)]
+NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+SHA256: Final = r"^[0-9a-f]{64}$"
+VERSION: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+GLIBC: Final = r"^2\.[0-9]+$"
+REQUIREMENT: Final = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.+!_-]*$"
+"""`name==version`; a leading dash is refused, since pip would take it for an option."""
+
+Name = Annotated[str, Field(pattern=NAME)]
+Sha256 = Annotated[str, Field(pattern=SHA256)]
+Dimension = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Scalar = bool | int | float | str
 ElementType = Literal[
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64",
@@ -22,7 +30,7 @@ ElementType = Literal[
 class RuntimeSpec:
     """Which ONNX Runtime to build and where its sources come from."""
 
-    version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")] = "1.21.0"
+    version: Annotated[str, Field(pattern=VERSION)] = "1.21.0"
     """ONNX Runtime version; models are converted by the full runtime of exactly this version."""
     source: Literal["auto", "archive", "git", "debian", "path"] = "auto"
     """Kind of source; `auto` takes the first that is pinned and can be reached here."""
@@ -37,7 +45,7 @@ class InputSpec:
     shape: tuple[Dimension, ...] | None = None
     """Shape, when it cannot be derived from the model and `dimensions`."""
     value: Scalar | None = None
-    """One value that fills the whole tensor."""
+    """One value that fills the whole tensor; excludes `low` and `high`."""
     low: float | None = None
     """Smallest random value (default: -1 for floats, 0 for integers)."""
     high: float | None = None
@@ -49,9 +57,12 @@ class CaseSpec:
     """One set of inputs: recorded (`data`) or random from a seed."""
 
     name: Name
-    """Name in logs and reports."""
+    """Name in logs and reports, unique in the model."""
     data: Path | None = None
-    """Recorded inputs: an `.npz` keyed by input name, or an ONNX `test_data_set_*` folder."""
+    """Recorded inputs, relative to the buildspec: an `.npz` keyed by input name, or an ONNX `test_data_set_*` folder.
+
+    Excludes `seed`, `dimensions` and `inputs`.
+    """
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the random inputs."""
     dimensions: dict[str, Dimension] = Field(default_factory=dict)
@@ -85,12 +96,12 @@ class ModelSpec:
     """
 
     name: Name
-    """Name of the model in packages and reports."""
+    """Name of the model in packages and reports, unique in the buildspec."""
     path: Path | None = None
     """File, relative to the buildspec."""
     url: str | None = None
-    """HTTPS address; `sha256` is required."""
-    wheel: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+$")] | None = None
+    """HTTPS address (plain HTTP on loopback only); `sha256` is required."""
+    wheel: Annotated[str, Field(pattern=REQUIREMENT)] | None = None
     """A requirement `name==version` whose wheel holds the model; `member` and `sha256` are required."""
     member: str | None = None
     """Path of the model inside the wheel."""
@@ -133,6 +144,11 @@ class Budgets:
     p99_ms: Annotated[float, Field(gt=0)] | None = None
     """99th percentile of latency, milliseconds."""
 
+    def replaced_by(self, own: "Budgets") -> "Budgets":
+        """Return these budgets with the ones that `own` gives in their place."""
+        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
+        return dataclasses.replace(self, **given)
+
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class TargetSpec:
@@ -142,7 +158,7 @@ class TargetSpec:
     """Target identifier, for example `linux-x64`."""
     compiler: Literal["zig", "gcc", "clang"] = "zig"
     """`zig` is the pinned hermetic toolchain; the others are the system's."""
-    glibc: Annotated[str, Field(pattern=r"^2\.\d+$")] = "2.17"
+    glibc: Annotated[str, Field(pattern=GLIBC)] = "2.17"
     """Oldest glibc on which the library loads (zig only)."""
     budgets: Budgets | None = None
     """Budgets for this target; keys given here replace the buildspec's."""
@@ -156,13 +172,30 @@ class BuildSpec:
     """Name of the product in packages and reports; by default the file's stem."""
     onnxruntime: RuntimeSpec = Field(default_factory=RuntimeSpec)
     """ONNX Runtime version and source."""
-    models: Annotated[tuple[ModelSpec, ...], Field(min_length=1)]
-    """Models that share the runtime."""
-    targets: tuple[TargetSpec, ...] = ()
-    """Targets; without any, the host's."""
     profile: Literal["balanced", "upstream"] = "balanced"
     """Set of build switches; see docs/profiles.md."""
     exceptions: bool = False
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
     budgets: Budgets = Field(default_factory=Budgets)
     """Budgets for every target."""
+    models: Annotated[tuple[ModelSpec, ...], Field(min_length=1)]
+    """Models that share the runtime."""
+    targets: tuple[TargetSpec, ...] = ()
+    """Targets; without any, the host's."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadedSpec:
+    """A valid buildspec and the file that it was read from."""
+
+    spec: BuildSpec
+    file: Path
+
+    def resolve(self, path: Path) -> Path:
+        """Return `path`, as written in the buildspec, seen from where the program runs."""
+        return self.file.parent / path
+
+
+def merged_budgets(spec: BuildSpec, target: TargetSpec) -> Budgets:
+    """Return the budgets of one target: its own where it gives them, the buildspec's for the rest."""
+    return spec.budgets.replaced_by(target.budgets) if target.budgets else spec.budgets

@@ -52,6 +52,16 @@ class RequiredOperators:
         return dict(self.types).get((domain, name), UNRESTRICTED)
 
     @property
+    def everything(self) -> bool:
+        """Whether all operators are required."""
+        return self.no_operators_means_all and not self.operators
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no operator is required."""
+        return not self.operators and not self.everything
+
+    @property
     def domains(self) -> frozenset[str]:
         """Domains of all required operators."""
         return frozenset(operator.domain for operator in self.operators)
@@ -67,55 +77,66 @@ def required_operators(
     globally_allowed_types: Iterable[str] = (),
     no_operators_means_all: bool = False,
 ) -> RequiredOperators:
-    """Make the canonical value: sorted, without duplicates, unrestricted entries left out."""
-    restricted = {key: value for key, value in (types or {}).items() if not value.unrestricted}
+    """Make the canonical value: sorted, without duplicates, and without what says nothing.
+
+    Left out are entries that restrict nothing, types of operators that are not required, the meaning of "no
+    operators" when there are some, and globally allowed types when nothing is required.
+    """
+    unique = tuple(sorted(set(operators)))
+    everything = no_operators_means_all and not unique
+    present = {(operator.domain, operator.name) for operator in unique}
+    restricted = {key: value for key, value in (types or {}).items() if key in present and not value.unrestricted}
     return RequiredOperators(
-        operators=tuple(sorted(set(operators))),
-        types=tuple(sorted(restricted.items())) if restricted else (),
-        globally_allowed_types=tuple(sorted(set(globally_allowed_types))),
-        no_operators_means_all=no_operators_means_all,
+        operators=unique,
+        types=tuple((key, restricted[key]) for key in sorted(restricted)),
+        globally_allowed_types=tuple(sorted(set(globally_allowed_types))) if unique or everything else (),
+        no_operators_means_all=everything,
     )
 
 
 def merge(one: RequiredOperators, other: RequiredOperators) -> RequiredOperators:
-    """Return the smallest representable set that satisfies both.
+    """Return a set that satisfies both: every operator and every type that either side asks for.
 
     Types are united per operator; an operator that either side requires without restriction keeps all its
     types. (Concatenating two configuration files instead makes the later line replace the earlier types:
     upstream's issue 16742.) When only one side limits types globally, its operators become unrestricted, since
-    the file format cannot mix the two kinds of limit.
+    the file format cannot mix the two kinds of limit. The order of merging does not matter.
     """
-    if _means_all(one) or _means_all(other):
-        return required_operators((), no_operators_means_all=True)
-    if one.globally_allowed_types and other.globally_allowed_types:
-        return required_operators(
-            one.operators + other.operators,
-            globally_allowed_types=one.globally_allowed_types + other.globally_allowed_types,
-        )
-    return required_operators(one.operators + other.operators, _merged_types(one, other))
+    if one.nothing or other.nothing:
+        return other if one.nothing else one
+    everything = one.everything or other.everything
+    operators = () if everything else one.operators + other.operators
+    both_limited = bool(one.globally_allowed_types and other.globally_allowed_types)
+    return required_operators(
+        operators,
+        {} if both_limited or everything else _merged_types(one, other),
+        globally_allowed_types=one.globally_allowed_types + other.globally_allowed_types if both_limited else (),
+        no_operators_means_all=everything,
+    )
 
 
-def _means_all(required: RequiredOperators) -> bool:
-    return required.no_operators_means_all and not required.operators
+def unite_types(sides: Iterable[OperatorTypes]) -> OperatorTypes:
+    """Return the types that satisfy every side; unrestricted as soon as one side is.
+
+    An input or output that some side does not limit is not limited in the result either.
+    """
+    asked = tuple(sides)
+    if any(side.unrestricted for side in asked):
+        return UNRESTRICTED
+    return OperatorTypes(
+        inputs=_united_slots([side.inputs for side in asked]),
+        outputs=_united_slots([side.outputs for side in asked]),
+        custom=tuple(sorted({entry for side in asked for entry in side.custom})),
+    )
 
 
 def _merged_types(one: RequiredOperators, other: RequiredOperators) -> dict[tuple[str, str], OperatorTypes]:
-    names = [{(op.domain, op.name) for op in side.operators} for side in (one, other)]
-    types = [dict(side.types) for side in (one, other)]
-    merged = {}
-    for key in names[0] | names[1]:
-        sides = [types[n].get(key, UNRESTRICTED) for n in (0, 1) if key in names[n]]
-        if not any(side.unrestricted for side in sides):
-            merged[key] = _united(sides)
-    return merged
-
-
-def _united(sides: list[OperatorTypes]) -> OperatorTypes:
-    return OperatorTypes(
-        inputs=_united_slots([side.inputs for side in sides]),
-        outputs=_united_slots([side.outputs for side in sides]),
-        custom=tuple(sorted({entry for side in sides for entry in side.custom})),
-    )
+    asked: dict[tuple[str, str], list[OperatorTypes]] = {}
+    for side in (one, other):
+        types = dict(side.types)
+        for key in {(operator.domain, operator.name) for operator in side.operators}:
+            asked.setdefault(key, []).append(types.get(key, UNRESTRICTED))
+    return {key: unite_types(sides) for key, sides in asked.items()}
 
 
 def _united_slots(sides: list[tuple[tuple[int, tuple[str, ...]], ...]]) -> tuple[tuple[int, tuple[str, ...]], ...]:
@@ -123,4 +144,5 @@ def _united_slots(sides: list[tuple[tuple[int, tuple[str, ...]], ...]]) -> tuple
     for side in sides:
         for index, types in side:
             slots.setdefault(index, set()).update(types)
-    return tuple((index, tuple(sorted(types))) for index, types in sorted(slots.items()))
+    limited = [index for index in sorted(slots) if all(index in dict(side) for side in sides)]
+    return tuple((index, tuple(sorted(slots[index]))) for index in limited)

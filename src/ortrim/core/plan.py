@@ -28,11 +28,12 @@ class SourcePin:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedModel:
-    """A model of the plan: digests of the original and of the converted file."""
+    """A model of the plan: digests of the original, of the converted file, and of its cases and tolerances."""
 
     name: str
     onnx_sha256: str
     ort_sha256: str
+    tests_sha256: str
     style: str
     level: str
 
@@ -67,6 +68,14 @@ class BuildJob:
     arguments: tuple[str, ...] = ()
     runner_arguments: tuple[str, ...] = ()
     expected_outputs: tuple[PurePosixPath, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssemblyJob:
+    """Joins the outputs of several targets into one file, such as an AAR; `identifier` is its own target name."""
+
+    identifier: str
+    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

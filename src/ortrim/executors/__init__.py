@@ -1,0 +1,16 @@
+"""Executors say *where* a job runs. Each turns a `BuildJob` into a `JobResult`."""
+
+from typing import Protocol
+
+from ortrim.core.artifacts import JobResult
+from ortrim.core.plan import BuildJob
+
+
+class Executor(Protocol):
+    """A place where build jobs run."""
+
+    def run(self, job: BuildJob) -> JobResult:
+        """Run a job to its end.
+
+        Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
+        """

@@ -5,13 +5,17 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from ortrim.storage.files import storage_errors
+
 
 def cache_folder(kind: str) -> Path:
-    """Return the cache folder for one kind of thing (`sources`, `tools`, ...), created when absent.
+    """Return the cache folder for one kind of thing (`sources`, `tools`, ...), absolute, created when absent.
 
-    It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another.
+    It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another. Raises
+    `StorageError` when it cannot be made.
     """
     chosen = os.environ.get("ORTRIM_CACHE")
-    folder = (Path(chosen) if chosen else user_cache_path("ortrim")) / kind
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = (Path(chosen).expanduser().absolute() if chosen else user_cache_path("ortrim")) / kind
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,65 +1,110 @@
 """Downloads over HTTP(S), checked before they get their name."""
 
 import hashlib
-import os
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import requests
+from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL, MissingSchema, TooManyRedirects
 
 from ortrim.errors import NetworkError
+from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.folders import locked, remove_leftovers
 
 ATTEMPTS: Final = 4
 TIMEOUT_SECONDS: Final = 60
 CHUNK_BYTES: Final = 1 << 20
+MAXIMUM_BYTES: Final = 8 << 30
+HOPELESS: Final = (InvalidHeader, InvalidSchema, InvalidURL, MissingSchema, TooManyRedirects)
+IDENTITY: Final = {"Accept-Encoding": "identity"}
+"""Without this, an archive that a server labels as compressed in transit would arrive unpacked."""
 
 
 def download(url: str, destination: Path, sha256: str) -> None:
     """Fetch `url` into `destination`, which appears only when its SHA-256 is the one given.
 
-    Server errors and broken connections are tried again with growing pauses; a refusal (4xx) is not.
-    Raises `NetworkError` (`download-refused`, `download-failed`, `digest-mismatch`).
+    A file that is already there with that digest is kept and nothing is fetched. Server errors and broken
+    connections are tried again with growing pauses; a refusal (4xx) is not. Two processes that want the same
+    file fetch it once. Raises `NetworkError` (`download-refused`, `download-failed`, `download-too-large`,
+    `bad-address`, `digest-mismatch`) or `StorageError`.
     """
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.part-")
-    os.close(descriptor)
-    partial = Path(name)
+    fetch(url, destination, "sha256", sha256)
+
+
+def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> None:
+    """Do what `download` does, for any digest that `hashlib` knows, such as the SHA-1 that upstream publishes.
+
+    Only those who make pins may pass no digest: then whatever comes is kept.
+    """
+    with locked(destination), storage_errors(destination):
+        if destination.is_file() and _digest_of(destination, algorithm) == expected:
+            return
+        remove_leftovers(destination)
+        prefix = f".{destination.name}.partial-"
+        with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
+            _fetch_into(url, file, destination, algorithm, expected)
+
+
+def _fetch_into(url: str, file: IO[bytes], destination: Path, algorithm: str, expected: str | None) -> None:
+    partial = Path(file.name)
     try:
-        actual = _fetch(url, partial)
-        if actual != sha256:
-            why = f"expected {sha256}\nactual   {actual}"
-            hint = "the file at this address changed, or the pin is wrong; do not use it before you know which"
-            raise NetworkError("digest-mismatch", "the download is not what was pinned", where=url, why=why, hint=hint)
+        _check(url, _fetch(url, file, algorithm), expected)
+        file.close()
+        partial.chmod(0o644)
         partial.replace(destination)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _fetch(url: str, partial: Path) -> str:
-    """Stream `url` into `partial`, trying again where that can help; return the SHA-256 of what came."""
+def _check(url: str, actual: str, expected: str | None) -> None:
+    if expected not in {actual, None}:
+        why = f"expected {expected}\nactual   {actual}"
+        hint = "the file at this address changed, or the pin is wrong; do not use it before you know which"
+        raise NetworkError("digest-mismatch", "the download is not what was pinned", where=url, why=why, hint=hint)
+
+
+def _fetch(url: str, file: IO[bytes], algorithm: str) -> str:
+    """Stream `url` into `file`, trying again where that can help; return the digest of what came."""
     for attempt in range(ATTEMPTS):
         try:
-            return _fetch_once(url, partial)
+            return _fetch_once(url, file, algorithm)
+        except HOPELESS as error:
+            raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(error)) from error
         except requests.RequestException as error:
-            status = error.response.status_code if error.response is not None else 0
-            if 400 <= status < 500:
-                raise NetworkError("download-refused", f"the server answered {status}", where=url) from error
-            if attempt == ATTEMPTS - 1:
-                what = f"the download failed {ATTEMPTS} times"
-                hint = "check the network or the proxy settings, then run the same command again"
-                raise NetworkError("download-failed", what, where=url, why=str(error), hint=hint) from error
-            time.sleep(2**attempt)
+            _give_up_or_wait(url, error, attempt)
     raise AssertionError
 
 
-def _fetch_once(url: str, partial: Path) -> str:
-    digest = hashlib.sha256()
-    with requests.get(url, stream=True, timeout=TIMEOUT_SECONDS) as response:
+def _give_up_or_wait(url: str, error: requests.RequestException, attempt: int) -> None:
+    status = error.response.status_code if error.response is not None else 0
+    if 400 <= status < 500:
+        raise NetworkError("download-refused", f"the server answered {status}", where=url) from error
+    if attempt == ATTEMPTS - 1:
+        what = f"the download failed {ATTEMPTS} times"
+        hint = "check the network or the proxy settings, then run the same command again"
+        raise NetworkError("download-failed", what, where=url, why=str(error), hint=hint) from error
+    time.sleep(2**attempt)
+
+
+def _fetch_once(url: str, file: IO[bytes], algorithm: str) -> str:
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    file.seek(0)
+    file.truncate()
+    with requests.get(url, stream=True, timeout=TIMEOUT_SECONDS, headers=IDENTITY) as response:
         response.raise_for_status()
-        with partial.open("wb") as file:
-            for chunk in response.iter_content(CHUNK_BYTES):
-                digest.update(chunk)
-                file.write(chunk)
+        for chunk in response.iter_content(CHUNK_BYTES):
+            digest.update(chunk)
+            file.write(chunk)
+            if file.tell() > MAXIMUM_BYTES:
+                raise NetworkError("download-too-large", f"is larger than {MAXIMUM_BYTES} bytes", where=url)
+    file.flush()
     return digest.hexdigest()
+
+
+def _digest_of(path: Path, algorithm: str) -> str:
+    if algorithm == "sha256":
+        return sha256_of(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()

@@ -1,9 +1,26 @@
 """Single files: digests and writes that are all or nothing."""
 
+import errno
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from ortrim.errors import StorageError
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about `path` into a `StorageError`.
+
+    References: `disk-full`, `not-permitted`, `path-in-the-way`, `storage-failed`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise _diagnosed(error, path) from error
 
 
 def sha256_of(path: Path) -> str:
@@ -13,17 +30,38 @@ def sha256_of(path: Path) -> str:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part; makes the folder if needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """Write a file so that a reader sees the old content or the new, never a part; makes the folder if needed.
+
+    Raises `StorageError`; the old file then stays as it was.
+    """
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            _write(descriptor, content.encode() if isinstance(content, str) else content)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _diagnosed(error: OSError, path: Path) -> StorageError:
+    where, why = str(path), str(error)
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        hint = "free some space, then run the same command again; what was finished stays"
+        return StorageError("disk-full", "there is no space left", where=where, why=why, hint=hint)
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        hint = "give this user write access, or choose another cache folder with ORTRIM_CACHE"
+        return StorageError("not-permitted", "cannot be written by this user", where=where, why=why, hint=hint)
+    if error.errno in {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}:
+        hint = "move the file or folder that has this name out of the way"
+        return StorageError("path-in-the-way", "something else has this name", where=where, why=why, hint=hint)
+    return StorageError("storage-failed", "could not be read or written", where=where, why=why)

@@ -1,5 +1,6 @@
 """Folders that exist only when they are complete, made once however many ask at the same time."""
 
+import glob
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -8,13 +9,24 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from ortrim.storage.files import storage_errors
+
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock named after `path`; the operating system frees it if the process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f".{path.name}.lock")):
+    """Hold an exclusive lock named after `path`; the operating system frees it if the process dies.
+
+    The lock's file stays: removing it would let two processes hold a lock of the same name. Not reentrant.
+    Raises `StorageError` when the folder of `path` cannot be written.
+    """
+    with storage_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def publish_folder(destination: Path, fill: Callable[[Path], None]) -> bool:
@@ -22,26 +34,35 @@ def publish_folder(destination: Path, fill: Callable[[Path], None]) -> bool:
 
     Returns False, without calling `fill`, when the folder is already there. Two processes that ask for the
     same folder at once make it once. Whatever `fill` raises is passed on and nothing is left behind; what a
-    killed process left is removed by the next one.
+    killed process left is removed by the next one. Raises `StorageError` when a file has the folder's name.
     """
     if destination.is_dir():
         return False
     with locked(destination):
         if destination.is_dir():
             return False
-        _remove_leftovers(destination)
-        temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}.partial-"))
-        try:
-            temporary.chmod(0o755)
-            fill(temporary)
-            temporary.rename(destination)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+        remove_leftovers(destination)
+        _fill_and_rename(destination, fill)
     return True
 
 
-def _remove_leftovers(destination: Path) -> None:
-    """Remove what killed processes left; nobody else writes here, since the caller holds the lock."""
-    for leftover in destination.parent.glob(f".{destination.name}.partial-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed processes left of `path`; the caller holds its lock, so nobody else writes them."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def _fill_and_rename(destination: Path, fill: Callable[[Path], None]) -> None:
+    with storage_errors(destination):
+        temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}.partial-"))
+    try:
+        temporary.chmod(0o755)
+        fill(temporary)
+        with storage_errors(destination):
+            temporary.rename(destination)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise

@@ -1,0 +1,10 @@
+"""The Invoke tasks: parse, call one function, render."""
+
+from invoke import Collection
+
+from ortrim.tasks import build, inspect, models, reports, setup
+
+namespace = Collection()
+for _module in (build, models, reports, inspect, setup):
+    for _task in Collection.from_module(_module).tasks.values():
+        namespace.add_task(_task)

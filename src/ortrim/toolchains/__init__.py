@@ -1,0 +1,1 @@
+"""What compiles for a target: the pinned hermetic toolchain, or a compiler of the system."""

@@ -3,12 +3,21 @@
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Final
 
 from ortrim.errors import ToolError
+
+GRACE_SECONDS: Final = 5.0
+"""How long a program may take to end by itself when it is asked to."""
+ORPHAN_GRACE_SECONDS: Final = 0.3
+"""How much longer children may take that the program did not wait for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +39,10 @@ def run(
 ) -> Completed:
     """Run a program to its end and return what it printed, whatever its exit code.
 
-    `environment` replaces the whole environment when given. Raises `ToolError` when the program does not exist
-    (`tool-missing`) or runs longer than `timeout_seconds` (`tool-timeout`); it is then killed with its children.
+    `environment` replaces the whole environment when given. What is not UTF-8 comes back with replacement
+    characters. Raises `ToolError` when the program does not exist (`tool-missing`), cannot be started
+    (`tool-not-startable`) or runs longer than `timeout_seconds` (`tool-timeout`); it is then stopped with its
+    children, as it is on Ctrl-C, SIGTERM and SIGHUP.
     """
     words = tuple(str(word) for word in argv)
     with _started(words, cwd, environment, stderr=subprocess.PIPE) as process:
@@ -39,7 +50,7 @@ def run(
             stdout, stderr = process.communicate(timeout=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             what = f"did not end within {timeout_seconds:g} seconds and was stopped"
-            raise ToolError("tool-timeout", what, where=words[0]) from error
+            raise ToolError("tool-timeout", what, where=words[0], why=" ".join(words)) from error
     return Completed(argv=words, returncode=process.returncode, stdout=stdout, stderr=stderr)
 
 
@@ -52,8 +63,8 @@ def stream(
 ) -> int:
     """Run a program, hand over each line of its output (both streams) as it comes, and return its exit code.
 
-    Raises `ToolError` (`tool-missing`). If `on_line` raises, or Ctrl-C is pressed, the program and its children
-    are stopped first.
+    Raises `ToolError` (`tool-missing`, `tool-not-startable`). If `on_line` raises, or on Ctrl-C, SIGTERM and
+    SIGHUP, the program and its children are stopped first.
     """
     words = tuple(str(word) for word in argv)
     with _started(words, cwd, environment, stderr=subprocess.STDOUT) as process:
@@ -67,23 +78,8 @@ def stream(
 def _started(
     words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program in a process group of its own, so that all of it can be stopped."""
-    try:
-        process = subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=None if environment is None else dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except (FileNotFoundError, PermissionError) as error:
-        what = "cannot be started"
-        raise ToolError("tool-missing", what, where=words[0], why=str(error), hint="run: invoke doctor") from error
-    with process:
+    """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception."""
+    with _termination_raises(), _open(words, cwd, environment, stderr) as process:
         try:
             yield process
         except BaseException:
@@ -91,13 +87,78 @@ def _started(
             raise
 
 
+def _open(
+    words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=None if environment is None else dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise _start_error(words[0], cwd, error) from error
+
+
+def _start_error(program: str, cwd: Path | None, error: OSError | ValueError) -> ToolError:
+    """Tell an absent program from one that cannot run: no permission, wrong format, no interpreter, bad folder."""
+    at_folder = cwd is not None and not cwd.is_dir()
+    if isinstance(error, FileNotFoundError) and not at_folder and not (os.sep in program and Path(program).exists()):
+        return ToolError("tool-missing", "is not installed", where=program, why=str(error), hint="run: invoke doctor")
+    what = f"cannot be started in {cwd}" if at_folder else "cannot be started"
+    return ToolError("tool-not-startable", what, where=program, why=str(error))
+
+
+@contextmanager
+def _termination_raises() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP raise `SystemExit` for a while, so that whoever is told to end stops its programs too.
+
+    Only the main thread can; a handler that somebody else installed, or a signal that is ignored, is respected.
+    """
+    names = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    ours = [name for name in names if signal.getsignal(name) is signal.SIG_DFL]
+    for name in ours:
+        signal.signal(name, _exit)
+    try:
+        yield
+    finally:
+        for name in ours:
+            signal.signal(name, signal.SIG_DFL)
+
+
+def _exit(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
 def _stop(process: subprocess.Popen[str]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            continue
-        except ProcessLookupError:
-            pass
-        return
+    """Ask the program and all its children to end, and kill those that do not."""
+    try:
+        _signal_group(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=GRACE_SECONDS)
+        if _signal_group(process, 0):
+            time.sleep(ORPHAN_GRACE_SECONDS)
+    finally:
+        _signal_group(process, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=GRACE_SECONDS)
+
+
+def _signal_group(process: subprocess.Popen[str], number: int) -> bool:
+    """Signal what is left of the program's process group; return whether anything was.
+
+    Reaps the program first, or it would stay in its group as a zombie. macOS answers EPERM for a group of zombies.
+    """
+    process.poll()
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -5,11 +5,13 @@ temporary name and renamed when complete.
 """
 
 import hashlib
+import os
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Final
 
-from ortrim.errors import ToolError
+from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.command import run
@@ -19,9 +21,10 @@ def packages_folder(name: str, requirements: str) -> Path:
     """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
 
     `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are
-    taken. The folder is named after the text and this Python. Raises `ToolError` (`install-failed`).
+    taken. The folder is named after the text, this Python and this machine. Raises `ToolError` (`install-failed`,
+    `pip-missing`), `NetworkError` (`index-unreachable`, `digest-mismatch`) or `StorageError` (`disk-full`).
     """
-    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
     folder = cache_folder("packages") / f"{name}-{tag}-{digest}"
     publish_folder(folder, lambda temporary: _install(name, requirements, temporary))
@@ -42,8 +45,45 @@ def _install(name: str, requirements: str, temporary: Path) -> None:
     listing.write_text(requirements)
     command = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
     options = ("--only-binary", ":all:", "--require-hashes", "--target", temporary, "--requirement", listing)
-    done = run((*command, *options))
+    done = run((*command, "--no-input", *options), environment=_pip_environment())
     if done.returncode != 0:
-        hint = "check the network and the package index, then run the same command again"
-        why = "\n".join(done.stderr.strip().splitlines()[-5:])
-        raise ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)
+        raise _install_error(name, done.stderr)
+
+
+OVERRULING_VARIABLES: Final = (
+    "PIP_CONSTRAINT",
+    "PIP_NO_BINARY",
+    "PIP_PREFIX",
+    "PIP_REQUIRE_VIRTUALENV",
+    "PIP_ROOT",
+    "PIP_USER",
+)
+
+
+def _pip_environment() -> dict[str, str]:
+    """Return the user's environment, in which the index and the proxy are named, without what bends `--target`."""
+    return {name: value for name, value in os.environ.items() if name not in OVERRULING_VARIABLES}
+
+
+DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
+UNREACHABLE: Final = ("Retrying (", "Could not fetch URL", "Read timed out")
+HASH_MISMATCH: Final = "DO NOT MATCH THE HASHES"
+
+
+def _install_error(name: str, printed: str) -> Diagnostic:
+    """Tell the causes apart by pip's own words; it has one exit code for all of them."""
+    why = "\n".join(printed.strip().splitlines()[-5:])
+    if any(words in printed for words in DISK_FULL):
+        hint = "free some space (see: invoke doctor), then run the same command again"
+        return StorageError("disk-full", "pip ran out of disk space", where=name, why=why, hint=hint)
+    if HASH_MISMATCH in printed:
+        hint = "do not use this package index before you know why; a damaged pip cache is emptied by: pip cache purge"
+        return NetworkError("digest-mismatch", "a package is not what was pinned", where=name, why=why, hint=hint)
+    if "No module named pip" in printed:
+        hint = f"run: {sys.executable} -m ensurepip"
+        return ToolError("pip-missing", "this Python has no pip", where=name, why=why, hint=hint)
+    if any(words in printed for words in UNREACHABLE):
+        hint = "check the network, the proxy and pip's settings (pip config list), then run the same command again"
+        return NetworkError("index-unreachable", "pip cannot reach the package index", where=name, why=why, hint=hint)
+    hint = "check that the package index has these versions for this Python, then run the same command again"
+    return ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)

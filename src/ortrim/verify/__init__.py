@@ -1,0 +1,1 @@
+"""Verification: a package's library against the full runtime, in size, memory, time and numbers."""

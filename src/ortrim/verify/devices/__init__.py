@@ -1,0 +1,1 @@
+"""Where the runner runs: one module for each kind of device."""

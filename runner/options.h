@@ -1,0 +1,31 @@
+/* The runner's command line. */
+#ifndef ORTRIM_OPTIONS_H
+#define ORTRIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct setting {
+  char *key;
+  char *value;
+};
+
+struct options {
+  const char *library;
+  const char *model;
+  const char *outputs;           /* NULL: outputs are not saved */
+  const char *json;              /* NULL: standard output */
+  const char *optimization_level; /* NULL: the runtime's own default */
+  long runs, warmup, threads;
+  double seconds;                /* limit of the measured runs of one case */
+  bool allow_spinning, arena;
+  struct setting *cases;         /* name and folder */
+  size_t case_count;
+  struct setting *configuration; /* session configuration entries */
+  size_t configuration_count;
+};
+
+/* Reads the arguments or fails with EXIT_USAGE. */
+struct options options_read(int count, char **words);
+
+#endif

@@ -1,0 +1,159 @@
+#include "outputs.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor.h"
+
+enum { PATH_SIZE = 4096, NAME_SIZE = 64 };
+
+void outputs_prepare(struct outputs *outputs, const struct runtime *runtime) {
+  size_t size = runtime->output_count * sizeof *outputs->values;
+  outputs->values = memset(allocate(size), 0, size);
+}
+
+void outputs_release(struct outputs *outputs, const struct runtime *runtime) {
+  for (size_t i = 0; i < runtime->output_count; i++) {
+    if (outputs->values[i]) runtime->api->ReleaseValue(outputs->values[i]);
+    outputs->values[i] = NULL;
+  }
+}
+
+/* What kind of value it is; unknown for an optional output that is not there. */
+static ONNXType kind_of(const struct runtime *runtime, const OrtValue *value) {
+  ONNXType kind = ONNX_TYPE_UNKNOWN;
+  int present = 0;
+  if (!value) return kind;
+  require(runtime, EXIT_INFERENCE, runtime->api->HasValue(value, &present));
+  if (present) require(runtime, EXIT_INFERENCE, runtime->api->GetValueType(value, &kind));
+  return kind;
+}
+
+/* Type and shape; `data` stays unset. */
+static void describe(struct tensor *tensor, const struct runtime *runtime, const OrtValue *value) {
+  const OrtApi *api = runtime->api;
+  OrtTensorTypeAndShapeInfo *info = NULL;
+  *tensor = (struct tensor){0};
+  require(runtime, EXIT_INFERENCE, api->GetTensorTypeAndShape(value, &info));
+  require(runtime, EXIT_INFERENCE, api->GetTensorElementType(info, &tensor->type));
+  require(runtime, EXIT_INFERENCE, api->GetDimensionsCount(info, &tensor->rank));
+  if (tensor->rank > MAX_RANK) fail(EXIT_INFERENCE, "an output has %zu dimensions", tensor->rank);
+  require(runtime, EXIT_INFERENCE, api->GetDimensions(info, tensor->shape, tensor->rank));
+  require(runtime, EXIT_INFERENCE, api->GetTensorShapeElementCount(info, &tensor->count));
+  tensor->size = tensor->count * type_size(tensor->type);
+  api->ReleaseTensorTypeAndShapeInfo(info);
+}
+
+static void make_room(struct outputs *outputs, size_t size) {
+  if (size <= outputs->capacity) return;
+  outputs->copy = resize(outputs->copy, size);
+  outputs->capacity = size;
+}
+
+/* Strings, in the form of a .strings file: each one's length, then its bytes. */
+static void copy_strings(struct outputs *outputs, const struct runtime *runtime, const OrtValue *value,
+                         struct tensor *tensor) {
+  tensor->size = 0;
+  for (size_t i = 0; i < tensor->count; i++) {
+    size_t length = 0;
+    require(runtime, EXIT_INFERENCE, runtime->api->GetStringTensorElementLength(value, i, &length));
+    make_room(outputs, tensor->size + sizeof(uint64_t) + length);
+    uint64_t written = length;
+    memcpy(outputs->copy + tensor->size, &written, sizeof written);
+    tensor->size += sizeof written;
+    require(runtime, EXIT_INFERENCE,
+            runtime->api->GetStringTensorElement(value, length, i, outputs->copy + tensor->size));
+    tensor->size += length;
+  }
+}
+
+static void copy_tensor(struct outputs *outputs, const struct runtime *runtime, OrtValue *value, struct tensor *tensor) {
+  describe(tensor, runtime, value);
+  if (tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) copy_strings(outputs, runtime, value, tensor);
+  else if (tensor->size) {
+    void *data = NULL;
+    make_room(outputs, tensor->size);
+    require(runtime, EXIT_INFERENCE, runtime->api->GetTensorMutableData(value, &data));
+    memcpy(outputs->copy, data, tensor->size);
+  }
+  tensor->data = outputs->copy;
+}
+
+void outputs_copy(struct outputs *outputs, const struct runtime *runtime) {
+  struct tensor tensor;
+  for (size_t i = 0; i < runtime->output_count; i++)
+    if (kind_of(runtime, outputs->values[i]) == ONNX_TYPE_TENSOR)
+      copy_tensor(outputs, runtime, outputs->values[i], &tensor);
+}
+
+/* --- Saving --- */
+
+static void write_tensor(const struct tensor *tensor, const char *folder, const char *file) {
+  char path[PATH_SIZE];
+  bool strings = tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+  int length = snprintf(path, sizeof path, "%s/%s", folder, file);
+  if (length < 0 || length >= PATH_SIZE) fail(EXIT_OUTPUT, "%s: the path is too long", folder);
+  if (!(strings ? strings_write(path, tensor) : npy_write(path, tensor))) fail(EXIT_OUTPUT, "%s: cannot be written", path);
+}
+
+/* One line of the report; `tensor` is NULL for what is not a tensor of a supported type. */
+static void report_output(const char *name, const char *type, const struct tensor *tensor, const char *file) {
+  json_open(NULL, '{');
+  json_string("name", name);
+  json_string("element_type", type);
+  json_open("shape", '[');
+  for (size_t i = 0; tensor && i < tensor->rank; i++) json_integer(NULL, tensor->shape[i]);
+  json_close(']');
+  json_string("file", file);
+  json_close('}');
+}
+
+static void save_tensor(struct outputs *outputs, const struct runtime *runtime, OrtValue *value, const char *folder,
+                        const char *name, const char *stem) {
+  struct tensor tensor;
+  char file[NAME_SIZE + 16];
+  describe(&tensor, runtime, value);
+  bool strings = tensor.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+  if (!strings && !type_size(tensor.type)) {
+    report_output(name, "unsupported", &tensor, NULL);
+    return;
+  }
+  copy_tensor(outputs, runtime, value, &tensor);
+  snprintf(file, sizeof file, "%s.%s", stem, strings ? "strings" : "npy");
+  if (folder) write_tensor(&tensor, folder, file);
+  report_output(name, type_name(tensor.type), &tensor, folder ? file : NULL);
+}
+
+static void save_element(struct outputs *outputs, const struct runtime *runtime, const OrtValue *sequence, size_t index,
+                         const char *folder, const char *output, const char *stem) {
+  char element_stem[NAME_SIZE], name[1024];
+  OrtValue *element = NULL;
+  snprintf(element_stem, sizeof element_stem, "%.40s_%03zu", stem, index);
+  snprintf(name, sizeof name, "%.900s[%zu]", output, index);
+  require(runtime, EXIT_INFERENCE, runtime->api->GetValue(sequence, (int)index, runtime->allocator, &element));
+  if (kind_of(runtime, element) == ONNX_TYPE_TENSOR) save_tensor(outputs, runtime, element, folder, name, element_stem);
+  else report_output(name, "unsupported", NULL, NULL);
+  runtime->api->ReleaseValue(element);
+}
+
+static void save_value(struct outputs *outputs, const struct runtime *runtime, size_t index, const char *folder) {
+  char stem[NAME_SIZE];
+  size_t count = 0;
+  const char *name = runtime->output_names[index];
+  OrtValue *value = outputs->values[index];
+  ONNXType kind = kind_of(runtime, value);
+  snprintf(stem, sizeof stem, "output_%03zu", index);
+  if (kind == ONNX_TYPE_TENSOR) save_tensor(outputs, runtime, value, folder, name, stem);
+  else if (kind == ONNX_TYPE_SEQUENCE) {
+    require(runtime, EXIT_INFERENCE, runtime->api->GetValueCount(value, &count));
+    for (size_t i = 0; i < count; i++) save_element(outputs, runtime, value, i, folder, name, stem);
+  } else report_output(name, kind == ONNX_TYPE_UNKNOWN ? "absent" : "unsupported", NULL, NULL);
+}
+
+void outputs_save(struct outputs *outputs, const struct runtime *runtime, const char *folder) {
+  json_open("outputs", '[');
+  for (size_t i = 0; i < runtime->output_count; i++) save_value(outputs, runtime, i, folder);
+  json_close(']');
+}

@@ -1,0 +1,151 @@
+"""ELF libraries: what a loader sees of them, read with pyelftools. Bad files become diagnostics in bounded time."""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
+from elftools.elf.sections import SymbolTableSection
+
+from ortrim.core.measurements import LibraryFacts
+from ortrim.core.targets import Architecture
+from ortrim.errors import BinaryError, Diagnostic
+
+T = TypeVar("T")
+
+READS_LIMIT: Final = 2_000_000
+"""Reads that pyelftools may make of one file; the C library, with its 3,000 exports, needs a fiftieth."""
+MACHINES: Final = {"EM_X86_64": Architecture.X64.value, "EM_AARCH64": Architecture.ARM64.value}
+TEXT_RELOCATIONS_FLAG: Final = 0x4  # DF_TEXTREL
+EXECUTABLE_FLAG: Final = 0x1  # PF_X
+
+
+def read_library(path: Path) -> LibraryFacts:
+    """Return what a loader sees of a shared library.
+
+    `machine` is `x64` or `arm64`, or pyelftools' own name (`EM_ARM`); `symbol_versions` are the versions required
+    of other libraries, in order; `exported` the names that others can link to; `load_alignment` is in bytes, the
+    smallest of all loadable segments, 0 when there is none. A library without a PT_GNU_STACK header gets an
+    executable stack from the kernel. Raises `BinaryError` (`library-missing`, `not-elf`, `not-a-library`,
+    `corrupt-elf`).
+    """
+    return with_elf(path, _facts)
+
+
+def with_elf(path: Path, read: Callable[[ELFFile], T]) -> T:
+    """Return what `read` makes of an ELF shared library; raises as `read_library` does, whatever `read` raises."""
+    data = read_bytes(path)
+    if data[:4] != b"\x7fELF":
+        raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
+    with _diagnosed(path):
+        elf = ELFFile(_BoundedStream(data))
+        kind = elf.header["e_type"]
+        if kind != "ET_DYN":
+            raise BinaryError("not-a-library", "this ELF file is not a shared library", where=str(path), why=str(kind))
+        _check_extent(elf, len(data))
+        return read(elf)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a library. Raises `BinaryError` (`library-missing`)."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BinaryError("library-missing", "the library cannot be read", where=str(path), why=str(error)) from error
+
+
+def _check_extent(elf: ELFFile, size_bytes: int) -> None:
+    if not elf.num_sections():
+        raise ValueError("it has no section headers")
+    for segment in elf.iter_segments("PT_LOAD"):
+        if segment["p_offset"] + segment["p_filesz"] > size_bytes:
+            raise ValueError("a segment reaches beyond the end of the file")
+
+
+@contextmanager
+def _diagnosed(path: Path) -> Iterator[None]:
+    """Turn all that pyelftools raises on damaged files (it does not limit itself to its own errors) into ours."""
+    try:
+        yield
+    except Diagnostic:
+        raise
+    except Exception as error:
+        hint = "it may be truncated: build or download it again"
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise BinaryError("corrupt-elf", "the ELF file is damaged", where=str(path), why=why, hint=hint) from error
+
+
+class _BoundedStream(io.BytesIO):
+    """A file in memory that refuses to be read for ever, since a forged count can make a reader loop."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self._reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._reads += 1
+        if self._reads > READS_LIMIT:
+            raise ValueError("it asks for more reads than any real library")
+        return super().read(size)
+
+
+def _facts(elf: ELFFile) -> LibraryFacts:
+    machine = str(elf.header["e_machine"])
+    stack = [segment["p_flags"] for segment in elf.iter_segments("PT_GNU_STACK")]
+    loads = [int(segment["p_align"]) for segment in elf.iter_segments("PT_LOAD")]
+    tags = _dynamic_tags(elf)
+    return LibraryFacts(
+        soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
+        machine=MACHINES.get(machine, machine),
+        needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
+        symbol_versions=_required_versions(elf),
+        exported=_exported(elf),
+        executable_stack=any(flags & EXECUTABLE_FLAG for flags in stack) if stack else True,
+        text_relocations=any(_allows_text_relocations(tag) for tag in tags),
+        stripped=not any(section["sh_type"] == "SHT_SYMTAB" for section in elf.iter_sections()),
+        load_alignment=min(loads, default=0),
+    )
+
+
+def _dynamic_tags(elf: ELFFile) -> list[Any]:
+    sections = [section for section in elf.iter_sections() if isinstance(section, DynamicSection)]
+    if not sections:
+        raise ValueError("it has no dynamic section")
+    return list(sections[0].iter_tags())
+
+
+def _allows_text_relocations(tag: Any) -> bool:
+    flags = tag.entry.d_val if tag.entry.d_tag == "DT_FLAGS" else 0
+    return bool(tag.entry.d_tag == "DT_TEXTREL" or flags & TEXT_RELOCATIONS_FLAG)
+
+
+def _required_versions(elf: ELFFile) -> tuple[str, ...]:
+    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)]
+    names = {aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
+    return tuple(sorted(names, key=_natural))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that puts `GLIBC_2.4` before `GLIBC_2.17`."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _exported(elf: ELFFile) -> tuple[str, ...]:
+    """Return the defined global names; linkers also define one absolute symbol per version, which is no export."""
+    defined = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
+    versions = {aux.name for section in defined for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
+    table = elf.get_section_by_name(".dynsym")
+    if not isinstance(table, SymbolTableSection):
+        raise TypeError("it has no table of dynamic symbols")
+    return tuple(sorted({symbol.name for symbol in table.iter_symbols() if _is_export(symbol)} - versions))
+
+
+def _is_export(symbol: Any) -> bool:
+    visible = symbol["st_other"]["visibility"] in {"STV_DEFAULT", "STV_PROTECTED"}
+    bound = symbol["st_info"]["bind"] in {"STB_GLOBAL", "STB_WEAK", "STB_GNU_UNIQUE", "STB_LOOS"}
+    return visible and bound and symbol["st_shndx"] != "SHN_UNDEF"

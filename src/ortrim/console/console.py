@@ -1,0 +1,149 @@
+"""The console: where each kind of message goes, and in what clothes.
+
+On a terminal a step shows a bar with elapsed and remaining time; in a log it writes a plain line now and then;
+on GitHub the lines of a step are folded into a group and diagnostics become annotations.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
+from typing import Final, TextIO
+
+from rich.console import Console as RichConsole
+from rich.console import RenderableType
+from rich.text import Text
+
+from ortrim.console.steps import Bar, Step
+from ortrim.console.wording import defused, duration_text, printable, workflow_command
+from ortrim.errors import Diagnostic, DiagnosticGroup
+
+LOG_WIDTH: Final = 120
+
+
+class Console:
+    """The one way to the user's eyes.
+
+    Results go to standard output, diagnostics to standard error. Steps, notes, warnings and tables go to
+    standard output too, but to standard error in `json_mode`, so that standard output carries one JSON document
+    and nothing else. `quiet` leaves out steps and notes. `NO_COLOR` and `GITHUB_ACTIONS` are respected.
+    """
+
+    def __init__(
+        self,
+        *,
+        json_mode: bool = False,
+        quiet: bool = False,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        environment: Mapping[str, str] | None = None,
+        width: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        environment = os.environ if environment is None else environment
+        self._stdout = stdout or sys.stdout
+        self._clock = clock
+        self._github = environment.get("GITHUB_ACTIONS") == "true"
+        error_stream = stderr or sys.stderr
+        _survive_any_character(self._stdout, error_stream, json_mode=json_mode)
+        self._errors = _rich(error_stream, environment, width)
+        self._content = self._errors if json_mode else _rich(self._stdout, environment, width)
+        self._quiet = quiet
+        terminal = self._content.file.isatty() and environment.get("TERM") != "dumb"
+        self._live = terminal and not self._github and not quiet
+
+    @contextmanager
+    def step(self, name: str) -> Iterator["Step"]:
+        """Show one stage of the work: its progress while it runs; a tick and the duration when it ends.
+
+        An exception ends the step with a cross and is passed on. Steps do not nest.
+        """
+        started = self._clock()
+        with ExitStack() as stack:
+            bar = stack.enter_context(Bar(self._content, name)) if self._live else None
+            step = Step(name, self._step_line, self._clock, bar)
+            mark = ("✗", "bold red")
+            try:
+                yield step
+                mark = ("=", "cyan") if step.skipped else ("✓", "bold green")
+            finally:
+                stack.close()
+                self._end_step(step, mark, self._clock() - started)
+
+    def note(self, text: str) -> None:
+        """Say something worth knowing."""
+        if not self._quiet:
+            self._line(self._content, Text(printable(text)))
+
+    def warn(self, text: str) -> None:
+        """Say something that the user should look at; an annotation on GitHub."""
+        if self._github:
+            self._command("warning", text)
+        else:
+            self._line(self._content, Text.assemble(("warning: ", "bold yellow"), printable(text)))
+
+    def render(self, renderable: RenderableType) -> None:
+        """Show a table or anything else that rich can draw."""
+        self._content.print(renderable)
+
+    def result(self, text: str) -> None:
+        """Print what the command was asked for, untouched, on standard output."""
+        self._stdout.write(text if text.endswith("\n") else text + "\n")
+        self._stdout.flush()
+
+    def diagnostic(self, diagnostic: Diagnostic) -> None:
+        """Print a diagnostic in the layout of `Diagnostic.__str__`, in colour on a terminal."""
+        text = Text(printable(str(diagnostic)))
+        text.highlight_regex(r"(?m)^error: .*$", "bold red")
+        text.highlight_regex(r"(?m)^  why: ", "bold")
+        text.highlight_regex(r"(?m)^  hint: .*$", "green")
+        self._line(self._errors, text)
+        if self._github:
+            members = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
+            for member in members:
+                place = f"{member.where}: " if member.where else ""
+                self._command("error", place + member.what, title=member.reference)
+
+    def _step_line(self, step: "Step", text: str) -> None:
+        """Print a line of a step; on GitHub the first one opens the group."""
+        if self._quiet:
+            return
+        if self._github and not step.opened:
+            self._command("group", step.name)
+        step.opened = True
+        self._line(self._content, Text(printable(text)))
+
+    def _end_step(self, step: "Step", mark: tuple[str, str], seconds: float) -> None:
+        if self._quiet:
+            return
+        if self._github and step.opened:
+            self._command("endgroup", "")
+        ending = f"  {step.skipped}" if step.skipped else f"  {duration_text(seconds)}"
+        self._line(self._content, Text.assemble(mark, f" {printable(step.name)}", (printable(ending), "dim")))
+
+    def _line(self, console: RichConsole, text: Text) -> None:
+        if self._github:
+            text = Text("\n").join(defused(line) for line in text.split("\n"))
+        console.print(text, soft_wrap=True)
+        console.file.flush()
+
+    def _command(self, command: str, message: str, *, title: str = "") -> None:
+        stream = self._errors if command == "error" else self._content
+        stream.print(Text(workflow_command(command, message, title=title)), soft_wrap=True)
+
+
+def _rich(stream: TextIO, environment: Mapping[str, str], width: int | None) -> RichConsole:
+    if width is None and not stream.isatty() and "COLUMNS" not in environment:
+        width = LOG_WIDTH
+    return RichConsole(file=stream, width=width, markup=False, highlight=False, emoji=False, _environ=environment)
+
+
+def _survive_any_character(stdout: TextIO, stderr: TextIO, *, json_mode: bool) -> None:
+    """Let no stream fail on a character that it cannot encode; JSON is UTF-8 whatever the locale says."""
+    for stream in (stdout, stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if json_mode and isinstance(stdout, TextIOWrapper):
+        stdout.reconfigure(encoding="utf-8")

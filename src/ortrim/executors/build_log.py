@@ -1,0 +1,32 @@
+"""What a build prints: its progress while it runs, and its first error when it fails. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
+# A compiler's error, CMake's, the linker's, Python's: the first of them is the cause, the rest follow from it.
+ERROR: Final = re.compile(
+    r"(: (fatal )?error: |^CMake Error|^ld(\.lld)?: error|undefined (symbol|reference)|^\w*Error: |^ninja: error|"
+    r"FAILED: |No space left on device|Killed)"
+)
+CONTEXT_LINES: Final = 6
+
+
+def ninja_step(line: str) -> tuple[int, int, str] | None:
+    """Return (steps done, steps in all, what was done) of a line of ninja's status, None for any other line."""
+    found = NINJA_STEP.match(line)
+    if found is None:
+        return None
+    return int(found[1]), int(found[2]), found[3]
+
+
+def first_error(lines: Sequence[str]) -> str:
+    """Return the first error of a log with the lines that follow it, or the log's end when none is recognised.
+
+    A line `FAILED: ` of ninja only names the object; a compiler's own words after it are better.
+    """
+    errors = [n for n, line in enumerate(lines) if ERROR.search(line)]
+    telling = [n for n in errors if not lines[n].startswith("FAILED: ")]
+    start = (telling or errors or [max(0, len(lines) - CONTEXT_LINES)])[0]
+    return "\n".join(line[:300] for line in lines[start : start + CONTEXT_LINES])

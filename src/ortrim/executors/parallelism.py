@@ -1,0 +1,34 @@
+"""How many compilations may run at once."""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+# One clang on a large kernel file takes up to 1.5 GB; bare `--parallel` runs builders out of memory (upstream's
+# issue 22859).
+BYTES_PER_COMPILATION: Final = 2_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallelism:
+    """A number of jobs and, in words, what limits it."""
+
+    jobs: int
+    reason: str
+
+
+def choose_parallelism(asked: int | None) -> Parallelism:
+    """Return `asked` when given, otherwise as many jobs as both the cores and the memory of this machine allow."""
+    if asked is not None:
+        return Parallelism(jobs=asked, reason="as asked")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return limit_parallelism(cores, memory)
+
+
+def limit_parallelism(cores: int, memory_bytes: int) -> Parallelism:
+    """Return how many compilations fit into a number of cores and an amount of memory, at least one."""
+    by_memory = max(1, memory_bytes // BYTES_PER_COMPILATION)
+    if by_memory < cores:
+        return Parallelism(jobs=by_memory, reason=f"{memory_bytes / 1e9:.0f} GB of memory, 2 GB for each")
+    return Parallelism(jobs=cores, reason=f"{cores} cores")

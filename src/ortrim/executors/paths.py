@@ -1,0 +1,26 @@
+"""Where a job's symbolic paths lie on this machine."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPaths:
+    """The folders and files that a job's `${...}` stand for; see `core.plan`."""
+
+    sources: Path
+    build: Path
+    tools: Path
+    wrappers: Path
+    config: Path
+    runner: Path
+
+    def resolve(self, argument: str) -> str:
+        """Return an argument with its symbolic paths made real; raises KeyError for a name that does not exist."""
+        return Template(argument).substitute({name: str(path) for name, path in vars(self).items()})
+
+    def resolve_all(self, arguments: Iterable[str]) -> tuple[str, ...]:
+        """Return every argument resolved."""
+        return tuple(self.resolve(argument) for argument in arguments)

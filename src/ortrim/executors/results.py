@@ -1,0 +1,73 @@
+"""What outlives a build: its results, copied out of the build folder."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.artifacts import CompilerCacheUse, JobResult
+from ortrim.core.plan import BuildJob, job_digest
+from ortrim.core.serialization import from_json, to_json
+from ortrim.errors import BuildError
+from ortrim.executors.paths import JobPaths
+from ortrim.storage.cache import cache_folder
+
+LIBRARY: Final = "libonnxruntime.so"
+HEADERS: Final = ("core/session/onnxruntime_*.h", "core/providers/cpu/cpu_provider_factory.h")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildFacts:
+    """What is known of a finished build beside its files; kept in its folder."""
+
+    durations: tuple[tuple[str, float], ...]
+    compiler_cache: CompilerCacheUse | None
+
+
+def finished_build(job: BuildJob) -> Path:
+    """Return the folder in which a job's finished build lies, or will lie."""
+    return cache_folder("builds") / job_digest(job)[:20]
+
+
+def result_of(folder: Path) -> JobResult:
+    """Return the result that a finished build's folder holds."""
+    facts = from_json(BuildFacts, (folder / "facts.json").read_bytes())
+    link_map = folder / "link.map"
+    return JobResult(
+        folder=folder,
+        library=folder / LIBRARY,
+        link_map=link_map if link_map.is_file() else None,
+        headers=folder / "headers",
+        runner=folder / "runner",
+        log=folder / "build.log",
+        durations=facts.durations,
+        compiler_cache=facts.compiler_cache,
+    )
+
+
+def write_facts(
+    destination: Path, durations: tuple[tuple[str, float], ...], compiler_cache: CompilerCacheUse | None
+) -> None:
+    """Write what `result_of` reads beside the files."""
+    facts = BuildFacts(durations=durations, compiler_cache=compiler_cache)
+    (destination / "facts.json").write_text(to_json(facts))
+
+
+def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:
+    """Copy what outlives the build out of its folder.
+
+    Raises `BuildError` `output-missing` when the build ended well without leaving what the plan expects.
+    """
+    for output in job.expected_outputs:
+        if not (paths.build / output).is_file():
+            what = f"the build ended well but left no {output}"
+            raise BuildError("output-missing", what, where=job.target.identifier, hint=f"see the log: {log}")
+    library, *others = job.expected_outputs
+    shutil.copy2(paths.build / library, destination / LIBRARY)
+    for name in (*map(str, others), "runner"):
+        shutil.copy2(paths.build / name, destination / name)
+    shutil.copyfile(log, destination / "build.log")
+    (destination / "headers").mkdir()
+    for pattern in HEADERS:
+        for header in sorted((paths.sources / "onnxruntime" / "include" / "onnxruntime").glob(pattern)):
+            shutil.copyfile(header, destination / "headers" / header.name)

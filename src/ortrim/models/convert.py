@@ -1,0 +1,118 @@
+"""Convert: `PreparedModel` -> `OrtModel`, by the full ONNX Runtime of exactly the version that is built."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal, NoReturn
+
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.operator_config import parse_config, render_config
+from ortrim.core.serialization import to_canonical_json
+from ortrim.errors import ConvertError
+from ortrim.models.copies import keep, read_facts
+from ortrim.models.kernels import check_kernels, kernel_diagnostic
+from ortrim.models.ort_canonical import canonical
+from ortrim.models.ort_reading import Damaged
+from ortrim.models.scripts import SCRIPTS, run_script
+from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.folders import publish_folder
+from ortrim.tools.full_runtime import FullRuntime
+
+ORT_FILE: Final = "model.ort"
+SCRIPT: Final = "convert.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """How a model is converted; see `ModelSpec` for the words."""
+
+    style: Literal["fixed", "runtime"] = "fixed"
+    level: Literal["disable", "basic", "extended", "all"] = "extended"
+    layout: Literal["amd64", "arm"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Identity:
+    """What a conversion depends on."""
+
+    onnx_sha256: str
+    ort_version: str
+    conversion: Conversion
+    script_sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Converted:
+    """What is kept beside a converted model."""
+
+    sha256: str
+    size_bytes: int
+    config: str
+
+
+def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntime, root: Path) -> OrtModel:
+    """Return the model in ORT format with its required operators.
+
+    Folders below `root` are named by what the conversion depends on; one that is there is not converted again.
+    Without `layout`, nothing of the converting CPU is baked into the model. Raises `ConvertError`
+    (`conversion-failed`, `converter-crashed`, `wrong-version`), `OperatorsError` (`no-kernel`), `ToolError` or
+    `StorageError`; nothing is left behind then.
+    """
+    identity = _Identity(
+        onnx_sha256=model.facts.sha256,
+        ort_version=runtime.version,
+        conversion=conversion,
+        script_sha256=sha256_of(SCRIPTS / SCRIPT),
+    )
+    folder = root / hashlib.sha256(to_canonical_json(identity).encode()).hexdigest()
+    publish_folder(folder, lambda temporary: _convert(model, conversion, runtime, temporary))
+    converted = read_facts(folder, _Converted)
+    return OrtModel(
+        name=model.name,
+        path=folder / ORT_FILE,
+        sha256=converted.sha256,
+        size_bytes=converted.size_bytes,
+        ort_version=runtime.version,
+        style=conversion.style,
+        level=conversion.level,
+        config=converted.config,
+    )
+
+
+def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
+    output, config = folder / ORT_FILE, folder / "converter.config"
+    files = {"model": str(model.path), "output": str(output), "config": str(config)}
+    request = {"version": runtime.version, **files, **asdict(conversion)}
+    answer = run_script(runtime, SCRIPT, request, folder=folder, where=model.name)
+    if "failure" in answer:
+        _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
+    _write_canonical(output, model.name)
+    check_kernels(output, original=model, runtime=runtime, folder=folder)
+    text = render_config(parse_config(config.read_text(), f"required operators of {model.name}"))
+    config.unlink()
+    converted = _Converted(sha256=sha256_of(output), size_bytes=output.stat().st_size, config=text)
+    keep(converted, folder)
+
+
+def _write_canonical(path: Path, where: str) -> None:
+    """Make the bytes depend on nothing but the model."""
+    try:
+        content = canonical(path.read_bytes())
+    except Damaged as error:
+        what = "the converter wrote a file that ortrim cannot read"
+        raise ConvertError("conversion-failed", what, where=where, hint="report it to ortrim with the model") from error
+    with storage_errors(path):
+        path.write_bytes(content)
+
+
+def _fail(reference: str, words: str, model: PreparedModel, runtime: FullRuntime, folder: Path) -> NoReturn:
+    """Raise the diagnostic that fits the converter's words."""
+    missing = kernel_diagnostic(words, original=model, runtime=runtime, folder=folder)
+    if missing is not None:
+        raise missing
+    if reference == "wrong-version":
+        what = f"the converter is not ONNX Runtime {runtime.version}"
+        raise ConvertError(reference, what, where=model.name, why=words, hint="run: invoke doctor")
+    what = f"ONNX Runtime {runtime.version} could not convert the model"
+    hint = "try level = 'basic'; if onnx.checker accepts the model, report it to ONNX Runtime"
+    raise ConvertError(reference, what, where=model.name, why=words, hint=hint)

@@ -1,0 +1,111 @@
+"""Refusing models with a node that no kernel of the CPU execution provider implements."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.core.models import PreparedModel
+from ortrim.errors import ConvertError, OperatorsError
+from ortrim.models.scripts import run_script
+from ortrim.tools.full_runtime import FullRuntime
+
+PATTERNS: Final = (
+    re.compile(r"Could not find an implementation for (?P<name>\w+)\((?P<opset>\d+)\) node with name '(?P<node>.*)'"),
+    re.compile(
+        r"Failed to find kernel for (?:(?P<domain>[\w.]+)\.)?(?P<name>\w+)\((?P<opset>\d+)\) \(node:'(?P<node>.*?)'"
+    ),
+    re.compile(r"(?P<domain>[\w.]*):(?P<name>\w+)\((?P<opset>-?\d+)\) is not a registered function/op"),
+    re.compile(
+        r'In Node, \("(?P<node>.*?)", (?P<name>\w+), "(?P<domain>.*?)", -?\d+\)[^\n]*'
+        r"No Op registered for \w+ with domain_version of (?P<opset>\d+)"
+    ),
+)
+"""What ONNX Runtime says of an operator without a kernel, or of which it has never heard: `session_state.cc`,
+`kernel_registry_manager.cc`, `graph.cc`."""
+
+OWN_DOMAINS: Final = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingKernel:
+    """An operator for which ONNX Runtime found no kernel, in its own words; what it left out is empty."""
+
+    domain: str
+    name: str
+    opset: str
+    node: str
+
+
+def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRuntime, folder: Path) -> None:
+    """Load a converted model in the full runtime with the CPU execution provider alone.
+
+    Works in a folder below `folder`. Raises `OperatorsError` (`no-kernel`) naming domain, operator, opset and
+    types, or `ConvertError` (`converted-model-unusable`, `converter-crashed`).
+    """
+    answer = run_script(runtime, "load.py", {"model": str(converted)}, folder=folder, where=original.name)
+    if "failure" not in answer:
+        return
+    words = str(answer["words"])
+    missing = kernel_diagnostic(words, original=original, runtime=runtime, folder=folder)
+    if missing is not None:
+        raise missing
+    what = f"ONNX Runtime {runtime.version} cannot load the model that it converted itself"
+    hint = "try level = 'basic', or style = 'fixed'"
+    raise ConvertError("converted-model-unusable", what, where=original.name, why=words, hint=hint)
+
+
+def missing_kernel(words: str) -> MissingKernel | None:
+    """Return the operator that ONNX Runtime's words are about, when they are about a missing kernel."""
+    found = next((match for pattern in PATTERNS if (match := pattern.search(words))), None)
+    if found is None:
+        return None
+    parts = {"domain": "", "node": "", **found.groupdict()}
+    domain = parts["domain"] or ("ai.onnx" if "domain" in found.groupdict() else "")
+    opset = "" if parts["opset"].startswith("-") else parts["opset"]
+    return MissingKernel(domain=domain, name=parts["name"], opset=opset, node=parts["node"])
+
+
+def kernel_diagnostic(
+    words: str, *, original: PreparedModel, runtime: FullRuntime, folder: Path
+) -> OperatorsError | None:
+    """Return the diagnostic `no-kernel` when ONNX Runtime's words are about a missing kernel."""
+    from ortrim.models.node_types import find_uses  # noqa: PLC0415 - imports onnx
+
+    missing = missing_kernel(words)
+    if missing is None:
+        return None
+    uses = find_uses(original.path, missing.name, missing.domain, missing.node)
+    domain = missing.domain or next((use.domain for use in uses), "unknown domain")
+    opset = missing.opset or next((str(use.opset) for use in uses if use.opset), "unknown")
+    types = "; ".join(sorted({use.signature for use in uses})) or "unknown (the node was made by optimizing)"
+    kernels = _kernels_of(missing.name, domain, runtime, folder, original.name)
+    return OperatorsError(
+        "no-kernel",
+        f"no CPU kernel of ONNX Runtime {runtime.version} has {domain} {missing.name} (opset {opset}) for {types}",
+        where=f"{original.name}, node '{missing.node}'" if missing.node else original.name,
+        why=words.strip(),
+        hint=_hint(domain, missing.name, kernels),
+    )
+
+
+def _kernels_of(name: str, domain: str, runtime: FullRuntime, folder: Path, where: str) -> Sequence[dict[str, Any]]:
+    answer = run_script(runtime, "kernels.py", {"operator": name}, folder=folder, where=where)
+    return [kernel for kernel in answer["kernels"] if kernel["domain"] == domain]
+
+
+def _hint(domain: str, name: str, kernels: Sequence[dict[str, Any]]) -> str:
+    if domain not in OWN_DOMAINS:
+        return f"operators of the domain {domain} come from a custom library, which ortrim cannot build in"
+    if not kernels:
+        return "give the model as exported: optimizing for a GPU makes such operators; or export without this one"
+    known = sorted({_kernel_words(kernel) for kernel in kernels})
+    return f"cast to types that have a kernel, or export with another opset; {name} has: " + "; ".join(known)
+
+
+def _kernel_words(kernel: dict[str, Any]) -> str:
+    first, last = kernel["opsets"]
+    opsets = f"opset {first}" if first == last else f"opset {first}+" if last >= 2**31 - 1 else f"opset {first}-{last}"
+    types = ", ".join(f"{key}={'|'.join(values)}" for key, values in sorted(kernel["types"].items()))
+    return f"{opsets} {types}".replace("tensor(", "").replace(")", "").strip()

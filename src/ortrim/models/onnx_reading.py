@@ -1,0 +1,135 @@
+"""Reading files that should be ONNX models, and saying what they are when they are not."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NoReturn
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from ortrim.core.models import ModelFacts, TensorInfo
+from ortrim.errors import ModelError
+from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
+
+ELEMENT_TYPES: Final[dict[int, str]] = {
+    onnx.TensorProto.FLOAT: "float32",
+    onnx.TensorProto.DOUBLE: "float64",
+    onnx.TensorProto.FLOAT16: "float16",
+    onnx.TensorProto.BFLOAT16: "bfloat16",
+    onnx.TensorProto.INT8: "int8",
+    onnx.TensorProto.INT16: "int16",
+    onnx.TensorProto.INT32: "int32",
+    onnx.TensorProto.INT64: "int64",
+    onnx.TensorProto.UINT8: "uint8",
+    onnx.TensorProto.UINT16: "uint16",
+    onnx.TensorProto.UINT32: "uint32",
+    onnx.TensorProto.UINT64: "uint64",
+    onnx.TensorProto.BOOL: "bool",
+    onnx.TensorProto.STRING: "string",
+}
+
+_HEAD_BYTES: Final = 64
+_GIVE_ONNX: Final = "give the original ONNX model"
+
+
+def read_onnx(path: Path, where: str) -> onnx.ModelProto:
+    """Read a model without its external data.
+
+    Raises `ModelError`: `not-onnx` (empty, another format, damaged), `model-too-large`.
+    """
+    size = path.stat().st_size
+    if size > LARGEST_MODEL_BYTES:
+        refuse_size(size, where)
+    with path.open("rb") as file:
+        _refuse_other_format(file.read(_HEAD_BYTES), where)
+    try:
+        model = onnx.load_model(path, format="protobuf", load_external_data=False)
+    except DecodeError as error:
+        hint = "export or download the model again; the file may be cut short"
+        _refuse("the file is damaged or not an ONNX model", where, hint, why=str(error))
+    if not (model.HasField("graph") and model.HasField("ir_version")):
+        _refuse("the file holds no model", where, _GIVE_ONNX)
+    return model
+
+
+def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -> ModelFacts:
+    """Return what a model says of itself. `inputs` leaves out those that an initializer provides.
+
+    Raises `ModelError` (`unsupported-input-type`, `unsupported-output-type`).
+    """
+    provided = {tensor.name for tensor in model.graph.initializer}
+    provided |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    inputs = [value for value in model.graph.input if value.name not in provided]
+    return ModelFacts(
+        sha256=sha256,
+        size_bytes=size_bytes,
+        ir_version=model.ir_version,
+        opsets=tuple(sorted((entry.domain or "ai.onnx", entry.version) for entry in model.opset_import)),
+        inputs=tuple(_tensor(value, "input", where) for value in inputs),
+        outputs=tuple(_tensor(value, "output", where) for value in model.graph.output),
+        node_count=sum(1 for _ in nodes_of(model)),
+    )
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node of a model: of the graph, of the graphs inside its nodes, and of its functions."""
+    yield from _nested_nodes(model.graph.node)
+    for function in model.functions:
+        yield from _nested_nodes(function.node)
+
+
+def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that a node holds, such as the branches of If."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    for node in nodes:
+        yield node
+        for graph in graphs_of(node):
+            yield from _nested_nodes(graph.node)
+
+
+def _tensor(value: onnx.ValueInfoProto, role: str, where: str) -> TensorInfo:
+    kind = value.type.WhichOneof("value")
+    number = value.type.tensor_type.elem_type if kind == "tensor_type" else 0
+    if number not in ELEMENT_TYPES:
+        found = (
+            onnx.TensorProto.DataType.Name(number).lower() if number else str(kind or "no type").removesuffix("_type")
+        )
+        hint = "inputs and outputs have to be tensors" if role == "input" else "for ZipMap: export with zipmap=False"
+        what = f"{role} '{value.name}' is of a kind that cannot be fed or compared: {found}"
+        raise ModelError(f"unsupported-{role}-type", what, where=where, hint=hint)
+    dimensions = tuple(_dimension(dimension) for dimension in value.type.tensor_type.shape.dim)
+    return TensorInfo(name=value.name, element_type=ELEMENT_TYPES[number], shape=dimensions)
+
+
+def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    if dimension.HasField("dim_value"):
+        return dimension.dim_value if dimension.dim_value >= 0 else None
+    return dimension.dim_param or None
+
+
+def _refuse_other_format(head: bytes, where: str) -> None:
+    """Recognise what people give instead of a model."""
+    if not head:
+        _refuse("the file is empty", where, "export or download the model again")
+    if head[4:8] == b"ORTM":
+        _refuse("the file is in ORT format already", where, _GIVE_ONNX)
+    if head[4:8] == b"TFL3":
+        _refuse("the file is a TensorFlow Lite model", where, "convert it with tf2onnx first")
+    if head.startswith(b"version https://git-lfs"):
+        _refuse("the file is only a pointer to Git LFS", where, "run: git lfs pull")
+    if head.startswith((b"PK\x03\x04", b"\x1f\x8b")):
+        _refuse(
+            "the file is an archive", where, "unpack it and give the .onnx file inside (PyTorch files: export to ONNX)"
+        )
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", b"{")):
+        _refuse("the file is text: a web page or JSON", where, "the download may have been an error page")
+
+
+def _refuse(what: str, where: str, hint: str, *, why: str = "") -> NoReturn:
+    raise ModelError("not-onnx", what, where=where, why=why, hint=hint)

@@ -1,0 +1,122 @@
+"""Reading ORT format: a flatbuffer with the schema `onnxruntime/core/flatbuffers/schema/ort.fbs`.
+
+Only the few fields that ortrim shows or rewrites are read, with every offset checked: the bindings in the
+onnxruntime wheel trust the file, and importing them loads the whole runtime.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ortrim.errors import ModelError
+
+IDENTIFIER: Final = b"ORTM"
+MAXIMUM_DEPTH: Final = 64
+GRAPH_ATTRIBUTE: Final = 5
+GRAPHS_ATTRIBUTE: Final = 10
+
+
+class Damaged(Exception):
+    """An offset or length leads out of the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One table of a flatbuffer: the whole file's bytes and the table's position. Slots count fields from 0."""
+
+    data: bytes
+    position: int
+
+    def integer(self, slot: int, kind: str, default: int = 0) -> int:
+        """Return a scalar field; `kind` is its `struct` letter."""
+        field = self._field(slot)
+        return read(self.data, field, kind) if field else default
+
+    def text(self, slot: int) -> str:
+        """Return a string field; empty when absent."""
+        field = self._field(slot)
+        return _text(self.data, self._target(field)) if field else ""
+
+    def table(self, slot: int) -> "Table | None":
+        """Return a table field."""
+        field = self._field(slot)
+        return Table(data=self.data, position=self._target(field)) if field else None
+
+    def tables(self, slot: int) -> "Iterator[Table]":
+        """Yield the tables of a vector field."""
+        for element in self._elements(slot):
+            yield Table(data=self.data, position=self._target(element))
+
+    def texts(self, slot: int) -> Iterator[str]:
+        """Yield the strings of a vector field."""
+        for element in self._elements(slot):
+            yield _text(self.data, self._target(element))
+
+    @property
+    def vtable(self) -> int:
+        """Position of the table's list of field offsets."""
+        return self.position - read(self.data, self.position, "i")
+
+    def _field(self, slot: int) -> int:
+        """Return the position of a field; 0 when it is absent."""
+        entry = 4 + 2 * slot
+        if entry + 2 > read(self.data, self.vtable, "H"):
+            return 0
+        offset = read(self.data, self.vtable + entry, "H")
+        return self.position + offset if offset else 0
+
+    def _target(self, field: int) -> int:
+        return field + read(self.data, field, "I")
+
+    def _elements(self, slot: int) -> Iterator[int]:
+        field = self._field(slot)
+        if field:
+            start = self._target(field)
+            length = read(self.data, start, "I")
+            if start + 4 + 4 * length > len(self.data):
+                raise Damaged
+            yield from range(start + 4, start + 4 + 4 * length, 4)
+
+
+def read(data: bytes, position: int, kind: str) -> int:
+    """Return the little-endian number at a position. Raises `Damaged`."""
+    if not 0 <= position <= len(data) - struct.calcsize("<" + kind):
+        raise Damaged
+    number: int = struct.unpack_from("<" + kind, data, position)[0]
+    return number
+
+
+def root_of(data: bytes, where: str) -> Table:
+    """Return the root table, `InferenceSession`. Raises `ModelError` (`not-ort`)."""
+    if data[4:8] != IDENTIFIER:
+        hint = "a model in ORT format carries the bytes 'ORTM' at offset 4; convert with: invoke convert"
+        raise ModelError("not-ort", "the file is not in ORT format", where=where, hint=hint)
+    return Table(data=data, position=read(data, 0, "I"))
+
+
+def nodes_of(graph: Table, depth: int = 0) -> Iterator[Table]:
+    """Yield every node of a graph and of the graphs inside its nodes. Raises `Damaged` when nested absurdly."""
+    if depth > MAXIMUM_DEPTH:
+        raise Damaged
+    for node in graph.tables(2):
+        yield node
+        for inner in _inner_graphs(node):
+            yield from nodes_of(inner, depth + 1)
+
+
+def _inner_graphs(node: Table) -> Iterator[Table]:
+    for attribute in node.tables(10):
+        kind = attribute.integer(2, "i")
+        single = attribute.table(6) if kind == GRAPH_ATTRIBUTE else None
+        if single:
+            yield single
+        if kind == GRAPHS_ATTRIBUTE:
+            yield from attribute.tables(11)
+
+
+def _text(data: bytes, position: int) -> str:
+    length = read(data, position, "I")
+    if position + 4 + length > len(data):
+        raise Damaged
+    return data[position + 4 : position + 4 + length].decode(errors="replace")

@@ -1,0 +1,84 @@
+"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest."""
+
+from pathlib import Path
+
+from ortrim.core.buildspec import ModelSpec
+from ortrim.core.models import PreparedModel
+from ortrim.errors import ModelError
+from ortrim.models.copies import MODEL_FILE, StoredModel, copy_file, digest_with, keep, read_stored, require_files
+from ortrim.models.limits import check_limits
+from ortrim.models.origins import check_digest, fetch_model, local_digest
+from ortrim.storage.files import sha256_of
+from ortrim.storage.folders import publish_folder
+
+
+def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where: str) -> PreparedModel:
+    """Return our own copy of a model, checked for `ort_version`.
+
+    Relative paths in `model` start at `base`; copies lie in folders below `root`, named by SHA-256; `where` is
+    the model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not opened.
+    Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`; nothing is left behind then.
+    """
+    if model.path is None:
+        folder = _fetched(model, root, ort_version, where)
+    else:
+        folder = _copied(base / model.path, model.sha256, root, ort_version, where)
+    facts = read_stored(folder).facts
+    check_limits(facts, ort_version, where)
+    return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
+
+
+def _fetched(model: ModelSpec, root: Path, ort_version: str, where: str) -> Path:
+    assert model.sha256 is not None, "the buildspec's reader requires a digest"
+    digest = model.sha256
+
+    def fill(temporary: Path) -> None:
+        fetch_model(model, temporary / MODEL_FILE, where)
+        stored = _check(temporary, digest, (), ort_version, where)
+        if stored.external:
+            what = f"the model keeps weights in '{stored.external[0]}', which is not fetched with it"
+            hint = "download the model with its data and name it by 'path'"
+            raise ModelError("missing-external-data", what, where=where, hint=hint)
+        keep(stored, temporary)
+
+    publish_folder(root / digest, fill)
+    return root / digest
+
+
+def _copied(path: Path, pinned: str | None, root: Path, ort_version: str, where: str) -> Path:
+    """Copy the user's file; when it keeps weights in other files, copy all of them under one digest."""
+    digest = local_digest(path, pinned, where)
+    external = _copied_under(root / digest, path, digest, (), ort_version=ort_version, where=where)
+    if not external:
+        return root / digest
+    together = digest_with(path, digest, external, where)
+    _copied_under(root / together, path, together, external, ort_version=ort_version, where=where)
+    return root / together
+
+
+def _copied_under(
+    folder: Path, path: Path, digest: str, names: tuple[str, ...], *, ort_version: str, where: str
+) -> tuple[str, ...]:
+    """Copy a model and the files `names` beside it; return the files that it needs."""
+
+    def fill(temporary: Path) -> None:
+        for name in names:
+            copy_file(path.parent / name, temporary / name, where)
+        copy = temporary / MODEL_FILE
+        copy_file(path, copy, where)
+        check_digest(digest_with(copy, sha256_of(copy), names, where), digest, str(path), where)
+        stored = _check(temporary, digest, names, ort_version, where)
+        require_files(path.parent, stored.external, where)
+        keep(stored, temporary)
+
+    publish_folder(folder, fill)
+    return read_stored(folder).external
+
+
+def _check(folder: Path, digest: str, names: tuple[str, ...], ort_version: str, where: str) -> StoredModel:
+    from ortrim.models.checks import check_model  # noqa: PLC0415 - onnx takes a third of a second to import
+
+    copy = folder / MODEL_FILE
+    size = sum((folder / name).stat().st_size for name in (MODEL_FILE, *names))
+    facts, external = check_model(copy, sha256=digest, size_bytes=size, ort_version=ort_version, where=where)
+    return StoredModel(facts=facts, external=external)

@@ -1,0 +1,32 @@
+"""The pin files: those that travel with ortrim, and the user's own, which come first."""
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from platformdirs import user_config_path
+
+
+def pin_text(name: str) -> str | None:
+    """Return the text of the pin file `name`, or None when there is none.
+
+    A file in the user's pins folder replaces the shipped one of the same name.
+    """
+    own = user_pins_folder() / name
+    if own.is_file():
+        return own.read_text(encoding="utf-8", errors="replace")
+    shipped = files(__package__) / name
+    return shipped.read_text(encoding="utf-8") if shipped.is_file() else None
+
+
+def user_pins_folder() -> Path:
+    """Return the user's pins folder: `ORTRIM_PINS`, or `pins` in the user's configuration folder."""
+    chosen = os.environ.get("ORTRIM_PINS")
+    return Path(chosen).expanduser().absolute() if chosen else user_config_path("ortrim") / "pins"
+
+
+def writable_pins_folder() -> Path:
+    """Return where updated pins belong: the checkout that ortrim runs from, else the user's pins folder."""
+    here = Path(__file__).resolve().parent
+    in_a_checkout = here.parents[1].name == "src" and (here.parents[2] / "pyproject.toml").is_file()
+    return here if in_a_checkout and not os.environ.get("ORTRIM_PINS") else user_pins_folder()

@@ -1,0 +1,82 @@
+"""From what is asked for to what will be done: `make_plan`. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ortrim.core.buildspec import BuildSpec, TargetSpec, merged_budgets
+from ortrim.core.operator_config import render_config
+from ortrim.core.operators import RequiredOperators
+from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, SourcePin, Toolchain
+from ortrim.core.targets import TARGETS, Target, matches
+from ortrim.errors import UsageError
+from ortrim.platforms import PLATFORMS
+
+
+def make_plan(
+    spec: BuildSpec,
+    operators: RequiredOperators,
+    *,
+    targets: tuple[TargetSpec, ...],
+    models: tuple[PlannedModel, ...],
+    sources: tuple[SourcePin, ...],
+    toolchains: Mapping[str, Toolchain],
+    ortrim_version: str,
+) -> BuildPlan:
+    """Decide every job that a buildspec comes to, for the `targets` selected from it.
+
+    `toolchains` maps each target's identifier to what compiles for it.
+    """
+    config = render_config(operators)
+    return BuildPlan(
+        ortrim_version=ortrim_version,
+        spec_name=spec.name,
+        ort_version=spec.onnxruntime.version,
+        models=models,
+        targets=tuple(
+            PlannedTarget(
+                job=_job(spec, target, config, sources, toolchains[target.id]), budgets=merged_budgets(spec, target)
+            )
+            for target in targets
+        ),
+    )
+
+
+def select_targets(spec: BuildSpec, pattern: str | None, host: Target) -> tuple[TargetSpec, ...]:
+    """Return the buildspec's targets that `pattern` (a glob or a dash-bounded prefix) selects.
+
+    Without a pattern that is the host's target, when the buildspec has it or names no targets at all. Raises
+    `UsageError` `no-such-target` when nothing is selected.
+    """
+    offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
+    selected = tuple(target for target in offered if matches(pattern or host.identifier, target.id))
+    if not selected:
+        what = (
+            f"no target matches {pattern!r}"
+            if pattern
+            else f"the host's target {host.identifier} is not among the targets"
+        )
+        hint = f"choose among: {', '.join(target.id for target in offered)}"
+        raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)
+    return selected
+
+
+def _job(
+    spec: BuildSpec, target: TargetSpec, config: str, sources: tuple[SourcePin, ...], toolchain: Toolchain
+) -> BuildJob:
+    job = BuildJob(
+        target=TARGETS[target.id],
+        ort_version=spec.onnxruntime.version,
+        profile=spec.profile,
+        exceptions=spec.exceptions,
+        minimum_glibc=target.glibc if toolchain.kind == "zig" else "",
+        operator_config=config,
+        toolchain=toolchain,
+        sources=sources,
+    )
+    platform = PLATFORMS[job.target.system]
+    return replace(
+        job,
+        arguments=platform.build_arguments(job),
+        runner_arguments=platform.runner_arguments(job),
+        expected_outputs=platform.expected_outputs(job),
+    )

@@ -1,0 +1,51 @@
+"""The part of upstream's `build.py` arguments that all platforms share. Pure.
+
+Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake/external/`.
+"""
+
+from typing import Final
+
+from ortrim.core.plan import BuildJob
+
+# Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>.
+FETCHED: Final = (
+    "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json", "gsl", "date", "re2", "eigen", "utf8_range",
+    "safeint", "mp11",
+)  # fmt: skip
+
+
+DEFINITIONS: Final = (
+    "FETCHCONTENT_FULLY_DISCONNECTED=ON",
+    "FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER",
+    *(f"FETCHCONTENT_SOURCE_DIR_{name.upper()}=${{sources}}/{name}" for name in FETCHED),
+    "safeint_SOURCE_DIR=${sources}/safeint",
+    "FLATBUFFERS_BUILD_FLATC=OFF",
+    "onnxruntime_BUILD_UNIT_TESTS=OFF",
+    "onnxruntime_ENABLE_CPUINFO=OFF",
+    "CMAKE_MAKE_PROGRAM=${tools}/bin/ninja",
+    "CMAKE_AR=${wrappers}/ar",
+    "CMAKE_RANLIB=${wrappers}/ranlib",
+)
+"""CMake definitions that keep the build to what was fetched and pinned.
+
+`FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. flatc is a tool that the library
+does not need. cpuinfo is not among the pinned sources; without it ONNX Runtime asks the processor itself.
+"""
+
+
+def common_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return the arguments that make a minimal build with reduced operators and types."""
+    return (
+        *("--build_dir", "${build}", "--config", "MinSizeRel", "--update", "--build", "--target", "onnxruntime"),
+        *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
+        *("--cmake_generator", "Ninja", "--cmake_path", "${tools}/cmake/data/bin/cmake"),
+        *("--ctest_path", "", "--path_to_protoc_exe", "${tools}/protoc/data/bin/protoc"),
+        *("--build_shared_lib", "--minimal_build", "--disable_rtti"),
+        *(() if job.exceptions else ("--disable_exceptions",)),
+        *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
+        *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
+    )
+
+
+def _needs_ml_operators(job: BuildJob) -> bool:
+    return any(line.startswith("ai.onnx.ml;") for line in job.operator_config.splitlines())

@@ -1,0 +1,68 @@
+"""Writing reports to files, and reading `report.json` back."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from ortrim.core.measurements import VerifyReport
+from ortrim.core.serialization import from_json, to_data, to_json
+from ortrim.errors import StorageError, VerifyError
+from ortrim.report.html import html_report
+from ortrim.report.markdown import markdown_report
+from ortrim.storage.files import storage_errors, write_atomically
+
+JSON_NAME: Final = "report.json"
+MARKDOWN_NAME: Final = "report.md"
+HTML_NAME: Final = "report.html"
+SHOWN_ERRORS: Final = 5
+LARGEST: Final = 2**63 - 1
+
+
+def write_reports(report: VerifyReport, folder: Path) -> None:
+    """Write `report.json`, `report.md` and `report.html` into `folder`; the same report gives the same bytes.
+
+    All three are made before the first is written. Raises `StorageError` as `write_atomically` does.
+    """
+    texts = {JSON_NAME: to_json(report), MARKDOWN_NAME: markdown_report(report), HTML_NAME: html_report(report)}
+    for name, text in texts.items():
+        write_atomically(folder / name, text)
+
+
+def read_report(path: Path) -> VerifyReport:
+    """Read a `report.json`.
+
+    Raises `VerifyError` (`report-missing`) or `StorageError` (`report-damaged`, and as `storage_errors` does).
+    """
+    if not path.exists():
+        raise VerifyError("report-missing", "there is no report here", where=str(path), hint="run: invoke verify")
+    with storage_errors(path):
+        content = path.read_bytes()
+    try:
+        report = from_json(VerifyReport, content)
+    except ValidationError as error:
+        raise _damaged(path, _causes(error)) from error
+    if _holds_absurd_number(to_data(report)):
+        raise _damaged(path, "a whole number in it needs more than 64 bits")
+    return report
+
+
+def _damaged(path: Path, why: str) -> StorageError:
+    what = "not a report that this version of ortrim can read"
+    hint = "it is damaged or another version of ortrim made it; run invoke verify again"
+    return StorageError("report-damaged", what, where=str(path), why=why, hint=hint)
+
+
+def _causes(error: ValidationError) -> str:
+    """Name the first few places that are wrong, each with its dotted path."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    causes = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in found]
+    more = [f"and {len(causes) - SHOWN_ERRORS} more"] if len(causes) > SHOWN_ERRORS else []
+    return "\n".join(causes[:SHOWN_ERRORS] + more)
+
+
+def _holds_absurd_number(data: Any) -> bool:
+    """Whether a whole number is too large for anything that is measured, and for arithmetic with floats."""
+    if isinstance(data, dict | list):
+        return any(_holds_absurd_number(each) for each in (data.values() if isinstance(data, dict) else data))
+    return isinstance(data, int) and abs(data) > LARGEST

@@ -1,0 +1,67 @@
+"""Getting the sources: the one function that the rest of ortrim calls."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from ortrim.errors import NetworkError, SourcesError, ToolError
+from ortrim.pins.runtime import RuntimePins
+from ortrim.pins.source_sets import ComponentPin
+from ortrim.sources.archives import fetch_archives
+from ortrim.sources.layout import lay_out
+from ortrim.sources.resolution import Resolution, cached_choice, choices_of
+from ortrim.sources.tree import SourceTree
+from ortrim.storage.folders import publish_folder
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+def fetch_sources(
+    runtime: RuntimePins, kind: str, path: Path | None = None, announce: Callable[[str], None] = _silent
+) -> SourceTree:
+    """Return the unpacked sources of a version, fetching and checking what is not in the cache.
+
+    `kind` is `archive`, `git`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives)
+    or `auto`: the first kind that is pinned and works. A tree in the cache is used without any network.
+    `announce` is told of each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
+    `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
+    """
+    choices, notes = choices_of(runtime, kind, path)
+    cached = cached_choice(choices)
+    if cached is not None:
+        return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
+    return _first_that_works(choices, notes if kind == "auto" else (), announce)
+
+
+def _first_that_works(
+    choices: tuple[Resolution, ...], notes: tuple[str, ...], announce: Callable[[str], None]
+) -> SourceTree:
+    failures: list[SourcesError | NetworkError | ToolError] = []
+    for choice in choices:
+        try:
+            publish_folder(choice.folder, partial(_fill, choice, announce))
+        except (SourcesError, NetworkError, ToolError) as error:
+            failures.append(error)
+            notes = (*notes, f"{choice.label}: {error.reference}: {error.what}")
+        else:
+            return _tree(choice, notes)
+    if len(failures) == 1:
+        raise failures[0]
+    why = "\n".join([*notes, *(str(failure) for failure in failures)])
+    hint = "mend one of them, or choose another with onnxruntime.source"
+    raise SourcesError("no-source-works", "none of the pinned sources could be fetched", why=why, hint=hint)
+
+
+def _fill(choice: Resolution, announce: Callable[[str], None], folder: Path) -> None:
+    archives = list(choice.dependencies)
+    if isinstance(choice.runtime, ComponentPin):
+        archives.insert(0, choice.runtime)
+    kept = fetch_archives(archives, choice.suite, announce)
+    announce("unpack the sources")
+    lay_out(choice, kept, folder)
+
+
+def _tree(choice: Resolution, notes: tuple[str, ...]) -> SourceTree:
+    return SourceTree(folder=choice.folder, kind=choice.kind, pins=choice.pins, notes=notes)

@@ -1,0 +1,96 @@
+"""From a buildspec's file to a `BuildSpec`, or to everything that is wrong with it, said at once."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ortrim.core.buildspec import Budgets, BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec, TargetSpec
+from ortrim.errors import DiagnosticGroup
+from ortrim.spec.document import read_document
+from ortrim.spec.plain import plain_copy
+from ortrim.spec.problems import Location, Problem, as_error, shown
+from ortrim.spec.semantics import SoundParts, semantic_problems
+from ortrim.spec.structure import parse, structure_problems
+
+
+def load_spec(path: Path) -> LoadedSpec:
+    """Return the buildspec of a TOML file, checked as far as that goes without opening a model.
+
+    Raises `SpecError` when there is no TOML to look at, otherwise a `DiagnosticGroup` of one `SpecError` for
+    each problem, in the order of the file; `ortrim.spec.problems.REFERENCES` lists what they are.
+    """
+    return spec_from_data(read_document(path), path)
+
+
+def spec_from_data(document: dict[str, Any], file: Path) -> LoadedSpec:
+    """Return the buildspec of TOML data that was read from `file`.
+
+    Raises `DiagnosticGroup` as `load_spec`.
+    """
+    named = {"name": _name_from(file), **document}
+    unfit: list[Problem] = []
+    data = plain_copy(named, (), unfit)
+    structure = _without_echoes(structure_problems(BuildSpec, data), unfit)
+    rules = semantic_problems(_sound_parts(data, structure), file.parent)
+    problems = [*structure, *rules]
+    if problems:
+        problems.sort(key=lambda problem: _rank(document, problem.location))
+        raise DiagnosticGroup(tuple(as_error(_explained(problem, document, file), file) for problem in problems))
+    return LoadedSpec(spec=parse(BuildSpec, data), file=file)
+
+
+def _name_from(file: Path) -> str:
+    """Return the file's stem as a name; what cannot stand in a name becomes a dash."""
+    return re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("._-")[:64]
+
+
+def _explained(problem: Problem, document: dict[str, Any], file: Path) -> Problem:
+    """Say that the name is missing, instead of complaining about one that the user did not write."""
+    if problem.location != ("name",) or "name" in document:
+        return problem
+    hint = f"add one; the file's name, {shown(file.name)}, does not make one"
+    return Problem(reference="missing-key", location=("name",), what="is missing", hint=hint)
+
+
+def _without_echoes(structure: tuple[Problem, ...], unfit: list[Problem]) -> list[Problem]:
+    """Join both lists; of two problems with one value the more useful stays: an unknown key, then an unfit value."""
+    unknown = [problem.location for problem in structure if problem.reference == "unknown-key"]
+    places = [problem.location for problem in unfit]
+    kept = [problem for problem in structure if problem.location in unknown or not _at_or_below(problem, places)]
+    return [*kept, *(problem for problem in unfit if not _at_or_below(problem, unknown))]
+
+
+def _at_or_below(problem: Problem, places: list[Location]) -> bool:
+    return any(problem.location[: len(place)] == place for place in places)
+
+
+def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
+    """Return what can be looked at further although other parts have problems."""
+
+    def is_sound(place: Location) -> bool:
+        return not any(problem.location[: len(place)] == place for problem in problems)
+
+    def items(kind: Any, key: str) -> tuple[tuple[int, Any], ...]:
+        found = data.get(key, ())
+        values = enumerate(found) if isinstance(found, list) else ()
+        return tuple((index, parse(kind, value)) for index, value in values if is_sound((key, index)))
+
+    def table(kind: Any, key: str) -> Any:
+        return parse(kind, data.get(key, {}) if is_sound((key,)) else {})
+
+    return SoundParts(
+        runtime=table(RuntimeSpec, "onnxruntime"),
+        models=items(ModelSpec, "models"),
+        targets=items(TargetSpec, "targets"),
+        budgets=table(Budgets, "budgets"),
+    )
+
+
+def _rank(data: Any, location: Location) -> tuple[int, ...]:
+    """Return a sort key that follows the order of the document; what is missing comes last in its table."""
+    rank: list[int] = []
+    for part in location:
+        keys = list(data) if isinstance(data, dict) else [*range(len(data))] if isinstance(data, list) else []
+        rank.append(keys.index(part) if part in keys else len(keys))
+        data = data[part] if part in keys else None
+    return tuple(rank)

@@ -1,0 +1,105 @@
+"""What is wrong with a buildspec, each problem with the place where it stands."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.errors import SpecError
+
+Location = tuple[str | int, ...]
+"""Keys and indices from the top of the document, for example `("models", 0, "cases", 1)`."""
+
+REFERENCES: Final = {
+    "spec-missing": "There is no such file, or it is not a plain file.",
+    "spec-unreadable": "The file cannot be read.",
+    "spec-too-large": "The file is far too large for a buildspec.",
+    "not-utf8": "The file is not UTF-8 text.",
+    "not-toml": "The text is not TOML; the line and the column are given.",
+    "unknown-key": "The key does not exist there.",
+    "missing-key": "A required key is not given.",
+    "wrong-type": "The value is of another type than the key takes.",
+    "bad-value": "The value is of the right type but not one that the key takes.",
+    "stray-key": "The key has no meaning beside the others given.",
+    "duplicate-name": "Two models, cases or targets have the same name.",
+    "model-source": "A model has no source, or more than one.",
+    "unsafe-url": "The address is neither HTTPS nor on loopback, or it holds a password.",
+    "unsafe-member": "The path inside the wheel is not a plain relative path.",
+    "unknown-target": "No such target exists.",
+    "model-missing": "The model's file does not exist.",
+    "data-missing": "The recorded inputs of a case do not exist.",
+    "source-missing": "The checkout of ONNX Runtime does not exist.",
+}
+LONGEST_SHOWN: Final = 72
+KINDS: Final[dict[type, str]] = {
+    str: "a string",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    list: "an array",
+    dict: "a table",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One problem; `what` continues the quoted location, as in "is not a known key"."""
+
+    reference: str
+    location: Location
+    what: str
+    why: str = ""
+    hint: str = ""
+
+
+def as_error(problem: Problem, file: Path) -> SpecError:
+    """Return the diagnostic of a problem in `file`."""
+    what = f"'{dotted(problem.location)}' {problem.what}"
+    return SpecError(problem.reference, what, where=shown_file(file), why=problem.why, hint=problem.hint)
+
+
+def shown_file(file: Path) -> str:
+    """Return a path that can be printed whatever bytes its name is made of."""
+    return str(file).encode(errors="backslashreplace").decode()
+
+
+def dotted(location: Location) -> str:
+    """Return a location as TOML would name it: `models[0].inputs."x.y"`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in location)
+    return "".join(parts).removeprefix(".")
+
+
+def _key(key: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_-]+", key):
+        return _shortened(key)
+    return _shortened(json.dumps(key, ensure_ascii=not key.isprintable()))
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: simple ones as written in TOML, others by their kind."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _shortened(repr(value)) if isinstance(value, str | int | float) else kind(value)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def kind(value: Any) -> str:
+    """Return what a TOML value is, in words."""
+    return KINDS.get(type(value), "a date or time")
+
+
+def nearest(word: Any, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a hint that names the known word nearest to the one given, or `otherwise`."""
+    close = get_close_matches(str(word), list(known), n=1)
+    return f"did you mean '{close[0]}'?" if close else otherwise
+
+
+def listed(words: Sequence[str], link: str = "or") -> str:
+    """Return words as a sentence lists them: `a, b or c`."""
+    return f" {link} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -1,0 +1,78 @@
+"""The JSON Schema of buildspecs, made from the types in `core.buildspec`."""
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from ortrim.core.buildspec import GLIBC, NAME, REQUIREMENT, SHA256, VERSION, BuildSpec
+from ortrim.core.targets import TARGETS
+from ortrim.spec.problems import Location
+
+PATTERN_WORDS: Final = {
+    NAME: "1 to 64 lower-case letters, digits, '.', '_' or '-', beginning with a letter or a digit",
+    SHA256: "64 lower-case hexadecimal digits",
+    VERSION: "three numbers, such as 1.21.0",
+    GLIBC: "a glibc version, such as 2.17",
+    REQUIREMENT: "a package and its exact version, such as silero-vad==6.2.3",
+}
+"""What the patterns of strings mean."""
+
+
+class _TomlSchema(GenerateJsonSchema):
+    """Keeps the order of the fields; leaves out what TOML cannot say (null) and titles that repeat the key."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        made = super().dataclass_schema(schema)
+        properties = made["properties"]
+        return made | {"properties": {field.name: properties[field.name] for field in fields(schema["cls"])}}
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        return {key: value for key, value in made.items() if key != "default" or value not in (None, [])}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+
+def buildspec_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a buildspec's TOML data."""
+    schema = TypeAdapter(BuildSpec).json_schema(schema_generator=_TomlSchema)
+    schema["required"].remove("name")  # the file's stem by default
+    schema["$defs"]["TargetSpec"]["properties"]["id"]["enum"] = list(TARGETS)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema}
+
+
+def known_keys(location: Location) -> tuple[str, ...]:
+    """Return the keys that the table at `location` takes; none when any key goes."""
+    node = _node(location)
+    return tuple(node.get("properties", ())) or tuple(node.get("propertyNames", {}).get("enum", ()))
+
+
+def resolved(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """Return the definition that a schema node refers to, or the node itself."""
+    reference = node.get("$ref")
+    definition: dict[str, Any] = root["$defs"][reference.rpartition("/")[2]] if reference else node
+    return definition
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return buildspec_schema()
+
+
+def _node(location: Location) -> dict[str, Any]:
+    node = _schema()
+    for part in location:
+        if isinstance(part, int):
+            node = node.get("items", {})
+        else:
+            node = node.get("properties", {}).get(part) or node.get("additionalProperties") or {}
+        node = resolved(node, _schema())
+    return node

@@ -1,0 +1,82 @@
+"""What holds between the keys of a buildspec, beyond their types."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.buildspec import Budgets, ModelSpec, RuntimeSpec, TargetSpec
+from ortrim.core.targets import TARGETS
+from ortrim.spec.model_rules import exists, model_problems
+from ortrim.spec.problems import Location, Problem, listed, nearest, shown
+
+DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundParts:
+    """The parts of a buildspec whose keys and types are right; models and targets with their index."""
+
+    runtime: RuntimeSpec
+    models: tuple[tuple[int, ModelSpec], ...]
+    targets: tuple[tuple[int, TargetSpec], ...]
+    budgets: Budgets
+
+
+def semantic_problems(parts: SoundParts, folder: Path) -> Iterator[Problem]:
+    """Yield what is wrong with the sound parts; relative paths are seen from `folder`."""
+    yield from _runtime(parts.runtime, folder)
+    yield from _budgets(parts.budgets, ("budgets",))
+    yield from _duplicates((("models", index, "name"), model.name) for index, model in parts.models)
+    for index, model in parts.models:
+        yield from model_problems(model, ("models", index), folder)
+        cases = enumerate(model.cases)
+        yield from _duplicates((("models", index, "cases", number, "name"), case.name) for number, case in cases)
+    yield from _duplicates((("targets", index, "id"), target.id) for index, target in parts.targets)
+    for index, target in parts.targets:
+        yield from _target(target, ("targets", index), parts.budgets)
+
+
+def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
+    place = ("onnxruntime", "path")
+    if runtime.path is None:
+        if runtime.source == "path":
+            hint = "give the folder of an ONNX Runtime checkout"
+            yield Problem(reference="missing-key", location=place, what="is missing", hint=hint)
+    elif runtime.source != "path":
+        hint = "add source = 'path', or leave 'path' out"
+        yield Problem(
+            reference="stray-key", location=place, what="has a meaning only beside source = 'path'", hint=hint
+        )
+    elif not exists(folder / runtime.path, folder=True):
+        what = f"names {shown(str(runtime.path))}, which is not a folder"
+        hint = "paths are relative to the buildspec's folder"
+        yield Problem(reference="source-missing", location=place, what=what, hint=hint)
+
+
+def _duplicates(names: Iterable[tuple[Location, str]]) -> Iterator[Problem]:
+    seen = set()
+    for location, name in names:
+        if name in seen:
+            yield Problem(reference="duplicate-name", location=location, what=f"is {shown(name)} for the second time")
+        seen.add(name)
+
+
+def _target(target: TargetSpec, location: Location, budgets: Budgets) -> Iterator[Problem]:
+    if target.id not in TARGETS:
+        hint = nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
+        what = f"is {shown(target.id)}, which is not a target"
+        yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
+    if target.compiler != "zig" and target.glibc != DEFAULT_GLIBC:
+        what = "has a meaning only with compiler = 'zig'"
+        why = f"{target.compiler} links against the glibc of the system that it runs on"
+        yield Problem(reference="stray-key", location=(*location, "glibc"), what=what, why=why)
+    if target.budgets is not None and (target.budgets.p50_ms or target.budgets.p99_ms):
+        yield from _budgets(budgets.replaced_by(target.budgets), (*location, "budgets"))
+
+
+def _budgets(budgets: Budgets, location: Location) -> Iterator[Problem]:
+    median, tail = budgets.p50_ms, budgets.p99_ms
+    if median is not None and tail is not None and tail < median:
+        what = f"allow {tail:g} ms at the 99th percentile, less than the {median:g} ms of the median"
+        yield Problem(reference="bad-value", location=location, what=what)

@@ -1,0 +1,47 @@
+"""`invoke build`, `invoke plan`: the main job."""
+
+from invoke import Context, task
+
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.targets import build as build_targets
+from ortrim.pipeline.targets import raise_for_verdicts
+from ortrim.tasks.boundary import boundary
+from ortrim.tasks.options import help_for, request_from, require_native
+from ortrim.tasks.rendering import show_plan, show_reports
+
+
+@task(help=help_for("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"), default=True)
+def build(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    executor: str = "native",
+    profile: str | None = None,
+    jobs: str | None = None,
+    output: str = "artifacts",
+    plan_only: bool = False,
+    json: bool = False,
+) -> None:
+    """Turn a buildspec's models into trimmed, verified runtimes."""
+    if plan_only:
+        plan(_context, spec=spec, target=target, profile=profile, json=json)
+        return
+    with boundary(json_mode=json) as console:
+        require_native(executor)
+        reports = build_targets(request_from(spec, target=target, profile=profile, jobs=jobs, output=output), console)
+        show_reports(console, reports, json_mode=json)
+        raise_for_verdicts(reports)
+
+
+@task(help=help_for("spec", "target", "profile", "json"))
+def plan(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    profile: str | None = None,
+    json: bool = False,
+) -> None:
+    """Show what a build would do, without compiling anything."""
+    with boundary(json_mode=json) as console:
+        planned = make_planned(request_from(spec, target=target, profile=profile), console)
+        show_plan(console, planned.plan, json_mode=json)

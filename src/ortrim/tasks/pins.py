@@ -1,0 +1,1 @@
+"""`invoke pins.*`: the versions and digests that builds rest on."""

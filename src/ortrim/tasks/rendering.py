@@ -1,0 +1,37 @@
+"""How tasks show plans and reports."""
+
+import json
+
+from rich.table import Table
+
+from ortrim.console import Console
+from ortrim.core.measurements import VerifyReport
+from ortrim.core.plan import BuildPlan, plan_digest
+from ortrim.core.serialization import to_data, to_json
+from ortrim.report.terminal import terminal_report
+
+
+def show_reports(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool) -> None:
+    """Show each report as a table, or all of them as one JSON document."""
+    if json_mode:
+        console.result(json.dumps({"reports": [to_data(report) for report in reports]}, indent=2, ensure_ascii=False))
+        return
+    for report in reports:
+        console.render(terminal_report(report))
+
+
+def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
+    """Show a plan as a table of its jobs with their arguments, or as JSON."""
+    if json_mode:
+        console.result(to_json(plan))
+        return
+    console.note(f"plan {plan_digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
+    for target in plan.targets:
+        job = target.job
+        table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))
+        table.add_row("toolchain", " ".join((job.toolchain.kind, job.toolchain.version, job.toolchain.triple)))
+        table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
+        table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
+        table.add_row("operators", job.operator_config.strip())
+        table.add_row("build.py", " ".join(job.arguments))
+        console.render(table)

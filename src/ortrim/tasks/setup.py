@@ -1,0 +1,38 @@
+"""`invoke doctor`, `invoke schema`: what is here, and what a buildspec may say."""
+
+import json as json_module
+
+from invoke import Context, task
+from rich.table import Table
+
+from ortrim.core.serialization import to_data
+from ortrim.spec.schema import buildspec_schema
+from ortrim.tasks.boundary import boundary
+from ortrim.tasks.options import help_for
+from ortrim.tools.doctor import Finding, examine
+
+
+@task(help=help_for("json"))
+def doctor(_context: Context, json: bool = False) -> None:
+    """Show what is installed, what is missing for which target, and how to get it."""
+    with boundary(json_mode=json) as console:
+        findings = examine()
+        if json:
+            console.result(json_module.dumps([to_data(finding) for finding in findings], indent=2))
+        else:
+            console.render(_table(findings))
+
+
+@task
+def schema(_context: Context) -> None:
+    """Print the JSON Schema of buildspecs."""
+    with boundary() as console:
+        console.result(json_module.dumps(buildspec_schema(), indent=2))
+
+
+def _table(findings: tuple[Finding, ...]) -> Table:
+    table = Table("", "what", "found", "needed for", "what to do", box=None, padding=(0, 1))
+    for finding in findings:
+        mark = "[green]ok[/]" if finding.satisfied else "[red]missing[/]" if finding.required else "[yellow]absent[/]"
+        table.add_row(mark, finding.name, finding.found or finding.problem, finding.needed_for, finding.remedy)
+    return table

@@ -1,0 +1,53 @@
+"""The system's gcc or clang, for those who want it: found, asked for its version, and written into the plan."""
+
+import re
+import shutil
+from typing import Final, Literal
+
+from ortrim.core.plan import Toolchain
+from ortrim.errors import ToolError
+from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
+from ortrim.tools.command import run
+
+PROGRAMS: Final = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
+MINIMUM_MAJOR: Final = {"gcc": 11, "clang": 14}
+INSTALL: Final = {"gcc": "apt-get install g++", "clang": "apt-get install clang"}
+
+
+def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
+    """Return the toolchain of a compiler found on `PATH`, which compiles for this machine only.
+
+    Raises `ToolError`: `compiler-missing`, or `compiler-too-old` for one that cannot compile ONNX Runtime (C++20
+    in the tests of upstream starts at gcc 11; see its `cmake/CMakeLists.txt`).
+    """
+    paths = [shutil.which(program) for program in (*PROGRAMS[kind], "ar", "ranlib")]
+    if None in paths:
+        hint = f'install it ({INSTALL[kind]}) or use compiler = "zig", which needs nothing installed'
+        raise ToolError(
+            "compiler-missing", "the buildspec asks for this compiler, and it is not on PATH", where=kind, hint=hint
+        )
+    version = _version(kind, str(paths[0]))
+    identity = f"{kind} {version}"
+    names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
+    return Toolchain(
+        kind=kind,
+        version=version,
+        triple="",
+        environment=tuple(zip(names, map(str, paths), strict=True)),
+        wrappers=(
+            ("cc", compiler_wrapper(identity, '"$ORTRIM_COMPILER_C"')),
+            ("c++", compiler_wrapper(identity, '"$ORTRIM_COMPILER_CXX"')),
+            ("ar", tool_wrapper(identity, '"$ORTRIM_AR"')),
+            ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB"')),
+        ),
+    )
+
+
+def _version(kind: Literal["gcc", "clang"], program: str) -> str:
+    printed = run((program, "--version"), timeout_seconds=30).stdout
+    found = re.search(r"\d+\.\d+(\.\d+)?", printed.splitlines()[0] if printed else "")
+    if found is None or int(found.group().split(".")[0]) < MINIMUM_MAJOR[kind]:
+        what = f"version {MINIMUM_MAJOR[kind]} or newer is needed"
+        hint = f'install a newer one ({INSTALL[kind]}) or use compiler = "zig"'
+        raise ToolError("compiler-too-old", what, where=program, why=f"it says: {printed[:80]!r}", hint=hint)
+    return found.group()

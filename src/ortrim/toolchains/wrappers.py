@@ -1,0 +1,40 @@
+"""The small executable files through which a build reaches its compiler.
+
+They hold no path, so that the same toolchain has the same text, and with it the same compiler cache key, on
+every machine; the paths come in environment variables that the executor sets:
+
+- `ORTRIM_COMPILER_C`, `ORTRIM_COMPILER_CXX`, `ORTRIM_AR`, `ORTRIM_RANLIB`: programs (zig's are one);
+- `ORTRIM_SOURCES`, `ORTRIM_BUILD`: folders whose names are kept out of the objects, where `__FILE__` would
+  otherwise put them.
+"""
+
+from typing import Final
+
+PREFIX_MAPS: Final = '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=./build'
+
+PRINT_MAP: Final = "-Wl,--print-map"
+"""Asks lld, through zig, for a link map on standard output; `-Map` is refused by zig's driver."""
+
+
+def compiler_wrapper(identity: str, command: str, rewrites: tuple[tuple[str, str], ...] = ()) -> str:
+    """Return the text of a compiler's wrapper.
+
+    `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax;
+    `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently. When the
+    arguments ask for a link map on standard output, it goes to `$ORTRIM_LINK_MAP`.
+    """
+    cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
+    rewriting = (
+        f'for argument do\n  shift\n  case "$argument" in\n{cases}    *) set -- "$@" "$argument" ;;\n  esac\ndone\n'
+    )
+    return (
+        f"#!/bin/sh\n# {identity}\n"
+        f"{rewriting if rewrites else ''}"
+        f'case " $* " in *" {PRINT_MAP} "*) exec >"$ORTRIM_LINK_MAP" ;; esac\n'
+        f'exec {command} {PREFIX_MAPS} "$@"\n'
+    )
+
+
+def tool_wrapper(identity: str, command: str) -> str:
+    """Return the text of the wrapper of an archiver or another tool that takes its arguments as they are."""
+    return f'#!/bin/sh\n# {identity}\nexec {command} "$@"\n'

@@ -1,0 +1,81 @@
+"""What is known of a program before it is run: whether it is there, which version it is, how to get it."""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.errors import ToolError
+from ortrim.tools.command import run
+
+VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
+ANSWER_SECONDS: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A program of the system: its name on PATH, the oldest version that will do, and the package that has it.
+
+    `package` is the name that apt-get, dnf, zypper, pacman and brew give it.
+    """
+
+    name: str
+    package: str
+    minimum: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledTool:
+    """A program that is there and answered: `version` is the first dotted number it printed."""
+
+    name: str
+    path: Path
+    version: str
+
+
+def require(tool: Tool) -> InstalledTool:
+    """Return the tool as installed.
+
+    Raises `ToolError`: `tool-missing`, `tool-broken` (it does not start, or names no version) or `tool-too-old`.
+    """
+    found = shutil.which(tool.name)
+    if found is None:
+        raise ToolError(
+            "tool-missing", "is not installed", where=tool.name, hint=f"run: {install_command(tool.package)}"
+        )
+    version = _version_of(tool, found)
+    if tuple(int(part) for part in version.split(".")) < tool.minimum:
+        minimum = ".".join(str(part) for part in tool.minimum)
+        what = f"version {version} is too old, {minimum} or newer is needed"
+        raise ToolError("tool-too-old", what, where=found, hint=f"run: {install_command(tool.package)}")
+    return InstalledTool(name=tool.name, path=Path(found), version=version)
+
+
+def _version_of(tool: Tool, program: str) -> str:
+    done = run([program, "--version"], environment={**os.environ, "LC_ALL": "C"}, timeout_seconds=ANSWER_SECONDS)
+    match = VERSION.search(done.stdout)
+    if done.returncode == 0 and match:
+        return match.group(1)
+    why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+    hint = f"install it again: {install_command(tool.package)}"
+    what = f"'{tool.name} --version' names no version (exit code {done.returncode})"
+    raise ToolError("tool-broken", what, where=program, why=why, hint=hint)
+
+
+MANAGERS: Final = (
+    ("apt-get", "apt-get install {}"),
+    ("dnf", "dnf install {}"),
+    ("zypper", "zypper install {}"),
+    ("pacman", "pacman -S {}"),
+)
+
+
+def install_command(package: str) -> str:
+    """Return the command that installs a package of the system here, with `sudo` for a user who is not root."""
+    prefix = "" if os.geteuid() == 0 else "sudo "
+    for manager, command in MANAGERS:
+        if shutil.which(manager):
+            return prefix + command.format(package)
+    return f"brew install {package}" if shutil.which("brew") else f"your system's package manager, for {package}"

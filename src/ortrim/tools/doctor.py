@@ -1,0 +1,136 @@
+"""What this machine has and lacks for building, and how to get what it lacks. Looks only; installs nothing."""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ortrim.errors import ToolError
+from ortrim.storage.cache import cache_folder
+from ortrim.tools.base import Tool, require
+
+GIGABYTE: Final = 10**9
+CACHE_BYTES: Final = 4 * GIGABYTE
+"""Room for the sources (0.5 GB unpacked), the tools (0.8 GB), the compiler cache and a build, of 1.21.0."""
+MEMORY_BYTES: Final = 2 * GIGABYTE
+"""What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
+ALL_TARGETS: Final = "linux-x64, linux-arm64"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing examined.
+
+    `found` is a version and a path, or an amount; empty when the thing is absent. `needed_for` says for which
+    targets and when. `problem` is empty when all is well; `remedy` is then, too, and otherwise the command that
+    helps, or advice. What is not `required` keeps from the builds that `needed_for` names, and from no others.
+    """
+
+    name: str
+    found: str
+    needed_for: str = ALL_TARGETS
+    required: bool = True
+    problem: str = ""
+    remedy: str = ""
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether nothing needs to be done."""
+        return not self.problem
+
+
+TOOLS: Final = (
+    (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
+    (Tool(name="apt-get", package="apt"), f"{ALL_TARGETS}: sources of kind 'debian'"),
+    (Tool(name="dpkg-deb", package="dpkg"), f"{ALL_TARGETS}: sources of kind 'debian'"),
+    (Tool(name="gcc", package="gcc", minimum=(9,)), "the host's target with compiler = 'gcc'"),
+    (Tool(name="g++", package="g++", minimum=(9,)), "the host's target with compiler = 'gcc'"),
+    (Tool(name="clang", package="clang"), "the host's target with compiler = 'clang'"),
+    (Tool(name="clang++", package="clang"), "the host's target with compiler = 'clang'"),
+)
+
+
+def examine() -> tuple[Finding, ...]:
+    """Examine this machine. Raises nothing: what cannot be examined is a finding that says why."""
+    checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
+        ("Python", _python),
+        ("pip", _pip),
+        ("processors", _processors),
+        ("memory", _memory),
+        ("cache folder", _cache),
+    )
+    general = tuple(_guarded(name, check) for name, check in checks)
+    return general + tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in TOOLS)
+
+
+def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - a doctor who dies of one symptom is no use
+        return Finding(name=name, found="", problem=f"cannot be examined: {error}")
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()} ({sys.executable})"
+    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+        return Finding(name="Python", found=found)
+    problem = "the converter has wheels for 3.11, 3.12 and 3.13 only"
+    return Finding(name="Python", found=found, problem=problem, remedy="install ortrim with one of these")
+
+
+def _pip() -> Finding:
+    needed_for = f"{ALL_TARGETS}: the toolchain, models in wheels, other converter versions"
+    try:
+        return Finding(name="pip", found=importlib.metadata.version("pip"), needed_for=needed_for)
+    except importlib.metadata.PackageNotFoundError:
+        remedy = f"{sys.executable} -m ensurepip"
+        return Finding(name="pip", found="", needed_for=needed_for, problem="is not installed", remedy=remedy)
+
+
+def _processors() -> Finding:
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Finding(name="processors", found=str(count), needed_for="the time that a build takes", required=False)
+
+
+def _memory() -> Finding:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    problem = (
+        "" if total >= MEMORY_BYTES else f"less than {MEMORY_BYTES // GIGABYTE} GB, which one compilation may take"
+    )
+    remedy = "use a machine with more memory" if problem else ""
+    return Finding(name="memory", found=f"{total / GIGABYTE:.1f} GB", problem=problem, remedy=remedy)
+
+
+def _cache() -> Finding:
+    remedy = "name a folder with space, and yours to write to, in the environment variable ORTRIM_CACHE"
+    try:
+        folder = cache_folder("sources").parent
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding(name="cache folder", found="", problem=str(error), remedy=remedy)
+    found = f"{free / GIGABYTE:.1f} GB free ({folder})"
+    if not os.access(folder, os.W_OK):
+        return Finding(name="cache folder", found=found, problem="is not writable", remedy=remedy)
+    if free < CACHE_BYTES:
+        problem = f"less than {CACHE_BYTES // GIGABYTE} GB, which sources, tools and a build take"
+        return Finding(name="cache folder", found=found, problem=problem, remedy=remedy)
+    return Finding(name="cache folder", found=found)
+
+
+def _tool_check(tool: Tool, needed_for: str) -> Callable[[], Finding]:
+    def check() -> Finding:
+        try:
+            installed = require(tool)
+        except ToolError as error:
+            remedy = error.hint.removeprefix("run: ")
+            return Finding(
+                name=tool.name, found="", needed_for=needed_for, required=False, problem=error.what, remedy=remedy
+            )
+        found = f"{installed.version} ({installed.path})"
+        return Finding(name=tool.name, found=found, needed_for=needed_for, required=False)
+
+    return check

@@ -1,0 +1,117 @@
+"""Test cases: the inputs with which both runtimes are run, written where the runner finds them."""
+
+import dataclasses
+import hashlib
+import math
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.core.models import PreparedModel, TensorInfo
+from ortrim.core.serialization import to_canonical_json
+from ortrim.errors import SpecError
+from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.folders import publish_folder
+from ortrim.verify.arrays import Array, numpy_type, save_array
+from ortrim.verify.generated import generated_array
+from ortrim.verify.recorded import recorded_files, recorded_inputs
+
+LARGEST_INPUT_BYTES: Final = 1 << 30
+DEFAULT_CASES: Final = (CaseSpec(name="default"),)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Case:
+    """One set of inputs: `folder` holds `input_000.npy` (or `.strings`) and so on, in the order of the model's inputs.
+
+    `digest` stands for all that the inputs depend on.
+    """
+
+    name: str
+    folder: Path
+    digest: str
+
+
+def make_cases(model: PreparedModel, spec: ModelSpec, base: Path, folder: Path) -> tuple[Case, ...]:
+    """Write the inputs of every case into folders below `folder` and return the cases.
+
+    Paths of recorded inputs are relative to `base`. What is there already is not written again. Raises
+    `SpecError` for a case that does not fit the model (`unknown-input`, `unknown-dimension`, `shape-mismatch`,
+    `wrong-value`, `empty-range`, `input-too-large`) and `VerifyError` for recorded inputs that do not (`bad-npz`,
+    `bad-test-data`, `data-missing`, `missing-input`, `unknown-input`, `shape-mismatch`, `wrong-type`).
+    """
+    return tuple(_make_case(model, spec, case, base, folder) for case in spec.cases or DEFAULT_CASES)
+
+
+def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path, folder: Path) -> Case:
+    where = f"model '{spec.name}', case '{case.name}'"
+    _check_names(model, case, where)
+    data = base / case.data if case.data else None
+    digest = _digest(model, case, data)
+    destination = folder / f"{case.name}-{digest[:16]}"
+
+    def fill(temporary: Path) -> None:
+        with storage_errors(destination):
+            for index, array in enumerate(_arrays(model.facts.inputs, case, data, where)):
+                save_array(temporary, f"input_{index:03}", array)
+
+    publish_folder(destination, fill)
+    return Case(name=case.name, folder=destination, digest=digest)
+
+
+def _digest(model: PreparedModel, case: CaseSpec, data: Path | None) -> str:
+    files = [] if data is None else [f"{path.name} {sha256_of(path)}" for path in recorded_files(data)]
+    written = to_canonical_json(dataclasses.replace(case, data=None))
+    text = "\n".join([model.facts.sha256, written, *files])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _arrays(inputs: tuple[TensorInfo, ...], case: CaseSpec, data: Path | None, where: str) -> tuple[Array, ...]:
+    if data is not None:
+        return recorded_inputs(data, inputs)
+    return tuple(_generated(info, case, f"{where}, input '{info.name}'") for info in inputs)
+
+
+def _generated(info: TensorInfo, case: CaseSpec, where: str) -> Array:
+    spec = case.inputs.get(info.name, InputSpec())
+    shape = _shape(info, spec, case, where)
+    size = math.prod(shape) * numpy_type(info.element_type).itemsize
+    if size > LARGEST_INPUT_BYTES:
+        what = f"an input of shape {list(shape)} would have {size:,} bytes; {LARGEST_INPUT_BYTES:,} is the most"
+        raise SpecError("input-too-large", what, where=where, hint="choose smaller dimensions")
+    return generated_array(info, spec, shape, seed=case.seed, key=f"{case.name}/{info.name}", where=where)
+
+
+def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tuple[int, ...]:
+    """Return the shape: as given, else the model's with `dimensions` put in, 1 where nothing says how many."""
+    known = tuple(case.dimensions.get(size) if isinstance(size, str) else size for size in info.shape)
+    if spec.shape is None:
+        return tuple(1 if size is None else size for size in known)
+    fits = len(spec.shape) == len(known) and all(
+        size in {None, given} for size, given in zip(known, spec.shape, strict=True)
+    )
+    if not fits:
+        why = f"given {list(spec.shape)}; the model takes {shape_text(info.shape)}"
+        raise SpecError("shape-mismatch", "the shape is not one that the model takes", where=where, why=why)
+    return spec.shape
+
+
+def shape_text(shape: tuple[int | str | None, ...]) -> str:
+    """Write a model's shape: `[batch, 3, ?]`."""
+    return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def _check_names(model: PreparedModel, case: CaseSpec, where: str) -> None:
+    inputs = [info.name for info in model.facts.inputs]
+    dimensions = [size for info in model.facts.inputs for size in info.shape if isinstance(size, str)]
+    _check_known("input", case.inputs, inputs, where)
+    _check_known("dimension", case.dimensions, list(dict.fromkeys(dimensions)), where)
+
+
+def _check_known(kind: str, given: dict[str, InputSpec] | dict[str, int], known: list[str], where: str) -> None:
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"the model has: {', '.join(known) or 'none'}"
+            raise SpecError(f"unknown-{kind}", f"the model has no {kind} '{name}'", where=where, hint=hint)

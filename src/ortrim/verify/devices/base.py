@@ -1,0 +1,131 @@
+"""What every device offers: to run the runner once and say what it measured."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from ortrim.core.measurements import Host
+from ortrim.verify.cases import Case
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSettings:
+    """The session's settings: equal for our library and the baseline, and the ones recommended to applications.
+
+    One thread and no spinning, since spinning pools burn battery for nothing at one thread (upstream's issue
+    11841); the arena stays on, as is the runtime's default. Without a level the runtime's own default holds.
+    """
+
+    threads: int = 1
+    allow_spinning: bool = False
+    arena: bool = True
+    optimization_level: Literal["none", "basic", "extended", "all"] | None = None
+    configuration: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repetition:
+    """How often each case is run in one process: warm-up, then up to `runs`, none begun after `seconds`."""
+
+    runs: int = 200
+    warmup: int = 10
+    seconds: float = 1.0
+    timeout_seconds: float = 300.0
+
+
+DEFAULT_SESSION: Final = SessionSettings()
+DEFAULT_REPETITION: Final = Repetition()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One process of the runner: one library, one model, its cases. Outputs are saved when `outputs` is given."""
+
+    runner: Path
+    library: Path
+    model: Path
+    cases: tuple[Case, ...]
+    outputs: Path | None = None
+    session: SessionSettings = DEFAULT_SESSION
+    repetition: Repetition = DEFAULT_REPETITION
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedOutput:
+    """One output of one case: `file` lies in the case's folder of outputs; None when it cannot be saved.
+
+    `element_type` is in NumPy's words, or `absent` for an optional output without a value, or `unsupported`
+    (maps and the like).
+    """
+
+    name: str
+    element_type: str
+    shape: tuple[int, ...]
+    file: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRun:
+    """One case in one process: the first run's outputs and time, then the times of the `runs` after warm-up."""
+
+    name: str
+    first_run_ms: float
+    outputs: tuple[SavedOutput, ...]
+    runs: int
+    input_ms: tuple[float, ...]
+    inference_ms: tuple[float, ...]
+    output_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryUse:
+    """Resident memory of the process after opening the library, after loading the model, and at most."""
+
+    opened_rss_bytes: int
+    loaded_rss_bytes: int
+    peak_rss_bytes: int
+    peak_source: Literal["VmHWM", "ru_maxrss"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerOutput:
+    """What the runner prints. `open_ms`: library and environment; `load_ms`: creation of the session."""
+
+    schema: Literal["ortrim-runner/1"]
+    status: Literal["ok"]
+    runtime_version: str
+    open_ms: float
+    load_ms: float
+    cases: tuple[CaseRun, ...]
+    memory: MemoryUse
+
+
+class Device(Protocol):
+    """A machine that runs the runner."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+
+    def facts(self) -> Host:
+        """Describe the machine."""
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once to its end. Raises `VerifyError` when it fails, crashes, hangs or prints nonsense."""
+
+
+def runner_words(request: RunRequest) -> tuple[str, ...]:
+    """Return the runner's command line."""
+    session, repetition = request.session, request.repetition
+    level = session.optimization_level
+    return (
+        str(request.runner),
+        *("--library", str(request.library), "--model", str(request.model)),
+        *(word for case in request.cases for word in ("--case", f"{case.name}={case.folder}")),
+        *("--runs", str(repetition.runs), "--warmup", str(repetition.warmup), "--seconds", f"{repetition.seconds:g}"),
+        *("--threads", str(session.threads), "--allow-spinning", str(int(session.allow_spinning))),
+        *("--arena", str(int(session.arena))),
+        *(("--optimization-level", level) if level else ()),
+        *(word for key, value in session.configuration for word in ("--config", f"{key}={value}")),
+        *(("--outputs", str(request.outputs)) if request.outputs else ()),
+    )

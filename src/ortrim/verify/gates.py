@@ -1,0 +1,89 @@
+"""Properties without which a library is not fit to ship, whatever it measures."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from ortrim.core.measurements import Gate, LibraryFacts, Verdict
+from ortrim.core.targets import Architecture
+
+PUBLIC_API: Final = frozenset({"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"})
+"""What upstream's own version script exports from a CPU build."""
+SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]*)\.so\.\d+")
+COMPILER_LIBRARIES: Final = re.compile(r"lib(gcc_s|stdc\+\+)\.so\.\d+")
+PAGE_BYTES: Final = {Architecture.X64.value: 4096, Architecture.ARM64.value: 65536}
+"""The largest pages of the kernels that run an architecture."""
+VERSION: Final = re.compile(r"GLIBC_(\d+(?:\.\d+)+)")
+
+
+def check_library(
+    facts: LibraryFacts, *, architecture: str, minimum_glibc: str, compiler_libraries: bool
+) -> tuple[Gate, ...]:
+    """Return each property that a library must have, and whether it has it.
+
+    `architecture` is `x64` or `arm64`. `minimum_glibc` is the oldest C library on which it has to load; empty when
+    nothing was promised. `compiler_libraries` says whether it may need the compiler's own (`libstdc++`,
+    `libgcc_s`), as what the system's compilers build does.
+    """
+    return (
+        _gate("machine", facts.machine == architecture, f"{facts.machine}, built for {architecture}"),
+        _gate("no executable stack", not facts.executable_stack, _stack_detail(facts)),
+        _gate("no text relocations", not facts.text_relocations, "has" if facts.text_relocations else "has none"),
+        _gate("stripped", facts.stripped, "no symbol table" if facts.stripped else "there is a symbol table"),
+        _exports(facts),
+        _needed(facts, compiler_libraries=compiler_libraries),
+        _oldest_glibc(facts, minimum_glibc),
+        _alignment(facts, PAGE_BYTES.get(architecture, 4096)),
+    )
+
+
+def _gate(name: str, passed: bool, detail: str) -> Gate:  # noqa: FBT001 - a verdict is what it is about
+    return Gate(name=name, verdict=Verdict.PASS if passed else Verdict.FAIL, detail=detail)
+
+
+def _stack_detail(facts: LibraryFacts) -> str:
+    return "asks for an executable stack" if facts.executable_stack else "PT_GNU_STACK is not executable"
+
+
+def _exports(facts: LibraryFacts) -> Gate:
+    """Every other exported name could clash with an application's own."""
+    others = [name for name in facts.exported if name not in PUBLIC_API]
+    name = "public API only"
+    if others:
+        return _gate(name, passed=False, detail=f"{len(others)} other symbols exported: {_some(others)}")
+    detail = f"exports {', '.join(facts.exported) or 'nothing'}"
+    return _gate(name, "OrtGetApiBase" in facts.exported, detail)
+
+
+def _needed(facts: LibraryFacts, *, compiler_libraries: bool) -> Gate:
+    allowed = [SYSTEM_LIBRARIES, COMPILER_LIBRARIES] if compiler_libraries else [SYSTEM_LIBRARIES]
+    others = [name for name in facts.needed if not any(pattern.fullmatch(name) for pattern in allowed)]
+    detail = f"not on every system: {_some(others)}" if others else ", ".join(facts.needed) or "nothing"
+    return _gate("needed libraries", not others, detail)
+
+
+def _oldest_glibc(facts: LibraryFacts, minimum_glibc: str) -> Gate:
+    name = "oldest glibc"
+    found = [match.group(1) for match in map(VERSION.fullmatch, facts.symbol_versions) if match]
+    # DT_RELR needs GLIBC_ABI_DT_RELR, which glibc has since 2.36.
+    found += ["2.36"] if "GLIBC_ABI_DT_RELR" in facts.symbol_versions else []
+    newest = max(found, key=_numbers, default="")
+    needs = f"needs GLIBC_{newest}" if newest else "needs no version"
+    if not minimum_glibc:
+        return Gate(name=name, verdict=Verdict.NOT_JUDGED, detail=f"{needs}; none was promised")
+    passed = not newest or _numbers(newest) <= _numbers(minimum_glibc)
+    return _gate(name, passed, f"{needs}; {minimum_glibc} was promised")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _alignment(facts: LibraryFacts, page_bytes: int) -> Gate:
+    passed = facts.load_alignment >= page_bytes and facts.load_alignment % page_bytes == 0
+    return _gate("load alignment", passed, f"{facts.load_alignment} bytes, pages have up to {page_bytes}")
+
+
+def _some(names: Iterable[str], most: int = 5) -> str:
+    shown = list(names)
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")

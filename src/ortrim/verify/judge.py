@@ -1,0 +1,151 @@
+"""Holding measurements against budgets."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ortrim.core.buildspec import Budgets
+from ortrim.core.measurements import Comparison, Distribution, LibrarySize, Verdict
+from ortrim.verify.devices.base import RunnerOutput
+from ortrim.verify.rounds import Rounds
+from ortrim.verify.statistics import Interval, distribution, median_interval
+
+Unit = Literal["bytes", "ms"]
+Reading = Callable[[RunnerOutput], float]
+
+SEVERITY: Final = (Verdict.NOT_JUDGED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """One quantity of one library against the baseline's: the values, their ratio, and how sure both are."""
+
+    measure: str
+    model: str
+    unit: Unit
+    ours: Interval
+    baseline: float | None
+    ratio: Interval | None
+    exact: bool
+    """Whether a miss is a miss however the rounds spread: true of bytes, not of times."""
+
+
+def compare_budgets(
+    budgets: Budgets, size: LibrarySize, baseline_size: LibrarySize, package_bytes: int, models: Sequence[Rounds]
+) -> tuple[Comparison, ...]:
+    """Return a line for each budget that is given, and one not judged for each measure without any.
+
+    Sizes and memory are exact. Times vary: a miss counts as a failure only when the whole interval of the run's
+    own median lies above the budget, and is inconclusive otherwise. Latency is judged for the case that stands
+    worst. Budgets of models hold for each model.
+    """
+    lines = [*_library_lines(budgets, size, baseline_size, package_bytes)]
+    for rounds in models:
+        lines += _model_lines(budgets, rounds)
+    return tuple(lines)
+
+
+def _library_lines(
+    budgets: Budgets, size: LibrarySize, baseline_size: LibrarySize, package_bytes: int
+) -> list[Comparison]:
+    library = _sizes("library", size.file_bytes, baseline_size.file_bytes)
+    compressed = _sizes("library compressed", size.compressed_bytes, baseline_size.compressed_bytes)
+    return [
+        *_lines([library], budgets.library_bytes, budgets.library_ratio),
+        *_lines([compressed], None, None),
+        *_lines([_sizes("package", package_bytes, None)], None, None),
+    ]
+
+
+def _model_lines(budgets: Budgets, rounds: Rounds) -> list[Comparison]:
+    memory = _measured("peak RSS", rounds, "bytes", lambda output: output.memory.peak_rss_bytes)
+    load = _measured("load", rounds, "ms", lambda output: output.load_ms)
+    return [
+        *_lines([memory], budgets.peak_rss_bytes, budgets.peak_rss_ratio),
+        *_lines([load], budgets.load_ms, budgets.load_ratio),
+        *_lines(_latencies("latency p50", rounds, lambda samples: samples.p50), budgets.p50_ms, budgets.p50_ratio),
+        *_lines(_latencies("latency p99", rounds, lambda samples: samples.p99), budgets.p99_ms, None),
+    ]
+
+
+def _latencies(measure: str, rounds: Rounds, read: Callable[[Distribution], float]) -> list[Quantity]:
+    """Return one quantity for each case."""
+
+    def of_case(index: int) -> Reading:
+        return lambda output: read(distribution(output.cases[index].inference_ms))
+
+    return [_measured(measure, rounds, "ms", of_case(index)) for index in range(len(rounds.cases))]
+
+
+def _measured(measure: str, rounds: Rounds, unit: Unit, read: Reading) -> Quantity:
+    """Return a quantity read from each round; the ratio is taken round by round, since a round's noise is shared."""
+    ours = [read(turn.ours) for turn in rounds.rounds]
+    baseline = [read(turn.baseline) for turn in rounds.rounds]
+    ratios = [one / other for one, other in zip(ours, baseline, strict=True) if other > 0]
+    return Quantity(
+        measure=measure,
+        model=rounds.model,
+        unit=unit,
+        ours=median_interval(ours),
+        baseline=median_interval(baseline).median,
+        ratio=median_interval(ratios) if ratios else None,
+        exact=unit == "bytes",
+    )
+
+
+def _sizes(measure: str, ours: int, baseline: int | None) -> Quantity:
+    return Quantity(
+        measure=measure,
+        model="",
+        unit="bytes",
+        ours=median_interval([ours]),
+        baseline=baseline,
+        ratio=median_interval([ours / baseline]) if baseline else None,
+        exact=True,
+    )
+
+
+def _lines(quantities: list[Quantity], absolute: float | None, ratio: float | None) -> list[Comparison]:
+    """Return one line for each budget; of several cases, the one that stands worst."""
+    if not quantities:
+        return []
+    judged: list[Comparison] = []
+    if ratio is not None:
+        judged.append(_worst([_comparison(quantity, ratio, is_ratio=True) for quantity in quantities]))
+    if absolute is not None:
+        judged.append(_worst([_comparison(quantity, absolute, is_ratio=False) for quantity in quantities]))
+    return judged or [_worst([_comparison(quantity, None, is_ratio=False) for quantity in quantities])]
+
+
+def _worst(lines: list[Comparison]) -> Comparison:
+    def standing(line: Comparison) -> tuple[int, float]:
+        absolute = line.budget is not None and not line.budget_is_ratio
+        return SEVERITY.index(line.verdict), line.ours if absolute else line.ratio or 0.0
+
+    return max(lines, key=standing)
+
+
+def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> Comparison:
+    return Comparison(
+        measure=quantity.measure,
+        model=quantity.model,
+        unit=quantity.unit,
+        ours=quantity.ours.median,
+        baseline=quantity.baseline,
+        ratio=quantity.ratio.median if quantity.ratio else None,
+        spread=quantity.ratio.spread if quantity.ratio and quantity.model else None,
+        budget=budget,
+        budget_is_ratio=is_ratio,
+        verdict=_verdict(quantity.ratio if is_ratio else quantity.ours, budget, exact=quantity.exact),
+    )
+
+
+def _verdict(interval: Interval | None, budget: float | None, *, exact: bool) -> Verdict:
+    """Judge one value; a ratio without a baseline cannot be judged, which must not pass for a pass."""
+    if budget is None:
+        return Verdict.NOT_JUDGED
+    if interval is None:
+        return Verdict.INCONCLUSIVE
+    if interval.median <= budget:
+        return Verdict.PASS
+    return Verdict.INCONCLUSIVE if not exact and interval.low <= budget else Verdict.FAIL

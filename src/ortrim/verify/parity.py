@@ -1,0 +1,206 @@
+"""Parity: our outputs against the full runtime's, output by output."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ortrim.core.buildspec import ElementType, Tolerance
+from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.verify.arrays import BFLOAT16, Array, load_array, widened
+from ortrim.verify.devices.base import SavedOutput
+from ortrim.verify.reference import CaseOutputs, SavedOutputs
+
+EXACT: Final = Tolerance(absolute=0.0, relative=0.0, cosine=-1.0)
+DEFAULTS: Final[Mapping[str, Tolerance]] = {
+    "float64": Tolerance(absolute=1e-6, relative=1e-5, cosine=0.9999),
+    "float32": Tolerance(absolute=1e-4, relative=1e-3, cosine=0.999),
+    "float16": Tolerance(absolute=5e-3, relative=1e-2, cosine=0.999),
+    "bfloat16": Tolerance(absolute=2e-2, relative=5e-2, cosine=0.99),
+}
+"""Tolerances of the types that may differ at all: some units in the last place of each, piled up over the layers."""
+UNSUPPORTED: Final = "unsupported"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Difference:
+    """How two arrays of one shape differ. `reason` is empty when nothing but the numbers below decides."""
+
+    max_absolute: float = 0.0
+    max_relative: float = 0.0
+    cosine: float = 1.0
+    argmax_agreement: float = 1.0
+    reason: str = ""
+
+
+def compare(
+    model: str, reference: SavedOutputs, ours: SavedOutputs, tolerances: Mapping[ElementType, Tolerance]
+) -> tuple[OutputParity, ...]:
+    """Compare every output of every case; what either side lacks fails.
+
+    An element passes when its absolute *or* its relative difference is within tolerance; relative differences
+    are relative to the larger of the two. Not-a-number and infinities have to be in the same places. Integers,
+    booleans and strings have to be equal unless `tolerances` says otherwise; strings that differ count as a
+    difference of 1. When outputs cannot be compared element by element (another shape or type), the numbers are
+    those of no difference at all or total disagreement, and `reason` says why. Maps and other values that are
+    not tensors are not judged. Raises `VerifyError` (`bad-output`).
+    """
+    found = {case.name: case for case in ours.cases}
+    return tuple(
+        parity
+        for case in reference.cases
+        for parity in _compare_case(model, case, found.get(case.name), (reference.folder, ours.folder), tolerances)
+    )
+
+
+def _compare_case(
+    model: str,
+    reference: CaseOutputs,
+    ours: CaseOutputs | None,
+    folders: tuple[Path, Path],
+    tolerances: Mapping[ElementType, Tolerance],
+) -> list[OutputParity]:
+    mine = {output.name: output for output in ours.outputs} if ours else {}
+    theirs = {output.name: output for output in reference.outputs}
+    compared = []
+    for name in dict.fromkeys([*theirs, *mine]):
+        pair = theirs.get(name), mine.get(name)
+        difference = _compare_output(pair, (folders[0] / reference.name, folders[1] / reference.name), tolerances)
+        compared.append(_judged(model, reference.name, pair, difference, tolerances))
+    return compared
+
+
+def tolerance_of(element_type: str, tolerances: Mapping[Any, Tolerance]) -> Tolerance:
+    """Return the tolerance for an element type: the buildspec's, else the default."""
+    return tolerances.get(element_type) or DEFAULTS.get(element_type, EXACT)
+
+
+def _compare_output(
+    pair: tuple[SavedOutput | None, SavedOutput | None], folders: tuple[Path, Path], tolerances: Mapping[Any, Tolerance]
+) -> _Difference:
+    theirs, ours = pair
+    if theirs is None or ours is None:
+        return _total("the output is missing from " + ("ours" if ours is None else "the reference"))
+    if theirs.element_type != ours.element_type:
+        return _total(f"the type is {ours.element_type}, not {theirs.element_type}")
+    if theirs.file is None or ours.file is None:
+        return _Difference()
+    arrays = load_array(folders[0] / theirs.file), load_array(folders[1] / ours.file)
+    if arrays[0].shape != arrays[1].shape:
+        return _total(f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}")
+    return difference_of(arrays[0], arrays[1], theirs.element_type, tolerance_of(theirs.element_type, tolerances))
+
+
+def _total(reason: str) -> _Difference:
+    return _Difference(cosine=0.0, argmax_agreement=0.0, reason=reason)
+
+
+def difference_of(reference: Array, ours: Array, element_type: str, tolerance: Tolerance) -> _Difference:
+    """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are."""
+    if reference.size == 0:
+        return _Difference()
+    theirs, mine = _as_numbers(reference, ours, element_type)
+    misplaced = _misplaced(theirs, mine)
+    if misplaced:
+        return _total(misplaced)
+    finite = np.isfinite(theirs)
+    absolute, relative = _element_differences(theirs, mine, finite, reference != ours)
+    cosine = _cosine(theirs[finite], mine[finite], tolerance.absolute)
+    agreement = _argmax_agreement(theirs, mine)
+    outside = (absolute > tolerance.absolute) & (relative > tolerance.relative)
+    return _Difference(
+        max_absolute=float(absolute.max(initial=0.0)),
+        max_relative=float(relative.max(initial=0.0)),
+        cosine=cosine,
+        argmax_agreement=agreement,
+        reason=_reason(int(outside.sum()), reference.size, cosine, agreement, tolerance),
+    )
+
+
+def _as_numbers(reference: Array, ours: Array, element_type: str) -> tuple[Array, Array]:
+    """Return both as float64; strings become 0 where they are equal, and 0 against 1 where they differ."""
+    if element_type == "string":
+        return np.zeros(reference.shape), (reference != ours).astype(np.float64)
+    if element_type == BFLOAT16:
+        return widened(reference).astype(np.float64), widened(ours).astype(np.float64)
+    return reference.astype(np.float64), ours.astype(np.float64)
+
+
+def _misplaced(theirs: Array, mine: Array) -> str:
+    if not np.array_equal(np.isnan(theirs), np.isnan(mine)):
+        return (
+            f"not-a-number in {int(np.isnan(mine).sum())} elements, not the reference's {int(np.isnan(theirs).sum())}"
+        )
+    infinite = np.isinf(theirs) | np.isinf(mine)
+    return "" if np.array_equal(theirs[infinite], mine[infinite]) else "infinities are in other places"
+
+
+def _element_differences(theirs: Array, mine: Array, finite: Array, unequal: Array) -> tuple[Array, Array]:
+    """Return absolute and relative differences of the finite elements, never infinite.
+
+    Integers that differ but are too large to differ as float64 count as 1 apart.
+    """
+    one, other = theirs[finite], mine[finite]
+    with np.errstate(over="ignore"):
+        absolute = np.minimum(np.abs(one - other), np.finfo(np.float64).max)
+    absolute = np.where(unequal[finite] & (absolute == 0) & (one != 0), 1.0, absolute)
+    larger = np.maximum(np.abs(one), np.abs(other))
+    return absolute, np.divide(absolute, larger, out=np.zeros_like(absolute), where=larger > 0)
+
+
+def _cosine(theirs: Array, mine: Array, noise: float) -> float:
+    """Return the cosine similarity; 1 for vectors that are nothing but noise within the absolute tolerance."""
+    scale = max(np.abs(theirs).max(initial=0.0), np.abs(mine).max(initial=0.0))
+    if scale <= noise:
+        return 1.0
+    one, other = theirs / scale, mine / scale
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.clip(np.sum(one * other) / norms, -1.0, 1.0)) if norms > 0 else 0.0
+
+
+def _argmax_agreement(theirs: Array, mine: Array) -> float:
+    if theirs.ndim == 0:
+        return 1.0
+    return float(np.mean(theirs.argmax(axis=-1) == mine.argmax(axis=-1)))
+
+
+def _reason(outside: int, size: int, cosine: float, agreement: float, tolerance: Tolerance) -> str:
+    reasons = []
+    if outside:
+        reasons.append(f"{outside} of {size} elements are out of tolerance")
+    if cosine < tolerance.cosine:
+        reasons.append(f"the cosine similarity {cosine:.6f} is below {tolerance.cosine:g}")
+    if agreement < tolerance.argmax_agreement:
+        reasons.append(f"the arg-max agreement {agreement:.4f} is below {tolerance.argmax_agreement:g}")
+    return "; ".join(reasons)
+
+
+def _judged(
+    model: str,
+    case: str,
+    pair: tuple[SavedOutput | None, SavedOutput | None],
+    difference: _Difference,
+    tolerances: Mapping[Any, Tolerance],
+) -> OutputParity:
+    output = pair[0] or pair[1]
+    assert output is not None
+    tolerance = tolerance_of(output.element_type, tolerances)
+    unsupported = output.element_type == UNSUPPORTED and not difference.reason
+    verdict = Verdict.NOT_JUDGED if unsupported else Verdict.FAIL if difference.reason else Verdict.PASS
+    return OutputParity(
+        model=model,
+        case=case,
+        output=output.name,
+        element_type=output.element_type,
+        shape=output.shape,
+        max_absolute=difference.max_absolute,
+        max_relative=difference.max_relative,
+        cosine=difference.cosine,
+        argmax_agreement=difference.argmax_agreement,
+        absolute_tolerance=tolerance.absolute,
+        relative_tolerance=tolerance.relative,
+        verdict=verdict,
+        reason="it is not a tensor and cannot be compared" if unsupported else difference.reason,
+    )

@@ -1,0 +1,101 @@
+"""Reference outputs: the original model in the full runtime with every optimization off."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import ValidationError
+
+import ortrim
+from ortrim.core.models import PreparedModel
+from ortrim.core.serialization import from_json
+from ortrim.errors import ToolError, VerifyError
+from ortrim.storage.files import sha256_of
+from ortrim.storage.folders import publish_folder
+from ortrim.tools.command import Completed, run
+from ortrim.tools.full_runtime import FullRuntime
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import SavedOutput
+
+SCRIPT: Final = Path(ortrim.__file__).parent / "data" / "scripts" / "reference.py"
+INDEX: Final = "reference.json"
+TIMEOUT_SECONDS: Final = 1800.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseOutputs:
+    """The outputs of one case, in the order of the model's."""
+
+    name: str
+    outputs: tuple[SavedOutput, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedOutputs:
+    """The outputs of one model: those of a case lie in `folder/<case>`."""
+
+    folder: Path
+    cases: tuple[CaseOutputs, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Index:
+    status: Literal["ok"]
+    runtime_version: str
+    cases: tuple[CaseOutputs, ...]
+
+
+def reference_outputs(
+    model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
+) -> SavedOutputs:
+    """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
+
+    Raises `VerifyError`: `reference-failed` (the full runtime refuses the model or an input, or dies),
+    `reference-timeout`.
+    """
+    destination = folder / f"{model.name}-{_digest(model, cases, runtime)[:16]}"
+    publish_folder(destination, lambda temporary: _run(model, cases, runtime, temporary))
+    return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
+
+
+def _digest(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
+    parts = [sha256_of(SCRIPT), runtime.version, model.facts.sha256]
+    text = json.dumps([*parts, *([case.name, case.digest] for case in cases)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, temporary: Path) -> None:
+    words = [word for case in cases for word in ("--case", case.name, str(case.folder))]
+    command = [*runtime.words, str(SCRIPT), "--model", str(model.path), "--outputs", str(temporary), *words]
+    try:
+        completed = run(command, environment=runtime.environment, timeout_seconds=TIMEOUT_SECONDS)
+    except ToolError as error:
+        reference = "reference-timeout" if error.reference == "tool-timeout" else "reference-failed"
+        what = f"the full runtime {error.what}"
+        raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
+    if completed.returncode != 0:
+        what = "the full runtime does not run the original model"
+        hint = "the cases may not fit the model: see its inputs with invoke inspect"
+        raise VerifyError("reference-failed", what, where=f"model '{model.name}'", why=_reason(completed), hint=hint)
+    (temporary / INDEX).write_text(completed.stdout)
+
+
+def _reason(completed: Completed) -> str:
+    try:
+        document: Any = json.loads(completed.stdout)
+        return str(document["message"])
+    except (ValueError, KeyError, TypeError):
+        end = f"it ended with {completed.returncode}"
+        return "\n".join([end, *completed.stderr.strip().splitlines()[-5:]])
+
+
+def _read_index(folder: Path, model: PreparedModel) -> _Index:
+    try:
+        return from_json(_Index, (folder / INDEX).read_bytes())
+    except (OSError, ValidationError) as error:
+        why = "\n".join(str(error).splitlines()[:3])
+        what = "the full runtime's outputs are not described as they should be"
+        hint = f"remove {folder}, then run the same command again"
+        raise VerifyError("reference-failed", what, where=f"model '{model.name}'", why=why, hint=hint) from error

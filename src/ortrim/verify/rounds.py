@@ -1,0 +1,129 @@
+"""Measuring both libraries in turn, so that whatever the machine does besides falls on both alike."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from ortrim.core.measurements import CaseTiming, RunnerResult
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import (
+    DEFAULT_REPETITION,
+    DEFAULT_SESSION,
+    CaseRun,
+    Device,
+    Repetition,
+    RunnerOutput,
+    RunRequest,
+    SessionSettings,
+)
+from ortrim.verify.statistics import distribution, median
+
+ROUNDS: Final = 9
+"""From nine on, the interval that holds the true median leaves out the extreme round on either side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What to measure: our library with the converted model, the baseline with the original one, same settings."""
+
+    model: str
+    runner: Path
+    library: Path
+    ort_model: Path
+    baseline_library: Path
+    onnx_model: Path
+    cases: tuple[Case, ...]
+    session: SessionSettings = DEFAULT_SESSION
+    repetition: Repetition = DEFAULT_REPETITION
+    rounds: int = ROUNDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One process of each library, one right after the other."""
+
+    ours: RunnerOutput
+    baseline: RunnerOutput
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """All rounds of one model."""
+
+    model: str
+    rounds: tuple[Round, ...]
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Names of the cases."""
+        return tuple(case.name for case in self.rounds[0].ours.cases)
+
+
+def measure(device: Device, measurement: Measurement, on_round: Callable[[], None] = lambda: None) -> Rounds:
+    """Run both libraries in turn, each time in a process of its own; which goes first alternates.
+
+    `on_round` is called after each round, for a progress bar. Raises what `Device.run` raises.
+    """
+    rounds = []
+    for number in range(measurement.rounds):
+        rounds.append(_round(device, measurement, ours_first=number % 2 == 0))
+        on_round()
+    return Rounds(model=measurement.model, rounds=tuple(rounds))
+
+
+def _round(device: Device, measurement: Measurement, *, ours_first: bool) -> Round:
+    requests = {
+        "ours": request_of(measurement, measurement.library, measurement.ort_model),
+        "baseline": request_of(measurement, measurement.baseline_library, measurement.onnx_model),
+    }
+    order = ("ours", "baseline") if ours_first else ("baseline", "ours")
+    outputs = {side: device.run(requests[side]) for side in order}
+    return Round(ours=outputs["ours"], baseline=outputs["baseline"])
+
+
+def request_of(measurement: Measurement, library: Path, model: Path) -> RunRequest:
+    """Return the run of one library, which differs from the other's in library and model alone."""
+    return RunRequest(
+        runner=measurement.runner,
+        library=library,
+        model=model,
+        cases=measurement.cases,
+        session=measurement.session,
+        repetition=measurement.repetition,
+    )
+
+
+def results(rounds: Rounds) -> tuple[RunnerResult, RunnerResult]:
+    """Sum up all rounds: ours, then the baseline's."""
+    return (
+        _result("ours", rounds.model, [turn.ours for turn in rounds.rounds]),
+        _result("baseline", rounds.model, [turn.baseline for turn in rounds.rounds]),
+    )
+
+
+def _result(library: Literal["ours", "baseline"], model: str, outputs: list[RunnerOutput]) -> RunnerResult:
+    return RunnerResult(
+        library=library,
+        model=model,
+        runtime_version=outputs[0].runtime_version,
+        load_ms=distribution(output.load_ms for output in outputs),
+        peak_rss_bytes=distribution(output.memory.peak_rss_bytes for output in outputs),
+        cases=tuple(_timing([output.cases[index] for output in outputs]) for index in range(len(outputs[0].cases))),
+    )
+
+
+def _timing(runs: list[CaseRun]) -> CaseTiming:
+    inference = tuple(sample for run in runs for sample in run.inference_ms)
+    return CaseTiming(
+        case=runs[0].name,
+        first_run_ms=median([run.first_run_ms for run in runs]),
+        input_ms=distribution(_joined(run.input_ms for run in runs)),
+        inference_ms=distribution(inference),
+        output_ms=distribution(_joined(run.output_ms for run in runs)),
+        samples_ms=inference,
+    )
+
+
+def _joined(samples: Iterable[tuple[float, ...]]) -> list[float]:
+    return [sample for run in samples for sample in run]

@@ -1,0 +1,169 @@
+"""Verification of one target, from the package to the report's data."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.artifacts import CompilerCacheUse
+from ortrim.core.buildspec import Budgets, ModelSpec
+from ortrim.core.measurements import Comparison, Gate, LibraryFacts, LibrarySize, OutputParity, Verdict, VerifyReport
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.storage.files import storage_errors
+from ortrim.tools.full_runtime import FullRuntime
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import DEFAULT_REPETITION, Device, Repetition
+from ortrim.verify.judge import compare_budgets
+from ortrim.verify.parity import compare
+from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.verify.rounds import Measurement, Rounds, measure, request_of, results
+
+ONCE: Final = Repetition(runs=1, warmup=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One model to verify: as given, as converted, what the buildspec says of it, and its cases."""
+
+    prepared: PreparedModel
+    converted: OrtModel
+    spec: ModelSpec
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What a report says of its subject; the names are those of `VerifyReport`."""
+
+    name: str
+    target: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    profile: str
+    build_seconds: float
+    compiler_cache: CompilerCacheUse | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What is verified: the package's archive, its library, and what was read from both and from the baseline's.
+
+    `gates` are the library's, from `gates.check_library`.
+    """
+
+    archive: Path
+    library: Path
+    facts: LibraryFacts
+    gates: tuple[Gate, ...]
+    size: LibrarySize
+    baseline_size: LibrarySize
+
+
+def verify_target(
+    identity: Identity,
+    delivery: Delivery,
+    subjects: tuple[Subject, ...],
+    budgets: Budgets,
+    *,
+    device: Device,
+    runner: Path,
+    runtime: FullRuntime,
+    folder: Path,
+    repetition: Repetition = DEFAULT_REPETITION,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> VerifyReport:
+    """Verify one target and return all that was measured, failed or not.
+
+    The baseline is `runtime`'s library with the original models, measured in turn with ours under the same
+    settings. Outputs are kept below `folder`. `on_step` is told what is done next. Raises `VerifyError` when
+    something cannot be carried out; a missed budget or a lack of parity is a verdict, not an error.
+    """
+    plans = [_measurement(subject, delivery, runner, runtime, repetition) for subject in subjects]
+    parity: list[OutputParity] = []
+    for subject, plan in zip(subjects, plans, strict=True):
+        on_step(f"parity of {plan.model}")
+        parity += _parity(subject, plan, device, runtime, folder)
+    measured = tuple(_measured(plan, device, on_step) for plan in plans)
+    archive_bytes = delivery.archive.stat().st_size
+    comparisons = compare_budgets(budgets, delivery.size, delivery.baseline_size, archive_bytes, measured)
+    evidence = _Evidence(comparisons=comparisons, parity=tuple(parity), measured=measured)
+    return _report(identity, delivery, evidence, device, runtime)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Evidence:
+    """All that was found out."""
+
+    comparisons: tuple[Comparison, ...]
+    parity: tuple[OutputParity, ...]
+    measured: tuple[Rounds, ...]
+
+
+def _report(
+    identity: Identity, delivery: Delivery, evidence: _Evidence, device: Device, runtime: FullRuntime
+) -> VerifyReport:
+    verdicts = [
+        *(comparison.verdict for comparison in evidence.comparisons),
+        *(output.verdict for output in evidence.parity),
+        *(gate.verdict for gate in delivery.gates),
+    ]
+    return VerifyReport(
+        **{field.name: getattr(identity, field.name) for field in fields(identity)},
+        device=device.name,
+        host=device.facts(),
+        baseline=f"onnxruntime {runtime.version} (official wheel)",
+        package=delivery.archive.name,
+        package_bytes=delivery.archive.stat().st_size,
+        library=delivery.facts,
+        size=delivery.size,
+        baseline_size=delivery.baseline_size,
+        comparisons=evidence.comparisons,
+        parity=evidence.parity,
+        gates=delivery.gates,
+        runs=tuple(result for rounds in evidence.measured for result in results(rounds)),
+        verdict=overall(verdicts),
+    )
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on everything: one failure fails, and doubt about a budget does not."""
+    return Verdict.FAIL if Verdict.FAIL in set(verdicts) else Verdict.PASS
+
+
+def _measurement(
+    subject: Subject, delivery: Delivery, runner: Path, runtime: FullRuntime, repetition: Repetition
+) -> Measurement:
+    return Measurement(
+        model=subject.prepared.name,
+        runner=runner,
+        library=delivery.library,
+        ort_model=subject.converted.path,
+        baseline_library=runtime.library,
+        onnx_model=subject.prepared.path,
+        cases=subject.cases,
+        repetition=repetition,
+    )
+
+
+def _measured(plan: Measurement, device: Device, on_step: Callable[[str], None]) -> Rounds:
+    on_step(f"timing of {plan.model}")
+    return measure(device, plan)
+
+
+def _parity(
+    subject: Subject, plan: Measurement, device: Device, runtime: FullRuntime, folder: Path
+) -> tuple[OutputParity, ...]:
+    reference = reference_outputs(subject.prepared, subject.cases, runtime, folder / "reference")
+    ours = our_outputs(plan, device, folder / "ours" / plan.model)
+    return compare(plan.model, reference, ours, subject.spec.tolerances)
+
+
+def our_outputs(plan: Measurement, device: Device, outputs: Path) -> SavedOutputs:
+    """Run our library once and return its outputs, which stay in `outputs`. Raises what `Device.run` raises."""
+    with storage_errors(outputs):
+        outputs.mkdir(parents=True, exist_ok=True)
+    request = request_of(replace(plan, repetition=ONCE), plan.library, plan.ort_model)
+    ran = device.run(replace(request, outputs=outputs))
+    cases = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in ran.cases)
+    return SavedOutputs(folder=outputs, cases=cases)

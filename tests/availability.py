@@ -1,0 +1,80 @@
+"""Tools of the machine that tests may need, and what it means when one is absent."""
+
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.errors import ToolError
+from ortrim.tools.command import run
+
+KNOWN_TOOLS: Final = (
+    "apt-get",
+    "ccache",
+    "clang",
+    "dpkg-deb",
+    "gcc",
+    "git",
+    "python3.10",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "qemu-aarch64-static",
+    "unshare",
+)
+"""Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start."""
+
+
+def read_unavailable(path: Path) -> dict[str, str]:
+    """Return the tools that CI may lack, with the reason for each. Raises `pytest.UsageError` for a wrong entry."""
+    entries = tomllib.loads(path.read_text()).get("tool", [])
+    for entry in entries:
+        if set(entry) != {"name", "reason"} or not entry["reason"].strip():
+            raise pytest.UsageError(f"{path.name}: each tool has a name and a reason, not {entry}")
+        if entry["name"] not in KNOWN_TOOLS:
+            raise pytest.UsageError(f"{path.name}: unknown tool {entry['name']!r}; known: {', '.join(KNOWN_TOOLS)}")
+    return {entry["name"]: entry["reason"] for entry in entries}
+
+
+class Availability:
+    """Decides what the absence of a tool means for a test, and counts what could not be tried."""
+
+    def __init__(self, unavailable: dict[str, str], *, strict: bool, present: Callable[[str], bool]) -> None:
+        self.unavailable = unavailable
+        self.strict = strict
+        self.present = present
+        self.not_tried: dict[str, int] = {}
+
+    def check(self, names: tuple[str, ...]) -> None:
+        """Let the test run, skip it, or fail it: the last in strict runs for an absence that no list explains."""
+        for name in names:
+            if self.present(name):
+                continue
+            reason = self.unavailable.get(name)
+            if self.strict and reason is None:
+                pytest.fail(f"{name} is not installed, and tests/unavailable.toml does not list it", pytrace=False)
+            self.not_tried[name] = self.not_tried.get(name, 0) + 1
+            pytest.skip(f"{name} is not installed" + (f": {reason}" if reason else ""))
+
+    def summary(self) -> tuple[str, ...]:
+        """Return the lines that close a run: how many tests were not tried, and for want of what."""
+        if not self.not_tried:
+            return ()
+        total = sum(self.not_tried.values())
+        head = f"{total} tests were not tried for want of {len(self.not_tried)} tools"
+        counts = sorted(self.not_tried.items())
+        lines = (f"  {name}: {count}, {self.unavailable.get(name, 'not installed here')}" for name, count in counts)
+        return (head, *lines)
+
+
+def is_present(name: str) -> bool:
+    """Whether PATH has the program and it starts; pyenv's shims exist for versions that do not."""
+    if shutil.which(name) is None:
+        return False
+    try:
+        return run([name, "--version"], timeout_seconds=20).returncode == 0
+    except ToolError:
+        return False

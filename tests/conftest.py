@@ -1,0 +1,56 @@
+"""What all tests share: unit tests first, and the marker `needs` for tools of the machine."""
+
+import os
+from collections.abc import Generator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from availability import KNOWN_TOOLS, Availability, is_present, read_unavailable
+
+AVAILABILITY: Final = pytest.StashKey[Availability]()
+UNAVAILABLE_FILE: Final = Path(__file__).with_name("unavailable.toml")
+
+
+def needed_tools(item: pytest.Item) -> tuple[str, ...]:
+    """Return the tools that a test needs. Raises `pytest.UsageError` for a name that is not known."""
+    names = tuple(str(name) for mark in item.iter_markers("needs") for name in mark.args)
+    unknown = [name for name in names if name not in KNOWN_TOOLS]
+    if unknown:
+        raise pytest.UsageError(f"{item.nodeid} needs unknown tools: {', '.join(unknown)}; see tests/conftest.py")
+    return names
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the list once, so that a wrong entry stops the run before any test."""
+    strict = os.environ.get("CI", "").lower() in {"1", "true"}
+    config.stash[AVAILABILITY] = Availability(
+        read_unavailable(UNAVAILABLE_FILE), strict=strict, present=cache(is_present)
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run unit tests before all others and refuse names of tools that nobody knows."""
+    for item in items:
+        needed_tools(item)
+    unit = config.rootpath / "tests" / "unit"
+    items.sort(key=lambda item: not item.path.is_relative_to(unit))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Check the tools before any fixture works for the test."""
+    item.config.stash[AVAILABILITY].check(needed_tools(item))
+    return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was not tried, above pytest's own closing line."""
+    lines = config.stash[AVAILABILITY].summary()
+    if lines:
+        terminalreporter.section("not tried")
+        for line in lines:
+            terminalreporter.line(line)

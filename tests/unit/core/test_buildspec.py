@@ -1,0 +1,42 @@
+"""What the buildspec types do beyond holding values."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from ortrim.core.buildspec import Budgets, BuildSpec, LoadedSpec, ModelSpec, TargetSpec, merged_budgets
+
+MODELS = (ModelSpec(name="m", path=Path("m.onnx")),)
+COMMON = Budgets(library_ratio=0.09, load_ms=20.0)
+
+
+def test_a_target_without_budgets_has_the_common_ones() -> None:
+    """The buildspec's budgets hold for every target."""
+    spec = BuildSpec(name="kws", models=MODELS, budgets=COMMON)
+    assert merged_budgets(spec, TargetSpec(id="linux-x64")) == COMMON
+
+
+def test_a_targets_budgets_replace_single_keys() -> None:
+    """A key that the target gives wins; the others stay; neither side is changed."""
+    spec = BuildSpec(name="kws", models=MODELS, budgets=COMMON)
+    target = TargetSpec(id="linux-arm64", budgets=Budgets(load_ms=40.0, p50_ms=1.0))
+    assert merged_budgets(spec, target) == Budgets(library_ratio=0.09, load_ms=40.0, p50_ms=1.0)
+    assert Budgets(library_ratio=0.09, load_ms=20.0) == spec.budgets
+
+
+@pytest.mark.parametrize(
+    ("file", "path", "resolved"),
+    [("specs/kws.toml", "m.onnx", "specs/m.onnx"), ("kws.toml", "m.onnx", "m.onnx"), ("a/kws.toml", "/m", "/m")],
+)
+def test_paths_are_seen_from_the_buildspec(file: str, path: str, resolved: str) -> None:
+    """A relative path starts at the buildspec's folder; an absolute one is what it is."""
+    loaded = LoadedSpec(spec=BuildSpec(name="kws", models=MODELS), file=Path(file))
+    assert loaded.resolve(Path(path)) == Path(resolved)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
+def test_budgets_are_positive_and_finite(value: float) -> None:
+    """A budget that no measurement could meet or miss is refused."""
+    with pytest.raises(ValidationError):
+        Budgets(load_ms=value)

@@ -1,0 +1,134 @@
+"""A small but real package: a library that zig linked, and everything else as a build leaves it."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.artifacts import JobResult
+from ortrim.core.buildspec import Budgets
+from ortrim.core.models import OrtModel
+from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
+from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, SourcePin, Toolchain
+from ortrim.core.targets import TARGETS
+from ortrim.package.inputs import ComponentLicence, PackageInputs
+
+LIBRARY = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
+MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))
+SOURCES = (
+    SourcePin(name="onnxruntime", version="1.21.0", kind="debian", digest="3" * 64, licence="MIT"),
+    SourcePin(name="abseil_cpp", version="20240722.0", kind="git", digest="a" * 40, licence="Apache-2.0"),
+    SourcePin(name="eigen", version="3.4.0", kind="archive", digest="e" * 64, licence="MPL-2.0 AND BSD-3-Clause"),
+)
+
+
+def build_job() -> BuildJob:
+    """Return a job as planning makes it: all paths symbolic."""
+    toolchain = Toolchain(kind="zig", version="0.17.0", triple="x86_64-linux-gnu.2.28", environment=(), wrappers=())
+    return BuildJob(
+        target=TARGETS["linux-x64"],
+        ort_version="1.21.0",
+        profile="balanced",
+        exceptions=False,
+        minimum_glibc="2.28",
+        operator_config="ai.onnx;13;Gemm\n",
+        toolchain=toolchain,
+        sources=SOURCES,
+        arguments=("--minimal_build", "--path_to_protoc_exe", "${tools}/bin/protoc"),
+    )
+
+
+def make_inputs(folder: Path) -> PackageInputs:
+    """Lay out what a build leaves in `folder` and return the inputs of its package."""
+    headers, texts = folder / "headers", folder / "texts"
+    for made in (headers, texts):
+        made.mkdir(parents=True)
+    (folder / "libonnxruntime.so").write_bytes(LIBRARY.read_bytes())
+    for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h", "onnxruntime_float16.h"):
+        (headers / name).write_text(f"#pragma once  // {name}\n")
+    (headers / "CMakeLists.txt").write_text("not a header\n")
+    (folder / "model.ort").write_bytes(MODEL)
+    (texts / "LICENSE").write_bytes(b"MIT License\r\n\r\nCopyright (c) Microsoft Corporation\r\n")
+    (texts / "ThirdPartyNotices.txt").write_text("THIRD PARTY NOTICES\n")
+    (texts / "COPYING.eigen").write_bytes(b"Beno\xeet Jacob\n")
+    (texts / "LICENSE.libcxx").write_text("LLVM\n")
+    digest = hashlib.sha256(MODEL).hexdigest()
+    planned = PlannedModel(
+        name="vad",
+        onnx_sha256="0" * 64,
+        ort_sha256=digest,
+        style="fixed",
+        level="extended",
+        tests_sha256="1" * 64,
+    )
+    job = build_job()
+    return PackageInputs(
+        plan=BuildPlan(
+            ortrim_version="0.1.0",
+            spec_name="demo",
+            ort_version="1.21.0",
+            models=(planned,),
+            targets=(PlannedTarget(job=job, budgets=Budgets()),),
+        ),
+        job=job,
+        result=JobResult(
+            folder=folder,
+            library=folder / "libonnxruntime.so",
+            link_map=None,
+            headers=headers,
+            runner=folder / "runner",
+            log=folder / "build.log",
+            durations=(("compile", 1.0),),
+            compiler_cache=None,
+        ),
+        models=(
+            OrtModel(
+                name="vad",
+                path=folder / "model.ort",
+                sha256=digest,
+                size_bytes=len(MODEL),
+                ort_version="1.21.0",
+                style="fixed",
+                level="extended",
+                config="",
+            ),
+        ),
+        operators=required_operators(
+            [OperatorId(domain="ai.onnx", opset=13, name="Gemm")],
+            {("ai.onnx", "Gemm"): OperatorTypes(inputs=((0, ("float",)),))},
+        ),
+        cpuinfo=False,
+        tools=(("cmake", "3.31.6"), ("ziglang", "0.17.0")),
+        licence=texts / "LICENSE",
+        notices=texts / "ThirdPartyNotices.txt",
+        licences=(
+            ComponentLicence(component="libc++", identifier="Apache-2.0", path=texts / "LICENSE.libcxx"),
+            ComponentLicence(component="eigen", identifier="MPL-2.0", path=texts / "COPYING.eigen"),
+        ),
+    )
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> PackageInputs:
+    """Lay out the inputs of a package in a folder of their own."""
+    return make_inputs(tmp_path / "built")
+
+
+@pytest.fixture
+def inputs_in() -> Callable[[Path], PackageInputs]:
+    """Make the same inputs in a folder of the test's choice."""
+    return make_inputs
+
+
+@pytest.fixture
+def with_library() -> Callable[[PackageInputs, bytes], PackageInputs]:
+    """Give inputs another library."""
+
+    def changed(inputs: PackageInputs, content: bytes) -> PackageInputs:
+        library = inputs.result.folder / "other.so"
+        library.write_bytes(content)
+        return replace(inputs, result=replace(inputs.result, library=library))
+
+    return changed

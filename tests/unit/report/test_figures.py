@@ -1,0 +1,89 @@
+import math
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.report.figures import NONE, budget_text, bytes_text, difference_text, ms_text, share_text, shortened
+from ortrim.report.svg import ticks
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"), (640, "640 B"), (999.6, "1.00 kB"), (1587296, "1.59 MB"), (20571088, "20.6 MB"),
+        (25276502016, "25.3 GB"), (None, NONE), (math.nan, "nan"), (math.inf, "inf"), (10**400, "inf"),
+    ],
+)  # fmt: skip
+def test_bytes_are_decimal_with_three_digits(value: float | None, text: str) -> None:
+    """Bytes are written in the largest unit that fits."""
+    assert bytes_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0 ms"), (0.1271, "0.127 ms"), (16.24, "16.2 ms"), (1234, "1230 ms"), (math.nan, "nan")]
+)
+def test_milliseconds_have_three_digits(value: float, text: str) -> None:
+    """Milliseconds keep three significant digits and never an exponent."""
+    assert ms_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "text"),
+    [
+        (0.0772, None, "7.7 %"), (1.08, 0.02, "108 % ± 2.2"), (0.5, 0.4, "50.0 % ± 20"),
+        (None, 0.1, NONE), (math.nan, 0.1, "nan"), (1.0, math.nan, "100 %"), (0.0, None, "0 %"),
+    ],
+)  # fmt: skip
+def test_shares_are_percentages(ratio: float | None, spread: float | None, text: str) -> None:
+    """A relative spread becomes points of the same percentage."""
+    assert share_text(ratio, spread) == text
+
+
+@pytest.mark.parametrize(
+    ("budget", "unit", "is_ratio", "text"),
+    [
+        (0.09, "bytes", True, "≤ 9 %"), (0.4, "bytes", True, "≤ 40 %"), (1.15, "ms", True, "≤ 115 %"),
+        (12e6, "bytes", False, "≤ 12 MB"), (0.2, "ms", False, "≤ 0.2 ms"), (100, "ms", False, "≤ 100 ms"),
+        (None, "ms", False, NONE), (math.inf, "ms", False, "≤ inf"),
+    ],
+)  # fmt: skip
+def test_budgets_are_written_as_their_author_would(
+    budget: float | None, unit: Literal["bytes", "ms"], *, is_ratio: bool, text: str
+) -> None:
+    """A budget has no zeros that its author did not write."""
+    assert budget_text(budget, unit, is_ratio=is_ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1e-4, "1e-04"), (1.19e-6, "1.2e-06"), (0.02, "0.02"), (math.nan, "nan"), (math.inf, "inf")],
+)
+def test_differences_are_short(value: float, text: str) -> None:
+    """Small differences have an exponent, so that they can be compared at a glance."""
+    assert difference_text(value) == text
+
+
+@given(st.text(), st.integers(min_value=3, max_value=80))
+def test_a_shortened_text_fits_and_keeps_its_ends(text: str, limit: int) -> None:
+    """No text comes out longer than the limit, and one that fits is left alone."""
+    shown = shortened(text, limit)
+    assert len(shown) <= limit
+    assert shown == text if len(text) <= limit else (shown[0], shown[-1]) == (text[0], text[-1])
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_any_float_can_be_written(value: float) -> None:
+    """No value of a damaged report stops the report."""
+    for text in (bytes_text(value), ms_text(value), share_text(value, value), difference_text(value)):
+        assert text
+
+
+@given(st.floats(min_value=0, max_value=1e6), st.floats(min_value=1e-6, max_value=1e6))
+def test_ticks_are_few_and_inside(low: float, span: float) -> None:
+    """Ticks lie within the axis, in order, and are not many."""
+    found = list(ticks(low, low + span, 5))
+    assert found == sorted(found)
+    assert len(found) <= 12
+    assert all(low - span * 1e-6 - 1e-9 <= tick <= low + span * (1 + 1e-6) + 1e-9 for tick in found)

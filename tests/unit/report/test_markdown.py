@@ -1,0 +1,53 @@
+import re
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.core.measurements import VerifyReport
+from ortrim.report.markdown import escaped, markdown_report
+
+DATA = Path(__file__).parent / "data"
+
+
+def columns(line: str) -> int:
+    """Return the number of cells in a table's line; an escaped bar is not a boundary."""
+    return len(re.findall(r"(?<!\\)\|", line)) - 1
+
+
+def test_the_demo_report_looks_like_this(report: VerifyReport) -> None:
+    """The Markdown is the recorded one."""
+    assert markdown_report(report) == (DATA / "report.md").read_text()
+
+
+def test_every_table_is_whole_whatever_the_names_are(ugly_report: VerifyReport) -> None:
+    """A bar, a line end or a backtick in a name breaks no table: each has rows as wide as its heading."""
+    blocks = [block.splitlines() for block in markdown_report(ugly_report).split("\n\n") if block.startswith("|")]
+    assert len(blocks) >= 6
+    for block in blocks:
+        assert {columns(line) for line in block} == {columns(block[0])}
+
+
+def test_names_do_not_become_markup(ugly_report: VerifyReport) -> None:
+    """No HTML, link, mention or address comes of a name."""
+    text = markdown_report(ugly_report).replace("<details>", "").replace("</details>", "")
+    assert "<" not in text.replace("<summary>", "").replace("</summary>", "")
+    assert "](" not in text.replace("\\](", "")
+    assert "@you" not in text
+    assert "https://" not in text
+    assert "\x1b" not in text
+
+
+def test_a_report_of_nothing_is_written(empty_report: VerifyReport) -> None:
+    """Without anything measured every section says so."""
+    text = markdown_report(empty_report)
+    assert "No outputs were compared." in text
+    assert text.count("None.") >= 4
+
+
+@given(st.text())
+def test_escaped_text_is_one_line_without_live_characters(text: str) -> None:
+    """What is left of any text holds no HTML, no unescaped Markdown and no line end."""
+    shown = escaped(text)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]|~]", shown)
+    assert not set("<>\n\r@") & set(shown)

@@ -1,0 +1,115 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.core.measurements import VerifyReport
+from ortrim.errors import Diagnostic, ExitCode
+from ortrim.report.write import read_report, write_reports
+
+DATA = Path(__file__).parent / "data"
+NAMES = ["report.html", "report.json", "report.md"]
+
+
+def test_the_same_report_gives_the_same_bytes(report: VerifyReport, tmp_path: Path) -> None:
+    """Two writes of one report, one of them over the other, are equal byte for byte, with nothing beside them."""
+    for folder in ("a", "b", "b"):
+        write_reports(report, tmp_path / folder)
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == NAMES
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in NAMES)
+
+
+def test_a_written_report_reads_back(report: VerifyReport, tmp_path: Path) -> None:
+    """`report.json` holds everything exactly."""
+    write_reports(report, tmp_path)
+    assert read_report(tmp_path / "report.json") == report
+
+
+def test_values_that_are_no_numbers_survive(report: VerifyReport, tmp_path: Path) -> None:
+    """A difference that is not a number, or infinite, comes back as what it was."""
+    broken = replace(report.parity[0], max_absolute=math.inf, cosine=math.nan)
+    write_reports(replace(report, parity=(broken,)), tmp_path)
+    found = read_report(tmp_path / "report.json").parity[0]
+    assert found.max_absolute == math.inf
+    assert math.isnan(found.cosine)
+
+
+def test_ugly_reports_are_written(ugly_report: VerifyReport, empty_report: VerifyReport, tmp_path: Path) -> None:
+    """Neither hostile names nor missing measurements stop a report."""
+    for name, report in (("ugly", ugly_report), ("empty", empty_report)):
+        write_reports(report, tmp_path / name)
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == NAMES
+
+
+def test_a_folder_that_cannot_be_made_is_a_diagnostic(report: VerifyReport, tmp_path: Path) -> None:
+    """A file in the way of the folder is reported, and left as it was."""
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(Diagnostic) as caught:
+        write_reports(report, tmp_path / "taken")
+    assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert (tmp_path / "taken").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_missing_report_says_how_to_make_one(tmp_path: Path) -> None:
+    """Without a verification there is nothing to report."""
+    with pytest.raises(Diagnostic) as caught:
+        read_report(tmp_path / "report.json")
+    assert (caught.value.reference, caught.value.exit_code) == ("report-missing", ExitCode.VERIFY)
+    assert "verify" in caught.value.hint
+
+
+def test_a_folder_instead_of_a_report_is_a_diagnostic(tmp_path: Path) -> None:
+    """What cannot be read is named."""
+    with pytest.raises(Diagnostic) as caught:
+        read_report(tmp_path)
+    assert caught.value.exit_code == ExitCode.STORAGE
+    assert str(tmp_path) in caught.value.where
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"null", b"[]", b"\xff\xfe", b"\x7fELF", b'{"schema": "ortrim-report/1"', b"[" * 5000, b'{"name": 1}'],
+)
+def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None:
+    """Empty, truncated, binary, deeply nested or wrong content is named as damaged, and left as it is."""
+    path = tmp_path / "report.json"
+    path.write_bytes(content)
+    with pytest.raises(Diagnostic) as caught:
+        read_report(path)
+    assert (caught.value.reference, caught.value.exit_code) == ("report-damaged", ExitCode.STORAGE)
+    assert len(caught.value.why.splitlines()) <= 6
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('"ortrim-report/1"', '"ortrim-report/9"', "schema"),
+        ('"unit": "bytes"', '"unit": "furlongs"', "comparisons.0.unit"),
+        ('"verdict": "pass"', '"verdict": "fine"', "comparisons.0.verdict"),
+        ('"cores": 2', '"cores": "two"', "host.cores"),
+        ('"cores": 2', '"cores": 2' + "0" * 400, "64 bits"),
+        ('"parity": [', '"parity": [7,', "parity.0"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, old: str, new: str, place: str) -> None:
+    """The diagnostic carries the dotted path of what is wrong."""
+    path = tmp_path / "report.json"
+    path.write_text((DATA / "report.json").read_text().replace(old, new, 1))
+    with pytest.raises(Diagnostic) as caught:
+        read_report(path)
+    assert caught.value.reference == "report-damaged"
+    assert place in caught.value.why
+
+
+@given(cut=st.integers(min_value=0, max_value=30_000), noise=st.binary(max_size=8))
+def test_no_damage_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes) -> None:
+    """A report cut anywhere, with anything after it, is a diagnostic."""
+    path = tmp_path_factory.mktemp("damaged") / "report.json"
+    path.write_bytes((DATA / "report.json").read_bytes()[:cut] + noise)
+    with pytest.raises(Diagnostic):
+        read_report(path)

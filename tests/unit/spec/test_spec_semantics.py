@@ -1,0 +1,243 @@
+"""What does not fit together in a buildspec of the right structure, in the exact words the user reads."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ortrim.core.buildspec import LoadedSpec
+
+MODEL = """
+[[models]]
+name = "m"
+path = "m.onnx"
+"""
+CASE = MODEL + '[[models.cases]]\nname = "c"\n'
+REMOTE = f'[[models]]\nname = "m"\nsha256 = "{"0" * 64}"\n'
+SOURCE_HINT = "\n  hint: give exactly one of 'path', 'url' and 'wheel'"
+URL_HINT = "\n  hint: use an https:// address without a user name; http:// goes on loopback only"
+FOLDER_HINT = "\n  hint: paths are relative to the buildspec's folder"
+
+BAD = {
+    "no source": (
+        '[[models]]\nname = "m"',
+        "error: model-source\n  kws.toml: 'models[0]' has no source" + SOURCE_HINT,
+    ),
+    "two sources": (
+        MODEL + f'url = "https://example.org/m.onnx"\nsha256 = "{"0" * 64}"',
+        "error: model-source\n  kws.toml: 'models[0]' has 2 sources: 'path' and 'url'" + SOURCE_HINT,
+    ),
+    "address without digest": (
+        '[[models]]\nname = "m"\nurl = "https://example.org/m.onnx"',
+        """error: missing-key
+  kws.toml: 'models[0].sha256' is missing
+  hint: a model from 'url' is used only when its digest is the one given: sha256sum FILE shows it""",
+    ),
+    "wheel without digest": (
+        '[[models]]\nname = "m"\nwheel = "silero-vad==6.2.3"\nmember = "m.onnx"',
+        """error: missing-key
+  kws.toml: 'models[0].sha256' is missing
+  hint: a model from 'wheel' is used only when its digest is the one given: sha256sum FILE shows it""",
+    ),
+    "wheel without member": (
+        REMOTE + 'wheel = "silero-vad==6.2.3"',
+        """error: missing-key
+  kws.toml: 'models[0].member' is missing
+  hint: give the model's path inside the wheel of 'silero-vad==6.2.3'""",
+    ),
+    "member without wheel": (
+        MODEL + 'member = "m.onnx"',
+        "error: stray-key\n  kws.toml: 'models[0].member' has a meaning only beside 'wheel'",
+    ),
+    "member that climbs out": (
+        REMOTE + 'wheel = "x==1"\nmember = "data/../../etc/passwd"',
+        """error: unsafe-member
+  kws.toml: 'models[0].member' must be a relative path with '/' between its parts and no '..', \
+not 'data/../../etc/passwd'""",
+    ),
+    "absolute member": (
+        REMOTE + 'wheel = "x==1"\nmember = "/etc/passwd"',
+        """error: unsafe-member
+  kws.toml: 'models[0].member' must be a relative path with '/' between its parts and no '..', not '/etc/passwd'""",
+    ),
+    "member of another system": (
+        REMOTE + "wheel = 'x==1'\nmember = 'data\\m.onnx'",
+        """error: unsafe-member
+  kws.toml: 'models[0].member' must be a relative path with '/' between its parts and no '..', not 'data\\\\m.onnx'""",
+    ),
+    "address in the clear": (
+        REMOTE + 'url = "http://example.org/m.onnx"',
+        "error: unsafe-url\n  kws.toml: 'models[0].url' is not encrypted" + URL_HINT,
+    ),
+    "address that looks like loopback": (
+        REMOTE + 'url = "http://localhost.example.org/m.onnx"',
+        "error: unsafe-url\n  kws.toml: 'models[0].url' is not encrypted" + URL_HINT,
+    ),
+    "address of a file": (
+        REMOTE + 'url = "file:///etc/passwd"',
+        "error: unsafe-url\n  kws.toml: 'models[0].url' is not an https:// address" + URL_HINT,
+    ),
+    "address with a password": (
+        REMOTE + 'url = "https://me:secret@example.org/m.onnx"',
+        "error: unsafe-url\n  kws.toml: 'models[0].url' holds a user name or a password, which would show in logs and "
+        "reports" + URL_HINT,
+    ),
+    "address with a broken host": (
+        REMOTE + 'url = "https://[::1/m.onnx"',
+        "error: unsafe-url\n  kws.toml: 'models[0].url' is not an address" + URL_HINT,
+    ),
+    "address with a line break": (
+        REMOTE + 'url = "https://example.org/m.onnx\\nHost: x"',
+        "error: unsafe-url\n  kws.toml: 'models[0].url' holds blanks or characters outside ASCII" + URL_HINT,
+    ),
+    "missing model": (
+        '[[models]]\nname = "m"\npath = "other.onnx"',
+        "error: model-missing\n  kws.toml: 'models[0].path' names 'other.onnx', which is not a file" + FOLDER_HINT,
+    ),
+    "folder as model": (
+        '[[models]]\nname = "m"\npath = "checkout"',
+        "error: model-missing\n  kws.toml: 'models[0].path' names 'checkout', which is not a file" + FOLDER_HINT,
+    ),
+    "path that no system has": (
+        '[[models]]\nname = "m"\npath = "\\u0000"',
+        "error: model-missing\n  kws.toml: 'models[0].path' names '\\x00', which is not a file" + FOLDER_HINT,
+    ),
+    "path that is too long": (
+        f'[[models]]\nname = "m"\npath = "{"x" * 300}"',
+        f"error: model-missing\n  kws.toml: 'models[0].path' names '{'x' * 71}..., which is not a file" + FOLDER_HINT,
+    ),
+    "missing recorded inputs": (
+        CASE + 'data = "other.npz"',
+        """error: data-missing
+  kws.toml: 'models[0].cases[0].data' names 'other.npz', which is not a file
+  hint: an .npz file or a test_data_set_* folder, relative to the buildspec's folder""",
+    ),
+    "recorded inputs of no known kind": (
+        CASE + 'data = "m.onnx"',
+        """error: data-missing
+  kws.toml: 'models[0].cases[0].data' names 'm.onnx', which is not a folder
+  hint: an .npz file or a test_data_set_* folder, relative to the buildspec's folder""",
+    ),
+    "recorded inputs with a seed": (
+        CASE + 'data = "inputs.npz"\nseed = 1',
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].seed' has no meaning beside 'data', whose recorded inputs are taken as they are""",
+    ),
+    "layout at the wrong level": (
+        MODEL + 'layout = "amd64"\nlayout_cpu = "avx2"',
+        """error: bad-value
+  kws.toml: 'models[0].layout' needs level = 'all', not 'extended'
+  why: only that level rewrites a model for the vector width of one kind of CPU""",
+    ),
+    "layout for nobody": (
+        MODEL + 'level = "all"\nlayout = "amd64"',
+        """error: missing-key
+  kws.toml: 'models[0].layout_cpu' is missing
+  hint: name the CPU that the model is to run on, as its users will read it""",
+    ),
+    "CPU without layout": (
+        MODEL + 'layout_cpu = "avx2"',
+        "error: stray-key\n  kws.toml: 'models[0].layout_cpu' has a meaning only beside 'layout'",
+    ),
+    "one value and a range": (
+        CASE + "inputs = { x = { value = 1, low = 0, high = 2 } }",
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].inputs.x.low' has no meaning beside 'value', which fills the whole tensor
+error: stray-key
+  kws.toml: 'models[0].cases[0].inputs.x.high' has no meaning beside 'value', which fills the whole tensor""",
+    ),
+    "range upside down": (
+        CASE + "inputs = { x = { low = 2, high = 1.5 } }",
+        """error: bad-value
+  kws.toml: 'models[0].cases[0].inputs.x.low' must be less than 'high', 1.5, not 2
+  hint: to fill the tensor with one value, use 'value'""",
+    ),
+    "range above its default end": (
+        CASE + "inputs = { x = { low = 20 } }",
+        """error: bad-value
+  kws.toml: 'models[0].cases[0].inputs.x.low' must be less than the default of 'high', 9, not 20
+  hint: give 'high' as well""",
+    ),
+    "range below its default start": (
+        CASE + "inputs = { x = { high = -2 } }",
+        """error: bad-value
+  kws.toml: 'models[0].cases[0].inputs.x.high' must be greater than the default of 'low', -1, not -2
+  hint: give 'low' as well""",
+    ),
+    "two models of one name": (
+        MODEL + MODEL,
+        "error: duplicate-name\n  kws.toml: 'models[1].name' is 'm' for the second time",
+    ),
+    "two cases of one name": (
+        CASE + '[[models.cases]]\nname = "c"',
+        "error: duplicate-name\n  kws.toml: 'models[0].cases[1].name' is 'c' for the second time",
+    ),
+    "one target twice": (
+        MODEL + '[[targets]]\nid = "linux-x64"\n' * 2,
+        "error: duplicate-name\n  kws.toml: 'targets[1].id' is 'linux-x64' for the second time",
+    ),
+    "misspelt target": (
+        MODEL + '[[targets]]\nid = "linux-x86"',
+        """error: unknown-target
+  kws.toml: 'targets[0].id' is 'linux-x86', which is not a target
+  hint: did you mean 'linux-x64'?""",
+    ),
+    "glibc for a system compiler": (
+        MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\nglibc = "2.28"',
+        """error: stray-key
+  kws.toml: 'targets[0].glibc' has a meaning only with compiler = 'zig'
+  why: gcc links against the glibc of the system that it runs on""",
+    ),
+    "source without its path": (
+        'onnxruntime.source = "path"' + MODEL,
+        """error: missing-key
+  kws.toml: 'onnxruntime.path' is missing
+  hint: give the folder of an ONNX Runtime checkout""",
+    ),
+    "path without its source": (
+        'onnxruntime.path = "checkout"' + MODEL,
+        """error: stray-key
+  kws.toml: 'onnxruntime.path' has a meaning only beside source = 'path'
+  hint: add source = 'path', or leave 'path' out""",
+    ),
+    "missing checkout": (
+        'onnxruntime = { source = "path", path = "m.onnx" }' + MODEL,
+        "error: source-missing\n  kws.toml: 'onnxruntime.path' names 'm.onnx', which is not a folder" + FOLDER_HINT,
+    ),
+    "budgets that contradict each other": (
+        "budgets = { p50_ms = 10, p99_ms = 5 }" + MODEL,
+        """error: bad-value
+  kws.toml: 'budgets' allow 5 ms at the 99th percentile, less than the 10 ms of the median""",
+    ),
+    "budgets of a target against the common ones": (
+        "budgets = { p50_ms = 10 }" + MODEL + '[[targets]]\nid = "linux-x64"\nbudgets = { p99_ms = 5 }',
+        """error: bad-value
+  kws.toml: 'targets[0].budgets' allow 5 ms at the 99th percentile, less than the 10 ms of the median""",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD)
+def test_contradictions_are_refused_in_exact_words(refused: Callable[[str], str], text: str, words: str) -> None:
+    """A buildspec whose keys do not fit together is refused with its reference, dotted path, cause and hint."""
+    assert refused(text) == words
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3:8080", "[::1]:80", "LOCALHOST"])
+def test_plain_http_goes_on_loopback(load: Callable[[str], LoadedSpec], host: str) -> None:
+    """An unencrypted address is accepted when it cannot leave the machine."""
+    assert load(REMOTE + f'url = "http://{host}/m.onnx"').spec.models[0].url == f"http://{host}/m.onnx"
+
+
+@pytest.mark.parametrize("data", ["inputs.npz", "test_data_set_0"])
+def test_both_kinds_of_recorded_inputs_are_found(load: Callable[[str], LoadedSpec], data: str) -> None:
+    """An `.npz` and an ONNX test data folder beside the buildspec are accepted and resolved from there."""
+    loaded = load(CASE + f'data = "{data}"')
+    recorded = loaded.spec.models[0].cases[0].data
+    assert recorded is not None
+    assert loaded.resolve(recorded).exists()
+
+
+def test_the_same_case_name_in_two_models_is_fine(load: Callable[[str], LoadedSpec]) -> None:
+    """Case names need to be unique in their model only."""
+    loaded = load(CASE + CASE.replace('"m"', '"n"'))
+    assert [model.cases[0].name for model in loaded.spec.models] == ["c", "c"]

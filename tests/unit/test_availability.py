@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from availability import Availability, is_present, read_unavailable
+
+
+def availability(*, strict: bool, listed: dict[str, str] | None = None) -> Availability:
+    """Return the decisions of a machine that has `git` and nothing else."""
+    return Availability(listed or {}, strict=strict, present=lambda name: name == "git")
+
+
+def test_a_tool_that_is_there_lets_the_test_run() -> None:
+    """Nothing is counted, in strict runs or others."""
+    for strict in (False, True):
+        checked = availability(strict=strict)
+        checked.check(("git",))
+        assert checked.summary() == ()
+
+
+def test_an_absent_tool_skips_on_a_laptop() -> None:
+    """The name stands in the reason and in the closing lines."""
+    checked = availability(strict=False)
+    with pytest.raises(pytest.skip.Exception, match="gcc is not installed"):
+        checked.check(("git", "gcc"))
+    assert checked.summary() == ("1 tests were not tried for want of 1 tools", "  gcc: 1, not installed here")
+
+
+def test_an_absent_tool_fails_on_ci() -> None:
+    """A tool that CI lost does not turn its tests off without a word."""
+    with pytest.raises(pytest.fail.Exception, match=r"unavailable\.toml does not list it"):
+        availability(strict=True).check(("gcc",))
+
+
+def test_a_listed_tool_skips_on_ci_and_is_counted() -> None:
+    """Its reason is printed, with the number of tests."""
+    checked = availability(strict=True, listed={"clang": "the image has gcc"})
+    for _ in range(2):
+        with pytest.raises(pytest.skip.Exception, match="the image has gcc"):
+            checked.check(("clang",))
+    assert checked.summary() == ("2 tests were not tried for want of 1 tools", "  clang: 2, the image has gcc")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[tool]]\nname = "no-such-tool"\nreason = "x"\n', "unknown tool 'no-such-tool'"),
+        ('[[tool]]\nname = "clang"\n', "has a name and a reason"),
+        ('[[tool]]\nname = "clang"\nreason = " "\n', "has a name and a reason"),
+    ],
+)
+def test_a_wrong_entry_stops_the_run(tmp_path: Path, text: str, message: str) -> None:
+    """An absence without a reason, or of a tool that no test may name, is refused."""
+    path = tmp_path / "unavailable.toml"
+    path.write_text(text)
+    with pytest.raises(pytest.UsageError, match=message):
+        read_unavailable(path)
+
+
+def test_a_program_that_does_not_start_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyenv leaves programs on PATH for versions that are not chosen; they only print an error."""
+    (tmp_path / "python3.12").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 0\n")
+    for program in tmp_path.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [is_present(name) for name in ("python3.11", "python3.12", "python3.13")] == [False, False, True]

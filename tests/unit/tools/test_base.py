@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import ExitCode, ToolError
+from ortrim.tools.base import Tool, install_command, require
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty folder that is all of PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def write_program(folder: Path, name: str, prints: str, exit_code: int = 0) -> None:
+    """Make a program that prints a text, as its real namesake did when it was recorded."""
+    (folder / f"{name}.out").write_text(prints)
+    program = folder / name
+    program.write_text(f'#!/bin/sh\nwhile read -r line; do echo "$line"; done <"$0.out"\nexit {exit_code}\n')
+    program.chmod(0o755)
+
+
+RECORDED = {
+    "git": ("git version 2.39.5\n", "2.39.5"),
+    "git-apple": ("git version 2.39.5 (Apple Git-154)\n", "2.39.5"),
+    "gcc": ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.\n", "12.2.0"),
+    "clang": ("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n", "14.0.6"),
+    "apt-get": ("apt 2.6.1 (amd64)\nSupported modules:\n", "2.6.1"),
+    "dpkg-deb": ("Debian 'dpkg-deb' package archive backend version 1.21.22 (amd64).\n", "1.21.22"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_versions_are_read_from_what_tools_print(programs: Path, name: str) -> None:
+    """The first dotted number of the recorded `--version` is the version."""
+    printed, version = RECORDED[name]
+    write_program(programs, name, printed)
+    installed = require(Tool(name=name, package="any"))
+    assert (installed.version, installed.path) == (version, programs / name)
+
+
+@pytest.mark.parametrize(("minimum", "good"), [((12,), True), ((12, 2, 0), True), ((12, 2, 1), False), ((13,), False)])
+def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ...], *, good: bool) -> None:
+    """An old tool is refused with both versions, its path and the command that mends it."""
+    write_program(programs, "gcc", RECORDED["gcc"][0])
+    tool = Tool(name="gcc", package="gcc", minimum=minimum)
+    if good:
+        assert require(tool).name == "gcc"
+        return
+    with pytest.raises(ToolError) as caught:
+        require(tool)
+    assert (caught.value.reference, caught.value.where) == ("tool-too-old", str(programs / "gcc"))
+    assert "12.2.0 is too old" in caught.value.what
+    assert caught.value.hint
+
+
+def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
+    """The hint is a command of the package manager that is here."""
+    write_program(programs, "apt-get", "")
+    with pytest.raises(ToolError) as caught:
+        require(Tool(name="clang++", package="clang"))
+    assert caught.value.reference == "tool-missing"
+    assert caught.value.hint.endswith("apt-get install clang")
+    assert caught.value.exit_code is ExitCode.TOOL
+
+
+@pytest.mark.parametrize(("prints", "exit_code"), [("", 0), ("no number here\n", 0), ("gcc 12.2.0\n", 1), ("v12\n", 0)])
+def test_a_tool_that_names_no_version_is_broken(programs: Path, prints: str, exit_code: int) -> None:
+    """A stub that exists but does not work is not taken for the tool."""
+    write_program(programs, "gcc", prints, exit_code)
+    with pytest.raises(ToolError) as caught:
+        require(Tool(name="gcc", package="gcc"))
+    assert caught.value.reference == "tool-broken"
+
+
+@pytest.mark.parametrize(
+    ("manager", "ending"),
+    [
+        ("apt-get", "apt-get install git"),
+        ("dnf", "dnf install git"),
+        ("zypper", "zypper install git"),
+        ("pacman", "pacman -S git"),
+        ("brew", "brew install git"),
+        ("none", "package manager, for git"),
+    ],
+)
+def test_the_command_fits_the_system(programs: Path, manager: str, ending: str) -> None:
+    """Each known package manager gets its own words; without any, the package is named."""
+    write_program(programs, manager, "")
+    assert install_command("git").endswith(ending)
+
+
+@pytest.mark.parametrize(("user", "begins"), [(0, "apt-get"), (1000, "sudo apt-get")])
+def test_only_root_needs_no_sudo(programs: Path, monkeypatch: pytest.MonkeyPatch, user: int, begins: str) -> None:
+    """The command can be pasted as it is."""
+    write_program(programs, "apt-get", "")
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    assert install_command("git").startswith(begins)

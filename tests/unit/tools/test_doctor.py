@@ -1,0 +1,107 @@
+import importlib.metadata
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.targets import TARGETS
+from ortrim.tools import doctor
+from ortrim.tools.doctor import Finding, examine
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the cache folder inside the test."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("ORTRIM_CACHE", str(folder))
+    return folder
+
+
+def finding(name: str) -> Finding:
+    """Return one finding of an examination."""
+    return next(found for found in examine() if found.name == name)
+
+
+def test_this_machine_can_build() -> None:
+    """The machine that runs the tests has what every build needs, with versions and amounts."""
+    findings = examine()
+    assert [found.name for found in findings if found.required and not found.satisfied] == []
+    assert finding("Python").found.startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
+    assert finding("memory").found.endswith(" GB")
+    assert int(finding("processors").found) >= 1
+
+
+def test_names_are_unique_and_purposes_given() -> None:
+    """A finding can be pointed at by its name, and says for what it is needed."""
+    findings = examine()
+    assert len({found.name for found in findings}) == len(findings)
+    assert all(found.needed_for for found in findings)
+
+
+def test_the_targets_named_are_those_that_exist() -> None:
+    """What is needed for all targets names all of them and no other."""
+    assert doctor.ALL_TARGETS.split(", ") == list(TARGETS)
+
+
+def test_absent_tools_have_a_remedy_and_block_only_their_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any program on PATH the examination ends all the same, and each tool says how to get it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    absent = [found for found in examine() if not found.satisfied]
+    assert [found.name for found in absent] == [tool.name for tool, _ in doctor.TOOLS]
+    assert all(found.remedy and found.problem == "is not installed" and not found.required for found in absent)
+
+
+def test_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """The folder, the space that is left and the way out are named."""
+    usage = shutil.disk_usage(cache.parent)._replace(free=1_500_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    found = finding("cache folder")
+    assert found.found == f"1.5 GB free ({cache})"
+    assert found.problem.startswith("less than 4 GB")
+    assert "ORTRIM_CACHE" in found.remedy
+
+
+def test_a_cache_folder_that_cannot_be_made_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file in the place of the folder is a finding, not a traceback."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "file"))
+    found = finding("cache folder")
+    assert (found.satisfied, found.found) == (False, "")
+    assert str(tmp_path / "file") in found.problem
+
+
+def test_a_cache_folder_of_somebody_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that cannot be written to is a finding before it is an error of a build."""
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    assert finding("cache folder").problem == "is not writable"
+
+
+def test_little_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine in which one compilation does not fit says so before the build is killed."""
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 250_000}.__getitem__)
+    found = finding("memory")
+    assert (found.found, found.satisfied) == ("1.0 GB", False)
+
+
+def test_a_python_without_pip_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environments made by other installers have no pip, which fetches the toolchain."""
+
+    def absent(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    assert finding("pip").remedy == f"{sys.executable} -m ensurepip"
+
+
+def test_nothing_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that fails for an unforeseen reason becomes a finding with that reason."""
+
+    def refuse(_name: str) -> int:
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(os, "sysconf", refuse)
+    assert finding("memory").problem == "cannot be examined: unrecognized configuration name"

@@ -1,0 +1,164 @@
+import hashlib
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError
+from ortrim.tools import environments
+from ortrim.tools.command import Completed, run
+from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+
+
+def write_wheel(folder: Path, name: str, version: str) -> str:
+    """Make a wheel of one module and return its line of a requirements file."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    information = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+        wheel.writestr(f"{information}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(
+            f"{information}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{information}/RECORD", f"{name}.py,,\n{information}/METADATA,,\n{information}/WHEEL,,\n")
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty cache folder, in which packages will lie."""
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "packages"
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
+    """Give the only folder in which pip looks."""
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def left_behind(cache: Path) -> list[str]:
+    """List what lies in the cache beside locks."""
+    return [entry.name for entry in cache.iterdir() if not entry.name.endswith(".lock")]
+
+
+def test_packages_are_installed_once(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder holds the package; the second time it is taken as it is, without pip."""
+    line = write_wheel(wheels, "onepackage", "1.5")
+    folder = packages_folder("tools", line)
+    assert (folder / "onepackage.py").read_text() == "VERSION = '1.5'\n"
+    monkeypatch.setattr(environments, "run", None)
+    assert packages_folder("tools", line) == folder
+
+
+def test_a_folder_is_named_after_what_it_holds(wheels: Path) -> None:
+    """Another version is another folder, so that one plan never changes the tools of another."""
+    first = packages_folder("tools", write_wheel(wheels, "onepackage", "1.5"))
+    second = packages_folder("tools", write_wheel(wheels, "onepackage", "1.6"))
+    assert first != second
+    assert f"cp{sys.version_info.major}{sys.version_info.minor}" in first.name
+
+
+def test_the_isolated_python_sees_that_folder_alone(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is installed beside ortrim, or named in the user's PYTHONPATH, does not reach the isolated Python."""
+    monkeypatch.setenv("PYTHONPATH", str(wheels))
+    folder = packages_folder("tools", write_wheel(wheels, "onepackage", "1.5"))
+    script = (
+        "import onepackage, importlib.util as u, sys; print(onepackage.VERSION, u.find_spec('pytest'), sys.path[1])"
+    )
+    done = run([*ISOLATED_PYTHON, "-c", script], environment=environment_with(folder))
+    assert done.stdout == f"1.5 None {folder}\n", done.stderr
+
+
+def test_settings_that_bend_the_target_are_overruled(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's pip settings may name an index, and cannot move or refuse the installation."""
+    for name, value in {"PIP_USER": "1", "PIP_PREFIX": "/nowhere", "PIP_CONSTRAINT": "/nowhere/file"}.items():
+        monkeypatch.setenv(name, value)
+    assert (packages_folder("tools", write_wheel(wheels, "onepackage", "1.5")) / "onepackage.py").exists()
+
+
+def install_error(requirements: str) -> Diagnostic:
+    """Return the error of an installation that fails; it says where and why, and what to do."""
+    with pytest.raises(Diagnostic) as caught:
+        packages_folder("tools", requirements)
+    assert caught.value.where == "tools"
+    assert caught.value.why
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_changed_wheel_is_refused(wheels: Path, cache: Path) -> None:
+    """A wheel whose digest is not the pinned one is never unpacked, and nothing stays behind."""
+    line = write_wheel(wheels, "onepackage", "1.5")
+    with (wheels / "onepackage-1.5-py3-none-any.whl").open("ab") as wheel:
+        wheel.write(b"\0")
+    error = install_error(line)
+    assert (error.reference, error.exit_code) == ("digest-mismatch", ExitCode.NETWORK)
+    assert left_behind(cache) == []
+
+
+def test_a_requirement_without_a_digest_is_refused(wheels: Path, cache: Path) -> None:
+    """Every line must be pinned; pip itself refuses, and nothing stays behind."""
+    write_wheel(wheels, "onepackage", "1.5")
+    error = install_error("onepackage==1.5\n")
+    assert isinstance(error, ToolError)
+    assert error.reference == "install-failed"
+    assert left_behind(cache) == []
+
+
+def test_a_package_that_the_index_lacks_is_a_diagnostic(wheels: Path, cache: Path) -> None:
+    """The name and version that were wanted stand in the message."""
+    error = install_error(f"absentpackage==9.9 --hash=sha256:{'0' * 64}\n")
+    assert error.reference == "install-failed"
+    assert "absentpackage==9.9" in error.why
+    assert left_behind(cache) == []
+
+
+def test_an_index_out_of_reach_is_an_error_of_the_network(
+    wheels: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Being offline is told from a package that does not exist, with the exit code of the network."""
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the port of `discard`, where nobody listens
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    error = install_error(f"absentpackage==9.9 --hash=sha256:{'0' * 64}\n")
+    assert isinstance(error, NetworkError)
+    assert (error.reference, error.exit_code) == ("index-unreachable", ExitCode.NETWORK)
+    assert left_behind(cache) == []
+
+
+RECORDED = [
+    (
+        "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n",
+        StorageError,
+        "disk-full",
+    ),
+    (
+        "ERROR: Could not install packages due to an OSError: [Errno 122] Disk quota exceeded\n",
+        StorageError,
+        "disk-full",
+    ),
+    ("/opt/python/bin/python: No module named pip\n", ToolError, "pip-missing"),
+]
+
+
+@pytest.mark.parametrize(("printed", "kind", "reference"), RECORDED)
+def test_other_causes_are_told_apart(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, printed: str, kind: type[Diagnostic], reference: str
+) -> None:
+    """A full disk and a Python without pip, by the words that pip and Python printed when it happened."""
+    failed = Completed(argv=(), returncode=1, stdout="", stderr=printed)
+    monkeypatch.setattr(environments, "run", lambda *_, **__: failed)
+    error = install_error("onepackage==1.5\n")
+    assert isinstance(error, kind)
+    assert error.reference == reference
+    assert left_behind(cache) == []

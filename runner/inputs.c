@@ -21,6 +21,17 @@ static ONNXTensorElementDataType declared_type(const struct runtime *runtime, si
   return type;
 }
 
+/* Only an input of an optional type may be left out: runtimes without exceptions abort on a missing one. */
+static void check_optional(const struct runtime *runtime, size_t index, const char *folder) {
+  OrtTypeInfo *info = NULL;
+  ONNXType kind = ONNX_TYPE_UNKNOWN;
+  require(runtime, EXIT_INPUT, runtime->api->SessionGetInputTypeInfo(runtime->session, index, &info));
+  require(runtime, EXIT_INPUT, runtime->api->GetOnnxTypeFromTypeInfo(info, &kind));
+  runtime->api->ReleaseTypeInfo(info);
+  if (kind == ONNX_TYPE_OPTIONAL) return;
+  fail(EXIT_INPUT, "%s: there is no input_%03zu.npy for '%s'", folder, index, runtime->input_names[index]);
+}
+
 /* Two element types fit when they are the same, or are bfloat16 and the uint16 that carries its bits. */
 static bool adopt_type(struct tensor *tensor, ONNXTensorElementDataType declared) {
   bool carried = tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16;
@@ -48,7 +59,10 @@ static bool read_input(struct input *input, const struct runtime *runtime, const
   bool read;
   if (input_path(path, folder, index, "npy")) read = npy_read(path, &input->tensor, reason);
   else if (input_path(path, folder, index, "strings")) read = strings_read(path, &input->tensor, reason);
-  else return false;
+  else {
+    check_optional(runtime, index, folder);
+    return false;
+  }
   if (!read) fail(EXIT_INPUT, "%s: %s", path, reason);
   check_type(&input->tensor, runtime, index, path);
   if (posix_memalign(&input->staging, ALIGNMENT, input->tensor.size + 1)) fail(EXIT_MEMORY, "out of memory");

@@ -20,7 +20,7 @@ struct inputs {
 };
 
 /* Reads input_NNN.npy or input_NNN.strings for each input of the model, or fails with EXIT_INPUT.
- * An input without a file is not given. */
+ * An input of an optional type without a file is not given. */
 void inputs_read(struct inputs *inputs, const struct runtime *runtime, const char *folder);
 /* Makes the values for one run. */
 void inputs_make(struct inputs *inputs, const struct runtime *runtime);

@@ -10,6 +10,8 @@ void require(const struct runtime *runtime, enum exit_code code, OrtStatus *stat
 }
 
 static const OrtApiBase *find_base(const char *library) {
+  /* Without a slash, dlopen would look in the system's folders instead of here. */
+  if (!strchr(library, '/')) fail(EXIT_LIBRARY, "%s: give the library's path, at least './%s'", library, library);
   void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!opened) fail(EXIT_LIBRARY, "%s", dlerror());
   const OrtApiBase *(*get_base)(void) = NULL;

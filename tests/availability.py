@@ -27,6 +27,9 @@ KNOWN_TOOLS: Final = (
 )
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start."""
 
+PROBES: Final = {"unshare": ("--user", "--map-root-user", "--mount", "true")}
+"""What a program is started with to see that it works here; `--version` for all others."""
+
 
 def read_unavailable(path: Path) -> dict[str, str]:
     """Return the tools that CI may lack, with the reason for each. Raises `pytest.UsageError` for a wrong entry."""
@@ -75,6 +78,6 @@ def is_present(name: str) -> bool:
     if shutil.which(name) is None:
         return False
     try:
-        return run([name, "--version"], timeout_seconds=20).returncode == 0
+        return run([name, *PROBES.get(name, ("--version",))], timeout_seconds=20).returncode == 0
     except ToolError:
         return False

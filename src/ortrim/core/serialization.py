@@ -17,7 +17,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def to_data(value: Any) -> Any:
     """Return `value` as JSON-ready data."""
-    return _adapter(type(value)).dump_python(value, mode="json")
+    kind: Any = type(value)
+    return _adapter(kind).dump_python(value, mode="json")
 
 
 def to_json(value: Any) -> str:

@@ -13,12 +13,13 @@ from ortrim.models.onnx_reading import facts_of, read_onnx
 
 FORGIVEN: Final = (
     "Field 'name' of 'graph' is required",
+    "Field 'shape' of 'type' is required",
     "must be topologically sorted",
     "No opset import for domain 'com.microsoft",
     "No Op registered for",
 )
-"""Complaints of the checker about models that ONNX Runtime takes: it sorts nodes itself, needs no graph name, knows
-its own domain and operators of newer opsets. Whether it really takes them, the conversion finds out."""
+"""Complaints of the checker about models that ONNX Runtime takes: it sorts nodes itself, needs no graph name and no ranks,
+knows its own domain and operators of newer opsets. Whether it really takes them, the conversion finds out."""
 
 
 def check_model(

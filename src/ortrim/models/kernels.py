@@ -25,6 +25,7 @@ PATTERNS: Final = (
 """What ONNX Runtime says of an operator without a kernel, or of which it has never heard: `session_state.cc`,
 `kernel_registry_manager.cc`, `graph.cc`."""
 
+ANY_LATER_OPSET: Final = 2**31 - 1
 OWN_DOMAINS: Final = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
 
 
@@ -83,7 +84,7 @@ def kernel_diagnostic(
     kernels = _kernels_of(missing.name, domain, runtime, folder, original.name)
     return OperatorsError(
         "no-kernel",
-        f"no CPU kernel of ONNX Runtime {runtime.version} has {domain} {missing.name} (opset {opset}) for {types}",
+        f"ONNX Runtime {runtime.version} has no CPU kernel of {domain} {missing.name} (opset {opset}) for {types}",
         where=f"{original.name}, node '{missing.node}'" if missing.node else original.name,
         why=words.strip(),
         hint=_hint(domain, missing.name, kernels),
@@ -100,12 +101,26 @@ def _hint(domain: str, name: str, kernels: Sequence[dict[str, Any]]) -> str:
         return f"operators of the domain {domain} come from a custom library, which ortrim cannot build in"
     if not kernels:
         return "give the model as exported: optimizing for a GPU makes such operators; or export without this one"
-    known = sorted({_kernel_words(kernel) for kernel in kernels})
-    return f"cast to types that have a kernel, or export with another opset; {name} has: " + "; ".join(known)
+    return f"cast to types that have a kernel, or export with another opset; {name} has " + _kernel_words(kernels)
 
 
-def _kernel_words(kernel: dict[str, Any]) -> str:
-    first, last = kernel["opsets"]
-    opsets = f"opset {first}" if first == last else f"opset {first}+" if last >= 2**31 - 1 else f"opset {first}-{last}"
-    types = ", ".join(f"{key}={'|'.join(values)}" for key, values in sorted(kernel["types"].items()))
-    return f"{opsets} {types}".replace("tensor(", "").replace(")", "").strip()
+def _kernel_words(kernels: Sequence[dict[str, Any]]) -> str:
+    """Return the kernels' opsets, each with the types that some kernel of it takes."""
+    known: dict[tuple[int, int], dict[str, set[str]]] = {}
+    for kernel in kernels:
+        constraints = known.setdefault(tuple(kernel["opsets"]), {})
+        for key, types in kernel["types"].items():
+            constraints.setdefault(key, set()).update(types)
+    return "; ".join(f"{_range_words(opsets)} {_type_words(known[opsets])}".strip() for opsets in sorted(known))
+
+
+def _range_words(opsets: tuple[int, int]) -> str:
+    first, last = opsets
+    if first == last:
+        return f"opset {first}:"
+    return f"opset {first}+:" if last == ANY_LATER_OPSET else f"opset {first}-{last}:"
+
+
+def _type_words(constraints: dict[str, set[str]]) -> str:
+    words = ", ".join(f"{key} = {' | '.join(sorted(types))}" for key, types in sorted(constraints.items()))
+    return re.sub(r"tensor\(([^)]*)\)", r"\1", words) or "any type"

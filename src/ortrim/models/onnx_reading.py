@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 from ortrim.core.models import ModelFacts, TensorInfo
 from ortrim.errors import ModelError

@@ -15,10 +15,10 @@ ALIGNMENT: Final = 64
 """What lies behind the rewritten part keeps its position modulo this, so that weights stay aligned."""
 
 # Lists of field offsets (vtables) by kind of table: own size, table size, offset of each field.
-ROOT: Final = (12, 16, 4, 8, 0, 12)
-RESOLVER: Final = (6, 8, 4)
-NAMED_LIST: Final = (8, 12, 4, 8)
-ARGUMENT: Final = (8, 12, 8, 4)
+ROOT: Final[tuple[int, ...]] = (12, 16, 4, 8, 0, 12)
+RESOLVER: Final[tuple[int, ...]] = (6, 8, 4)
+NAMED_LIST: Final[tuple[int, ...]] = (8, 12, 4, 8)
+ARGUMENT: Final[tuple[int, ...]] = (8, 12, 8, 4)
 
 
 def canonical(data: bytes) -> bytes:
@@ -44,16 +44,18 @@ class _Head:
 
     def __init__(self) -> None:
         self.data = bytearray(4) + IDENTIFIER
+        self.waiting: list[tuple[int, str]] = []
         self.vtables = {fields: self._numbers("H", fields) for fields in (ROOT, RESOLVER, NAMED_LIST, ARGUMENT)}
 
     def root(self, version: str, resolver: Table) -> int:
         """Write the root table and all but the model; return the position of the field for the model."""
         root = self.table(ROOT)
         self.point(0, root)
-        self.point(root + 4, self.text(version))
+        self.waiting.append((root + 4, version))
         table = self.table(RESOLVER)
         self.point(root + 12, table)
         self.named_lists(table + 4, resolver.tables(0), depth=2)
+        self.texts()
         return root + 8
 
     def named_lists(self, field: int, tables: Iterable[Table], depth: int) -> None:
@@ -61,7 +63,7 @@ class _Head:
         for slot, source in self.slots(field, tuple(tables)):
             table = self.table(NAMED_LIST)
             self.point(slot, table)
-            self.point(table + 4, self.text(source.text(0)))
+            self.waiting.append((table + 4, source.text(0)))
             if depth > 1:
                 self.named_lists(table + 8, source.tables(1), depth - 1)
             else:
@@ -86,12 +88,15 @@ class _Head:
         struct.pack_into("<i", self.data, position, position - self.vtables[fields])
         return position
 
-    def text(self, text: str) -> int:
-        """Write a string."""
-        content = text.encode()
-        position = self._numbers("I", (len(content),))
-        self.data += content + b"\0"
-        return position
+    def texts(self) -> None:
+        """Write every string once, behind all that point to it."""
+        places: dict[str, int] = {}
+        for field, text in self.waiting:
+            if text not in places:
+                content = text.encode()
+                places[text] = self._numbers("I", (len(content),))
+                self.data += content + b"\0"
+            self.point(field, places[text])
 
     def point(self, field: int, target: int) -> None:
         """Let a field point to what lies behind it."""

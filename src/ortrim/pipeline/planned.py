@@ -21,7 +21,8 @@ from ortrim.models.reduce import reduce_operators
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.pins.tools import tool_versions
 from ortrim.planning import make_plan, select_targets
-from ortrim.sources.fetch import SourceTree, fetch_sources
+from ortrim.sources.fetch import fetch_sources
+from ortrim.sources.tree import SourceTree
 from ortrim.spec.load import load_spec
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of

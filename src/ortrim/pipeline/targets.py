@@ -1,26 +1,27 @@
 """The second half: from a plan to verified packages, one target after the other."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from ortrim.binaries.elf import read_library
-from ortrim.binaries.sizes import library_size
 from ortrim.console import Console
-from ortrim.core.artifacts import JobResult, Package
+from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import VerifyReport
-from ortrim.core.plan import BuildJob, PlannedTarget, plan_digest
+from ortrim.core.plan import BuildJob, PlannedTarget
+from ortrim.errors import VerifyError
 from ortrim.executors.native import NativeExecutor
 from ortrim.executors.parallelism import choose_parallelism
 from ortrim.executors.results import finished_build, result_of
+from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.package.layout import make_package
-from ortrim.pins.tools import tool_requirements
-from ortrim.pipeline.planned import Planned, Request, make_planned
+from ortrim.pins.tools import tool_requirements, tool_versions
+from ortrim.pipeline.planned import Planned, Request, host_target, make_planned
+from ortrim.pipeline.verification import verify
 from ortrim.report.write import read_report, write_reports
+from ortrim.sources.tree import licences
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.environments import packages_folder
 
-REPORT = "report.json"
+REPORT: Final = "report.json"
 
 
 def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
@@ -33,35 +34,90 @@ def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     return tuple(_finish(planned, target, request, console) for target in planned.plan.targets)
 
 
+def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Measure what was built before once more and write its reports anew. Raises `VerifyError` `not-built`."""
+    planned = make_planned(request, console)
+    return tuple(_verify(planned, target, _built(target.job), console) for target in planned.plan.targets)
+
+
+def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Return the reports of what was built before. Raises `VerifyError` `report-missing`."""
+    planned = make_planned(request, console)
+    return tuple(read_report(target_folder(planned, target) / REPORT) for target in planned.plan.targets)
+
+
 def target_folder(planned: Planned, target: PlannedTarget) -> Path:
     """Return the folder that holds a target's package and report."""
     return planned.folder / target.job.target.identifier
 
 
 def _finish(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport:
-    folder = target_folder(planned, target)
-    if (folder / REPORT).is_file():
-        console.note(f"{target.job.target.identifier}: nothing changed since the report in {folder}")
-        return read_report(folder / REPORT)
-    result = _build(planned, target.job, folder, request, console)
-    package = _package(planned, target.job, result, folder, console)
-    return _verify(planned, target, result, package, folder, console)
+    report = target_folder(planned, target) / REPORT
+    if report.is_file():
+        console.note(f"{target.job.target.identifier}: nothing has changed since {report} was written")
+        return read_report(report)
+    return _verify(planned, target, _build(planned, target, request, console), console)
 
 
-def _build(planned: Planned, job: BuildJob, folder: Path, request: Request, console: Console) -> JobResult:
+def _build(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> JobResult:
+    job, folder = target.job, target_folder(planned, target)
     with console.step(f"build {job.target.identifier}") as step:
         done = finished_build(job)
         if done.is_dir():
             step.skip("built before")
             return result_of(done)
         parallelism = choose_parallelism(request.jobs)
+        log = (folder / "build.log").absolute()
         step.note(f"{parallelism.jobs} compilations at a time ({parallelism.reason}); log: {folder / 'build.log'}")
+        step.progress(0, 0, "tools and configuration")
         executor = NativeExecutor(
             sources=planned.sources.folder,
             tools=packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),
-            log=(folder / "build.log").absolute(),
+            log=log,
             parallelism=parallelism,
             on_progress=step.progress,
         )
         return executor.run(job)
+
+
+def _built(job: BuildJob) -> JobResult:
+    folder = finished_build(job)
+    if not folder.is_dir():
+        hint = "run: invoke build"
+        raise VerifyError("not-built", "there is no finished build to verify", where=job.target.identifier, hint=hint)
+    return result_of(folder)
+
+
+def _verify(planned: Planned, target: PlannedTarget, result: JobResult, console: Console) -> VerifyReport:
+    if target.job.target != host_target():
+        what = f"a library for another machine cannot be run on {host_target().identifier}, so nothing is proved of it"
+        hint = f"the library is built: {result.library}; verify it on a host of its own kind"
+        raise VerifyError("no-device", what, where=target.job.target.identifier, hint=hint)
+    folder = target_folder(planned, target)
+    with console.step(f"package {target.job.target.identifier}"):
+        package = make_package(_package_inputs(planned, target.job, result), folder)
+    report = verify(planned, target, result, package=package, folder=folder, console=console)
+    with console.step("report") as step:
+        write_reports(report, folder)
+        step.note(f"{folder}: {package.archive.name}, report.html, report.md, {REPORT}")
+    return report
+
+
+def _package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs:
+    upstream = planned.sources.folder / "onnxruntime"
+    return PackageInputs(
+        plan=planned.plan,
+        job=job,
+        result=result,
+        models=planned.models.converted,
+        operators=planned.models.operators,
+        cpuinfo=False,
+        tools=tool_versions(),
+        licence=upstream / "LICENSE",
+        notices=upstream / "ThirdPartyNotices.txt",
+        licences=tuple(
+            ComponentLicence(component=component, identifier=identifier, path=path)
+            for component, identifier, path in licences(planned.sources)
+        ),
+    )

@@ -1,6 +1,6 @@
 """The Invoke tasks: parse, call one function, render."""
 
-from invoke import Collection
+from invoke.collection import Collection
 
 from ortrim.tasks import build, inspect, models, reports, setup
 

@@ -1,10 +1,11 @@
 """`invoke build`, `invoke plan`: the main job."""
 
-from invoke import Context, task
+from invoke.context import Context
+from invoke.tasks import task
 
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build as build_targets
-from ortrim.pipeline.targets import raise_for_verdicts
+from ortrim.pipeline.verification import raise_for_verdicts
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for, request_from, require_native
 from ortrim.tasks.rendering import show_plan, show_reports

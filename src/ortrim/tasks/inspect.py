@@ -4,7 +4,8 @@ import json as json_module
 from pathlib import Path
 from typing import Any
 
-from invoke import Context, task
+from invoke.context import Context
+from invoke.tasks import task
 from rich.table import Table
 
 from ortrim.pipeline.inspection import inspect_file

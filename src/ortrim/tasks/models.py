@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from invoke import Context, task
+from invoke.context import Context
+from invoke.tasks import task
 
 from ortrim.core.operator_config import render_config
 from ortrim.core.serialization import to_json

@@ -58,9 +58,11 @@ def require_native(executor: str) -> None:
 
 
 def _profile(profile: str | None) -> Literal["balanced", "upstream"] | None:
-    if profile is None or profile == "balanced" or profile == "upstream":
-        return profile
-    raise _bad("profile", profile, "choose balanced or upstream")
+    match profile:
+        case None | "balanced" | "upstream":
+            return profile
+        case _:
+            raise _bad("profile", profile, "choose balanced or upstream")
 
 
 def _jobs(jobs: str | None) -> int | None:

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from invoke import Program
+from invoke.program import Program
 
 from ortrim.tasks import namespace
 

@@ -29,7 +29,7 @@ def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
     for target in plan.targets:
         job = target.job
         table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))
-        table.add_row("toolchain", " ".join((job.toolchain.kind, job.toolchain.version, job.toolchain.triple)))
+        table.add_row("toolchain", f"{job.toolchain.kind} {job.toolchain.version} {job.toolchain.triple}")
         table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
         table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
         table.add_row("operators", job.operator_config.strip())

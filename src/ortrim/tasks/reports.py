@@ -1,8 +1,10 @@
 """`invoke verify`, `invoke report`: proof, again."""
 
-from invoke import Context, task
+from invoke.context import Context
+from invoke.tasks import task
 
-from ortrim.pipeline.targets import raise_for_verdicts, reports_of, verify_again
+from ortrim.pipeline.targets import reports_of, verify_again
+from ortrim.pipeline.verification import raise_for_verdicts
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for, request_from
 from ortrim.tasks.rendering import show_reports

@@ -2,7 +2,8 @@
 
 import json as json_module
 
-from invoke import Context, task
+from invoke.context import Context
+from invoke.tasks import task
 from rich.table import Table
 
 from ortrim.core.serialization import to_data

@@ -1,8 +1,8 @@
+import errno
 import json
 import os
 import tarfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +17,15 @@ from ortrim.package.layout import make_package
 from ortrim.package.manifest import read_manifest
 from ortrim.package.sums import check_sums
 from ortrim.tools.command import run
+from sample_package import make_inputs, with_library
 
 NAME = "ortrim-demo-linux-x64-1.21.0"
-Maker = Callable[[Path], PackageInputs]
-Changer = Callable[[PackageInputs, bytes], PackageInputs]
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> PackageInputs:
+    """Lay out the inputs of a package in a folder of their own."""
+    return make_inputs(tmp_path / "built")
 
 
 def content_of(folder: Path) -> dict[str, bytes | str]:
@@ -57,17 +62,15 @@ def test_package_holds_what_an_application_needs(inputs: PackageInputs, tmp_path
     assert visible == {NAME, f"{NAME}.tar.gz"}
 
 
-def test_same_inputs_give_the_same_bytes_anywhere(
-    inputs_in: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither folder, umask, time zone, locale nor the time of day is in a package."""
-    one = make_package(inputs_in(tmp_path / "a"), tmp_path / "one")
+    one = make_package(make_inputs(tmp_path / "a"), tmp_path / "one")
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
     time.tzset()
     old = os.umask(0o077)
     try:
-        other = make_package(inputs_in(tmp_path / "another" / "place"), tmp_path / "deep" / "other")
+        other = make_package(make_inputs(tmp_path / "another" / "place"), tmp_path / "deep" / "other")
     finally:
         os.umask(old)
         monkeypatch.undo()
@@ -85,9 +88,7 @@ def test_no_path_of_the_machine_is_in_a_package(inputs: PackageInputs, tmp_path:
         assert str(Path.cwd()).encode() not in text, path
 
 
-def test_library_that_names_the_build_folder_is_refused(
-    inputs: PackageInputs, with_library: Changer, tmp_path: Path
-) -> None:
+def test_library_that_names_the_build_folder_is_refused(inputs: PackageInputs, tmp_path: Path) -> None:
     """`__FILE__` compiled without a prefix map would tell whose machine it was, and change the bytes."""
     content = (inputs.result.library).read_bytes() + str(inputs.result.folder / "a.h").encode()
     with pytest.raises(PackageError) as caught:
@@ -131,9 +132,9 @@ def test_bill_of_materials_is_valid_and_complete(inputs: PackageInputs, tmp_path
     assert {"name": "ortrim:pin", "value": "a" * 40} in parts["abseil_cpp"]["properties"]
 
 
-def test_serial_number_follows_the_content(inputs: PackageInputs, inputs_in: Maker, tmp_path: Path) -> None:
+def test_serial_number_follows_the_content(inputs: PackageInputs, tmp_path: Path) -> None:
     """Another library is another bill."""
-    other = inputs_in(tmp_path / "b")
+    other = make_inputs(tmp_path / "b")
     (other.result.headers / "onnxruntime_float16.h").write_text("changed\n")
     made = [make_package(each, tmp_path / name).folder for each, name in ((inputs, "one"), (other, "two"))]
     serials = {json.loads((folder / "sbom.cdx.json").read_text())["serialNumber"] for folder in made}
@@ -159,9 +160,7 @@ def test_archive_unpacks_to_the_folder(inputs: PackageInputs, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("soname", ["libonnxruntime.so", ""])
-def test_library_without_versioned_name_needs_no_link(
-    inputs: PackageInputs, with_library: Changer, tmp_path: Path, soname: str
-) -> None:
+def test_library_without_versioned_name_needs_no_link(inputs: PackageInputs, tmp_path: Path, soname: str) -> None:
     """With an unversioned soname, or none, the file has the one name that linkers know."""
     content = inputs.result.library.read_bytes()
     changed = content.replace(b"libonnxruntime.so.1\0", soname.encode().ljust(20, b"\0"))
@@ -215,9 +214,7 @@ def test_model_that_was_planned_must_be_given(inputs: PackageInputs, tmp_path: P
 
 
 @pytest.mark.parametrize(("content", "reference"), [(b"", "not-elf"), (b"\x7fELF" + bytes(60), "corrupt-elf")])
-def test_damaged_library_is_refused(
-    inputs: PackageInputs, with_library: Changer, tmp_path: Path, content: bytes, reference: str
-) -> None:
+def test_damaged_library_is_refused(inputs: PackageInputs, tmp_path: Path, content: bytes, reference: str) -> None:
     """A library that cannot be read is not packaged."""
     with pytest.raises(BinaryError) as caught:
         make_package(with_library(inputs, content), tmp_path / "out")
@@ -226,9 +223,7 @@ def test_damaged_library_is_refused(
 
 
 @pytest.mark.parametrize("soname", ["../../etc/passwd.1", "libsomething.so.1", "libonnxruntime.so/1"])
-def test_library_with_a_strange_name_is_refused(
-    inputs: PackageInputs, with_library: Changer, tmp_path: Path, soname: str
-) -> None:
+def test_library_with_a_strange_name_is_refused(inputs: PackageInputs, tmp_path: Path, soname: str) -> None:
     """A soname decides a file's name, so it may only be one of the known ones."""
     content = inputs.result.library.read_bytes().replace(b"libonnxruntime.so.1\0", soname.encode().ljust(20, b"\0"))
     with pytest.raises(PackageError) as caught:
@@ -236,12 +231,29 @@ def test_library_with_a_strange_name_is_refused(
     assert caught.value.reference == "bad-soname"
 
 
-def test_destination_that_cannot_be_written_is_a_storage_error(inputs: PackageInputs, tmp_path: Path) -> None:
-    """A file where the folder should go is told, not a traceback."""
-    (tmp_path / "out").write_text("in the way")
+def test_full_disk_is_a_storage_error_and_leaves_nothing(
+    inputs: PackageInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that fails half way is told with the system's own words, and the half is removed."""
+
+    def full(source: Path, destination: Path) -> None:
+        destination.write_bytes(source.read_bytes()[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ortrim.package.contents.shutil.copyfile", full)
     with pytest.raises(StorageError) as caught:
         make_package(inputs, tmp_path / "out")
-    assert caught.value.reference == "package-not-written"
+    assert caught.value.exit_code == ExitCode.STORAGE
+    assert "No space left" in caught.value.why
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
+
+
+def test_file_in_the_way_of_the_destination_is_a_storage_error(inputs: PackageInputs, tmp_path: Path) -> None:
+    """A file where the folder should go is told, not a traceback, and stays as it is."""
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(StorageError):
+        make_package(inputs, tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "in the way"
 
 
 def test_interrupted_packaging_leaves_nothing(

@@ -120,7 +120,7 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
     level = session.optimization_level
     return (
         str(request.runner),
-        *("--library", str(request.library), "--model", str(request.model)),
+        *("--library", str(request.library.absolute()), "--model", str(request.model)),
         *(word for case in request.cases for word in ("--case", f"{case.name}={case.folder}")),
         *("--runs", str(repetition.runs), "--warmup", str(repetition.warmup), "--seconds", f"{repetition.seconds:g}"),
         *("--threads", str(session.threads), "--allow-spinning", str(int(session.allow_spinning))),

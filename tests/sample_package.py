@@ -1,11 +1,8 @@
 """A small but real package: a library that zig linked, and everything else as a build leaves it."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from ortrim.core.artifacts import JobResult
 from ortrim.core.buildspec import Budgets
@@ -15,7 +12,7 @@ from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, S
 from ortrim.core.targets import TARGETS
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 
-LIBRARY = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
+LIBRARY = Path(__file__).with_name("unit") / "binaries" / "data" / "tiny.so"
 MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))
 SOURCES = (
     SourcePin(name="onnxruntime", version="1.21.0", kind="debian", digest="3" * 64, licence="MIT"),
@@ -110,25 +107,8 @@ def make_inputs(folder: Path) -> PackageInputs:
     )
 
 
-@pytest.fixture
-def inputs(tmp_path: Path) -> PackageInputs:
-    """Lay out the inputs of a package in a folder of their own."""
-    return make_inputs(tmp_path / "built")
-
-
-@pytest.fixture
-def inputs_in() -> Callable[[Path], PackageInputs]:
-    """Make the same inputs in a folder of the test's choice."""
-    return make_inputs
-
-
-@pytest.fixture
-def with_library() -> Callable[[PackageInputs, bytes], PackageInputs]:
-    """Give inputs another library."""
-
-    def changed(inputs: PackageInputs, content: bytes) -> PackageInputs:
-        library = inputs.result.folder / "other.so"
-        library.write_bytes(content)
-        return replace(inputs, result=replace(inputs.result, library=library))
-
-    return changed
+def with_library(inputs: PackageInputs, content: bytes) -> PackageInputs:
+    """Return the inputs with another library."""
+    library = inputs.result.folder / "other.so"
+    library.write_bytes(content)
+    return replace(inputs, result=replace(inputs.result, library=library))

@@ -1,0 +1,130 @@
+"""What verification is given: the package, the cases, the device and the baseline."""
+
+from pathlib import Path
+
+from ortrim.binaries.elf import read_library
+from ortrim.binaries.sizes import library_size
+from ortrim.console import Console
+from ortrim.core.artifacts import JobResult, Package
+from ortrim.core.measurements import Gate, LibraryFacts, Verdict, VerifyReport
+from ortrim.core.plan import BuildJob, PlannedTarget, plan_digest
+from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, ParityError
+from ortrim.pipeline.planned import Planned
+from ortrim.verify.cases import make_cases
+from ortrim.verify.devices.host import Host
+from ortrim.verify.gates import check_library
+from ortrim.verify.verify import Delivery, Identity, Subject, verify_target
+
+
+def verify(
+    planned: Planned, target: PlannedTarget, result: JobResult, *, package: Package, folder: Path, console: Console
+) -> VerifyReport:
+    """Verify a package of one target on this host; see `verify_target`."""
+    with console.step(f"verify {target.job.target.identifier}") as step:
+        step.progress(0, 0, "reading the library")
+        return verify_target(
+            _identity(planned, target.job, result),
+            _delivery(planned, target.job, result, package),
+            _subjects(planned, folder / "cases"),
+            target.budgets,
+            device=Host(),
+            runner=result.runner,
+            runtime=planned.models.runtime,
+            folder=folder / "outputs",
+            on_step=lambda text: step.progress(0, 0, text),
+        )
+
+
+def raise_for_verdicts(reports: tuple[VerifyReport, ...]) -> None:
+    """Raise the gravest failure in the reports: a bad library, then lost parity, then a missed budget."""
+    for failures in (_bad_libraries(reports), _lost_parity(reports), _missed_budgets(reports)):
+        if failures:
+            raise failures[0]
+
+
+def _bad_libraries(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
+    return [
+        BinaryError("gate-failed", f"{gate.name}: {gate.detail}", where=report.target)
+        for report in reports
+        for gate in report.gates
+        if gate.verdict is Verdict.FAIL
+    ]
+
+
+def _lost_parity(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
+    hint = "report.html shows every output; if the difference is acceptable, say so in the model's tolerances"
+    return [
+        ParityError(
+            "parity-lost",
+            f"output {output.output} of case {output.case} differs from the full runtime's",
+            where=f"{report.target}, model {output.model}",
+            why=output.reason,
+            hint=hint,
+        )
+        for report in reports
+        for output in report.parity
+        if output.verdict is Verdict.FAIL
+    ]
+
+
+def _missed_budgets(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
+    return [
+        BudgetMissed(
+            "budget-missed",
+            f"{line.measure} is over its budget",
+            where=f"{report.target}, model {line.model}" if line.model else report.target,
+            why=f"measured {line.ratio if line.budget_is_ratio else line.ours}, budget {line.budget}",
+            hint="report.html shows where it goes; mend the cause or change the budget in the buildspec",
+        )
+        for report in reports
+        for line in report.comparisons
+        if line.verdict is Verdict.FAIL
+    ]
+
+
+def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
+    return Identity(
+        name=planned.plan.spec_name,
+        target=job.target.identifier,
+        ort_version=planned.plan.ort_version,
+        ortrim_version=planned.plan.ortrim_version,
+        plan_digest=plan_digest(planned.plan),
+        profile=job.profile,
+        build_seconds=sum(seconds for _, seconds in result.durations),
+        compiler_cache=result.compiler_cache,
+    )
+
+
+def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
+    facts = read_library(result.library)
+    return Delivery(
+        archive=package.archive,
+        library=result.library,
+        facts=facts,
+        gates=_gates(job, facts),
+        size=library_size(result.library, result.link_map),
+        baseline_size=library_size(planned.models.runtime.library, None),
+    )
+
+
+def _gates(job: BuildJob, facts: LibraryFacts) -> tuple[Gate, ...]:
+    return check_library(
+        facts,
+        architecture=job.target.architecture,
+        minimum_glibc=job.minimum_glibc,
+        compiler_libraries=job.toolchain.kind != "zig",
+    )
+
+
+def _subjects(planned: Planned, folder: Path) -> tuple[Subject, ...]:
+    models = planned.models
+    together = zip(models.prepared, models.converted, models.loaded.spec.models, strict=True)
+    return tuple(
+        Subject(
+            prepared=prepared,
+            converted=converted,
+            spec=spec,
+            cases=make_cases(prepared, spec, models.loaded.file.parent, folder / spec.name),
+        )
+        for prepared, converted, spec in together
+    )

@@ -1,0 +1,149 @@
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ortrim.core.artifacts import FileEntry
+from ortrim.core.plan import plan_digest
+from ortrim.core.serialization import to_json
+from ortrim.errors import ExitCode, PackageError
+from ortrim.package.inputs import PackageInputs
+from ortrim.package.manifest import make_manifest, read_manifest
+from sample_package import make_inputs
+
+FILES = (
+    FileEntry(path="z", size_bytes=1, sha256="a" * 64),
+    FileEntry(path="a/b", size_bytes=2, sha256="b" * 64),
+)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> PackageInputs:
+    """Lay out the inputs of a package in a folder of their own."""
+    return make_inputs(tmp_path / "built")
+
+
+def archive_of(path: Path, members: dict[str, bytes]) -> Path:
+    """Write a `tar.gz` with these members."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def test_manifest_says_what_the_job_was(inputs: PackageInputs) -> None:
+    """Flags, versions and digests are those of the plan and its job; files are in order."""
+    manifest = make_manifest(inputs, FILES)
+    assert manifest.name == "ortrim-demo-linux-x64-1.21.0"
+    assert manifest.plan_digest == plan_digest(inputs.plan)
+    assert manifest.arguments == inputs.job.arguments
+    assert [entry.path for entry in manifest.files] == ["a/b", "z"]
+
+
+def test_manifest_is_read_from_file_folder_and_archive(inputs: PackageInputs, tmp_path: Path) -> None:
+    """All three ways of naming a package give the same manifest."""
+    manifest = make_manifest(inputs, FILES)
+    path = tmp_path / "manifest.json"
+    path.write_text(to_json(manifest))
+    archive = archive_of(tmp_path / "p.tar.gz", {"p/deep/manifest.json": b"{}", "p/manifest.json": path.read_bytes()})
+    assert read_manifest(path) == read_manifest(tmp_path) == read_manifest(archive) == manifest
+
+
+def test_missing_package_is_told(tmp_path: Path) -> None:
+    """A path that leads nowhere is a diagnostic of the packaging class."""
+    with pytest.raises(PackageError) as caught:
+        read_manifest(tmp_path / "absent.tar.gz")
+    assert caught.value.reference == "package-missing"
+    assert caught.value.exit_code == ExitCode.PACKAGE
+
+
+def test_folder_and_archive_without_manifest_are_told(tmp_path: Path) -> None:
+    """Something else than a package is named as such."""
+    archive = archive_of(tmp_path / "other.tar.gz", {"manifest.json": b"{}", "p/x/manifest.json": b"{}"})
+    for path in (tmp_path, archive):
+        with pytest.raises(PackageError) as caught:
+            read_manifest(path)
+        assert caught.value.reference == "manifest-missing"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not an archive", b"\x1f\x8b\x08\x00" + bytes(20), b"PK\x03\x04", gzip.compress(b"no tar")]
+)
+def test_file_that_is_no_archive_is_damaged(tmp_path: Path, content: bytes) -> None:
+    """Empty, foreign and damaged files are told alike."""
+    path = tmp_path / "p.tar.gz"
+    path.write_bytes(content)
+    with pytest.raises(PackageError) as caught:
+        read_manifest(path)
+    assert caught.value.reference == "package-damaged"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "the whole"),
+        (b"\xff\xfe", "the whole"),
+        (b"[]", "the whole"),
+        (b"{}", "name"),
+        (b"[" * 100_000, "the whole"),
+        (b'{"schema": "ortrim-manifest/2"}', "schema"),
+        (b" " * ((16 << 20) + 1), "larger"),
+    ],
+)
+def test_damaged_manifest_is_told_with_the_place(tmp_path: Path, content: bytes, why: str) -> None:
+    """Truncated, foreign, deeply nested, newer and oversized manifests are one class of error."""
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(PackageError) as caught:
+        read_manifest(tmp_path)
+    assert caught.value.reference == "manifest-damaged"
+    assert why in caught.value.why
+
+
+def test_wrong_type_is_named_by_its_path(inputs: PackageInputs, tmp_path: Path) -> None:
+    """The dotted path leads to the value that does not fit."""
+    data = json.loads(to_json(make_manifest(inputs, FILES)))
+    data["files"][1]["size_bytes"] = "many"
+    (tmp_path / "manifest.json").write_text(json.dumps(data))
+    with pytest.raises(PackageError, match="not a manifest") as caught:
+        read_manifest(tmp_path)
+    assert caught.value.why.startswith("files.1.size_bytes")
+
+
+def test_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    """The announced sizes are believed before anything is read."""
+    entry = tarfile.TarInfo("p/huge")
+    entry.size = 1 << 40
+    (tmp_path / "p.tar.gz").write_bytes(gzip.compress(entry.tobuf() + bytes(1024)))
+    with pytest.raises(PackageError) as caught:
+        read_manifest(tmp_path / "p.tar.gz")
+    assert caught.value.reference == "package-damaged"
+
+
+@given(cut=st.floats(min_value=0, max_value=0.95), flip=st.integers(min_value=0, max_value=10_000))
+@settings(max_examples=60, deadline=5000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_archives_are_always_diagnostics(inputs: PackageInputs, cut: float, flip: int) -> None:
+    """Cut anywhere or with a byte changed, an archive gives its manifest or a `PackageError`, never a traceback."""
+    folder = inputs.result.folder
+    text = to_json(make_manifest(inputs, FILES)).encode()
+    whole = archive_of(folder / "whole.tar.gz", {"p/manifest.json": text, "p/z": text}).read_bytes()
+    damaged = bytearray(whole)
+    damaged[flip % len(damaged)] ^= 0x55
+    for content in (whole[: int(len(whole) * cut)], bytes(damaged)):
+        (folder / "damaged.tar.gz").write_bytes(content)
+        assert outcome(folder / "damaged.tar.gz") in {"", "package-damaged", "manifest-missing", "manifest-damaged"}
+
+
+def outcome(path: Path) -> str:
+    """Return the reference of the diagnostic that reading ends with, empty when it ends well."""
+    try:
+        read_manifest(path)
+    except PackageError as error:
+        return error.reference
+    return ""

@@ -1,0 +1,80 @@
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import StorageError
+from ortrim.storage.files import sha256_of, storage_errors, write_atomically
+
+
+def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
+    """The digest is SHA-256 in lower-case hexadecimal."""
+    (tmp_path / "f").write_bytes(b"abc")
+    assert sha256_of(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_written_file_is_whole_and_readable_by_all(tmp_path: Path) -> None:
+    """A file is made with its folder, replaces the old one, and leaves no temporary file."""
+    path = tmp_path / "deep/file.txt"
+    write_atomically(path, "old")
+    write_atomically(path, "neu: ü")
+    assert path.read_bytes() == "neu: ü".encode()
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk is full the old content stays, nothing else is left, and the diagnostic says so."""
+    path = tmp_path / "file"
+    write_atomically(path, "old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError) as caught:
+        write_atomically(path, "new")
+    assert caught.value.reference == "disk-full"
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_interrupted_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle is passed on and leaves the old file alone."""
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "file", "new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_file_where_a_folder_should_be(tmp_path: Path) -> None:
+    """A file in place of the folder gives a diagnostic, not a traceback."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError) as caught:
+        write_atomically(tmp_path / "file/inner", "x")
+    assert caught.value.reference == "path-in-the-way"
+
+
+@pytest.mark.parametrize(
+    ("number", "reference"),
+    [
+        (errno.ENOSPC, "disk-full"),
+        (errno.EDQUOT, "disk-full"),
+        (errno.EACCES, "not-permitted"),
+        (errno.EROFS, "not-permitted"),
+        (errno.EEXIST, "path-in-the-way"),
+        (errno.EIO, "storage-failed"),
+    ],
+)
+def test_each_cause_has_its_own_reference(tmp_path: Path, number: int, reference: str) -> None:
+    """What the operating system says becomes one of a few diagnostics that name the path."""
+    with pytest.raises(StorageError) as caught, storage_errors(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.reference == reference
+    assert caught.value.where == str(tmp_path)

@@ -58,9 +58,9 @@ class Checkout:
     def bootstrap(self, *arguments: str, timeout_seconds: float = 300) -> Completed:
         """Run ./bootstrap with what the user's environment says of the index."""
         environment = {**os.environ, **self.settings, "PYTHONPATH": "/nowhere"}
-        path = os.pathsep.join((str(Path(sys.executable).resolve().parent), environment["PATH"]))
-        command = [self.folder / "bootstrap", *arguments]
-        return run(command, environment={**environment, "PATH": path}, timeout_seconds=timeout_seconds)
+        environment["PATH"] += os.pathsep + str(Path(sys.executable).resolve().parent)
+        command: tuple[str | Path, ...] = (self.folder / "bootstrap", *arguments)
+        return run(command, environment=environment, timeout_seconds=timeout_seconds)
 
 
 def write_project(folder: Path, version: str = "1.0") -> None:
@@ -120,12 +120,21 @@ def assert_refused(done: Completed, reference: str) -> None:
 
 
 def test_a_fresh_checkout_is_set_up_and_the_second_run_is_quick(checkout: Checkout) -> None:
-    """The first run prints a line for each step on stderr; the second adds nothing, in less than 0.3 s."""
-    show = "import importlib.metadata as m, iniconfig, ortrim, sys; print(m.version('ortrim'), ortrim.__file__, sys.prefix)"
+    """The first run prints a line for each step on stderr; the second adds nothing, in less than 0.3 s.
+
+    A user's pip settings may name an index, and nothing that bends where packages go.
+    """
+    elsewhere = checkout.folder / "elsewhere"
+    checkout.settings |= {"PIP_TARGET": str(elsewhere), "PIP_USER": "1", "PIP_REQUIRE_VIRTUALENV": "1"}
+    show = """
+import importlib.metadata, iniconfig, ortrim, sys
+print(importlib.metadata.version('ortrim'), ortrim.__file__, sys.prefix)
+"""
     first = checkout.bootstrap("python", "-c", show)
     folder = checkout.folder
     assert first.stdout == f"1.0 {folder}/src/ortrim/__init__.py {folder}/.venv\n", first.stderr
     assert [line.split(" ")[1] for line in first.stderr.splitlines()] == ["making", "installing", "installing"]
+    assert not elsewhere.exists()
     started = time.monotonic()
     second = checkout.bootstrap("ortrim")
     assert (second.stdout, second.stderr, second.returncode) == ("ortrim runs\n", "", 0)
@@ -155,12 +164,11 @@ def test_a_changed_project_is_installed_alone(ready_checkout: Checkout) -> None:
 
 
 def test_a_changed_lock_installs_afresh(ready_checkout: Checkout) -> None:
-    """What the lock no longer names is gone, and going back brings it back."""
+    """What the lock no longer names is gone."""
     lock = ready_checkout.folder / "requirements.lock"
     lock.write_text(small_lock(without="iniconfig"))
     assert "ModuleNotFoundError" in ready_checkout.bootstrap("python", "-c", "import iniconfig").stderr
     lock.write_text(small_lock())
-    assert ready_checkout.bootstrap("python", "-c", "import iniconfig").returncode == 0
 
 
 def test_a_python_that_was_removed_is_replaced(ready_checkout: Checkout) -> None:
@@ -181,7 +189,7 @@ def test_a_moved_checkout_is_set_up_again(ready_checkout: Checkout, tmp_path: Pa
     assert "making .venv" in done.stderr
 
 
-@pytest.mark.parametrize("seconds", [0.3, 2.0, 5.0])
+@pytest.mark.parametrize("seconds", [1.0, 4.0])
 def test_an_interrupted_run_is_repaired_by_the_next(checkout: Checkout, seconds: float) -> None:
     """Stopped while it makes the environment or installs, it leaves nothing that the next run takes for whole."""
     with pytest.raises(Exception, match="was stopped"):
@@ -190,14 +198,20 @@ def test_an_interrupted_run_is_repaired_by_the_next(checkout: Checkout, seconds:
     assert done.stdout == "whole\n", done.stderr
 
 
-def test_a_marker_without_its_packages_is_not_believed(ready_checkout: Checkout) -> None:
-    """A kill while the old environment is being removed cannot leave its marker: that goes first."""
-    text = (ROOT / "bootstrap").read_text()
-    assert (
-        text.index('rm -f "$venv/installed.lock"')
-        < text.index('rm -rf "$venv"/*')
-        < text.index('"$venv/installed.lock"\n}')
+def test_a_marker_never_outlives_its_packages(ready_checkout: Checkout, tmp_path: Path) -> None:
+    """A kill while the old environment is being removed leaves no marker: that goes first."""
+    (tmp_path / "rm").write_text(
+        f'#!/bin/sh\n[ "$1" != -rf ] || {{ kill -9 $PPID; exit; }}\nexec {shutil.which("rm")} "$@"\n'
     )
+    (tmp_path / "rm").chmod(0o755)
+    (ready_checkout.folder / "requirements.lock").write_text(small_lock() + "# changed\n")
+    assert (ready_checkout.folder / ".venv" / "installed.lock").exists()
+    done = Checkout(folder=ready_checkout.folder, settings={"PATH": f"{tmp_path}:{os.environ['PATH']}"}).bootstrap(
+        "true"
+    )
+    assert done.returncode != 0
+    assert ready_checkout.python.exists()
+    assert not (ready_checkout.folder / ".venv" / "installed.lock").exists()
 
 
 def test_two_at_once_do_the_work_once(checkout: Checkout) -> None:
@@ -218,8 +232,7 @@ def test_two_at_once_do_the_work_once(checkout: Checkout) -> None:
 
 
 def test_an_index_out_of_reach_is_said_so(checkout: Checkout) -> None:
-    """Without a network there is one diagnostic, and the run after it has come back succeeds."""
-    settings = dict(checkout.settings)
+    """Without a network there is one diagnostic, with the reason that pip met."""
     checkout.settings = {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
@@ -230,8 +243,6 @@ def test_an_index_out_of_reach_is_said_so(checkout: Checkout) -> None:
     done = checkout.bootstrap("true")
     assert_refused(done, "index-unreachable")
     assert "Connection refused" in done.stderr
-    checkout.settings = settings
-    assert checkout.bootstrap("python", "-c", "import ortrim").returncode == 0
 
 
 def test_a_package_that_was_tampered_with_is_refused(checkout: Checkout, wheels: Path, tmp_path: Path) -> None:
@@ -256,23 +267,16 @@ def test_a_package_that_the_index_lacks_is_named(checkout: Checkout, tmp_path: P
     assert (checkout.folder / ".venv" / "bootstrap.log").is_file()
 
 
-def test_settings_that_send_packages_elsewhere_are_overruled(checkout: Checkout, tmp_path: Path) -> None:
-    """A user's pip settings may name an index, and nothing that bends where packages go."""
-    elsewhere = tmp_path / "elsewhere"
-    checkout.settings |= {"PIP_TARGET": str(elsewhere), "PIP_USER": "1", "PIP_REQUIRE_VIRTUALENV": "1"}
-    assert checkout.bootstrap("python", "-c", "import iniconfig, ortrim").returncode == 0
-    assert not elsewhere.exists()
-
-
 @pytest.mark.needs("unshare")
 @pytest.mark.parametrize("megabytes", [1, 8, 16])
 def test_a_full_disk_is_said_so(checkout: Checkout, megabytes: int) -> None:
     """On a disk that fills while the environment is made, or while packages are installed, there is one diagnostic."""
-    script = 'mount -t tmpfs -o size="$1"m none "$2" && mkdir "$2/tmp" && cp -r "$3"/* "$2" && TMPDIR="$2/tmp" "$2/bootstrap" true'
+    copy = 'mount -t tmpfs -o size="$1"m none "$2" && mkdir "$2/tmp" && cp -r "$3"/* "$2"'
+    script = f'{copy} && TMPDIR="$2/tmp" "$2/bootstrap" true'
     small = checkout.folder.parent / "small disk"
     small.mkdir()
-    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(megabytes), small]
-    path = os.pathsep.join((str(Path(sys.executable).resolve().parent), os.environ["PATH"]))
-    environment = {**os.environ, **checkout.settings, "PATH": path}
-    done = run([*words, checkout.folder], environment=environment, timeout_seconds=120)
+    words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(megabytes))
+    environment = {**os.environ, **checkout.settings}
+    environment["PATH"] += os.pathsep + str(Path(sys.executable).resolve().parent)
+    done = run((*words, str(small), str(checkout.folder)), environment=environment, timeout_seconds=120)
     assert_refused(done, "disk-full")

@@ -19,7 +19,7 @@ from ortrim.errors import BinaryError, Diagnostic
 T = TypeVar("T")
 
 READS_LIMIT: Final = 2_000_000
-"""Reads that pyelftools may make of one file; the C library, with its 3,000 exports, needs a fiftieth."""
+"""Reads that pyelftools may make of one file; the C library, with its 3,000 exports, takes 70,000."""
 MACHINES: Final = {"EM_X86_64": Architecture.X64.value, "EM_AARCH64": Architecture.ARM64.value}
 TEXT_RELOCATIONS_FLAG: Final = 0x4  # DF_TEXTREL
 EXECUTABLE_FLAG: Final = 0x1  # PF_X

@@ -18,8 +18,8 @@ FORGIVEN: Final = (
     "No opset import for domain 'com.microsoft",
     "No Op registered for",
 )
-"""Complaints of the checker about models that ONNX Runtime takes: it sorts nodes itself, needs no graph name and no ranks,
-knows its own domain and operators of newer opsets. Whether it really takes them, the conversion finds out."""
+"""Complaints of the checker about models that ONNX Runtime takes: it sorts nodes itself, needs neither graph names
+nor ranks, and knows its own domain and operators. Whether it really takes them, the conversion finds out."""
 
 
 def check_model(

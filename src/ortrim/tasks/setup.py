@@ -5,6 +5,7 @@ import json as json_module
 from invoke.context import Context
 from invoke.tasks import task
 from rich.table import Table
+from rich.text import Text
 
 from ortrim.core.serialization import to_data
 from ortrim.spec.schema import buildspec_schema
@@ -34,6 +35,12 @@ def schema(_context: Context) -> None:
 def _table(findings: tuple[Finding, ...]) -> Table:
     table = Table("", "what", "found", "needed for", "what to do", box=None, padding=(0, 1))
     for finding in findings:
-        mark = "[green]ok[/]" if finding.satisfied else "[red]missing[/]" if finding.required else "[yellow]absent[/]"
-        table.add_row(mark, finding.name, finding.found or finding.problem, finding.needed_for, finding.remedy)
+        found = finding.found or finding.problem
+        table.add_row(_mark(finding), finding.name, found, finding.needed_for, finding.remedy)
     return table
+
+
+def _mark(finding: Finding) -> Text:
+    if finding.satisfied:
+        return Text("ok", "green")
+    return Text("missing", "red") if finding.required else Text("absent", "yellow")

@@ -164,7 +164,7 @@ def test_forged_count_of_versions_ends_in_bounded_time(tmp_path: Path) -> None:
 
 
 @given(length=st.integers(min_value=4, max_value=TINY.stat().st_size - 1))
-@settings(deadline=5000, max_examples=60)
+@settings(deadline=20_000, max_examples=60)
 def test_truncated_library_is_always_a_diagnostic(tmp_path_factory: pytest.TempPathFactory, length: int) -> None:
     """However much is missing at the end, the reader says that the file is damaged."""
     path = tmp_path_factory.mktemp("truncated") / "library.so"
@@ -182,7 +182,7 @@ flips = st.lists(
 
 
 @given(changes=flips)
-@settings(deadline=5000, max_examples=200)
+@settings(deadline=20_000, max_examples=200)
 def test_flipped_bytes_give_facts_or_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
 ) -> None:

@@ -127,7 +127,7 @@ def test_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
 
 
 @given(cut=st.floats(min_value=0, max_value=0.95), flip=st.integers(min_value=0, max_value=10_000))
-@settings(max_examples=60, deadline=5000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_archives_are_always_diagnostics(inputs: PackageInputs, cut: float, flip: int) -> None:
     """Cut anywhere or with a byte changed, an archive gives its manifest or a `PackageError`, never a traceback."""
     folder = inputs.result.folder

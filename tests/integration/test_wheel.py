@@ -1,0 +1,71 @@
+"""What travels with `pip install`: app teams have no checkout."""
+
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.tools.command import run
+
+ROOT: Final = Path(__file__).parents[2]
+IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy of what is committed, with the locked build backend and without any index."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in ("src", "runner", "buildspecs"):
+        shutil.copytree(ROOT / name, source / name, ignore=IGNORED)
+    command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation")
+    done = run((*command, "--wheel-dir", folder, source), timeout_seconds=120)
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("ortrim-*.whl"))
+
+
+def files_below(folder: Path, prefix: str) -> set[str]:
+    """List files with the names that they have in a wheel."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {f"{prefix}/{path.as_posix()}" for path in paths if "__pycache__" not in path.parts}
+
+
+def test_the_wheel_holds_code_and_data(wheel: Path) -> None:
+    """All modules, pins, templates and scripts, the runner's source and the buildspecs are there, and nothing else."""
+    expected = files_below(ROOT / "src" / "ortrim", "ortrim")
+    expected |= files_below(ROOT / "runner", "ortrim/data/runner")
+    expected |= files_below(ROOT / "buildspecs", "ortrim/data/buildspecs")
+    with zipfile.ZipFile(wheel) as opened:
+        names = {name for name in opened.namelist() if ".dist-info/" not in name}
+    assert names == expected
+
+
+def test_the_program_starts_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    """Installed in a folder of its own, the program lists its tasks from any folder."""
+    install = (
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        tmp_path / "site",
+    )
+    assert run((*install, wheel), timeout_seconds=120).returncode == 0
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    done = run(
+        (tmp_path / "site" / "bin" / "ortrim", "--list"), cwd=tmp_path, environment=environment, timeout_seconds=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "build" in done.stdout
+    where = run((sys.executable, "-c", "import ortrim; print(ortrim.__file__)"), cwd=tmp_path, environment=environment)
+    assert where.stdout == f"{tmp_path}/site/ortrim/__init__.py\n"

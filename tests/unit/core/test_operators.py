@@ -1,0 +1,151 @@
+"""Required operators and how two sets merge."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.core.operators import (
+    EMPTY,
+    UNRESTRICTED,
+    OperatorId,
+    OperatorTypes,
+    RequiredOperators,
+    merge,
+    required_operators,
+    unite_types,
+)
+
+DOMAINS = ("ai.onnx", "com.microsoft")
+NAMES = ("Add", "Cast", "OneHot")
+TYPES = ("float", "int32_t", "int64_t", "std::string")
+
+slots = st.dictionaries(st.integers(0, 2), st.sets(st.sampled_from(TYPES), min_size=1), max_size=2).map(
+    lambda found: tuple((index, tuple(sorted(names))) for index, names in sorted(found.items()))
+)
+operator_types = st.builds(
+    OperatorTypes,
+    inputs=slots,
+    outputs=slots,
+    custom=st.sets(st.tuples(st.sampled_from(TYPES), st.sampled_from(TYPES)), max_size=2).map(
+        lambda found: tuple(sorted(found))
+    ),
+)
+operators = st.sets(
+    st.builds(OperatorId, domain=st.sampled_from(DOMAINS), opset=st.integers(1, 3), name=st.sampled_from(NAMES)),
+    max_size=5,
+)
+typed_sets = st.builds(
+    required_operators,
+    operators,
+    st.dictionaries(st.tuples(st.sampled_from(DOMAINS), st.sampled_from(NAMES)), operator_types, max_size=4),
+    no_operators_means_all=st.booleans(),
+)
+globally_limited_sets = st.builds(
+    lambda found, types, everything: required_operators(
+        found, globally_allowed_types=types, no_operators_means_all=everything
+    ),
+    operators,
+    st.sets(st.sampled_from(TYPES), min_size=1),
+    st.booleans(),
+)
+required_sets = st.one_of(typed_sets, globally_limited_sets)
+
+
+def allowed(required: RequiredOperators, domain: str, name: str, slot: int, element_type: str) -> bool:
+    """Whether a runtime with `required` has a kernel of the operator for `element_type` as its input `slot`."""
+    if required.globally_allowed_types:
+        return element_type in required.globally_allowed_types
+    limits = dict(required.types_of(domain, name).inputs)
+    return slot not in limits or element_type in limits[slot]
+
+
+@given(required_sets, required_sets)
+def test_merge_is_commutative(one: RequiredOperators, other: RequiredOperators) -> None:
+    """The order of two sets does not matter."""
+    assert merge(one, other) == merge(other, one)
+
+
+@given(required_sets, required_sets, required_sets)
+def test_merge_is_associative(one: RequiredOperators, other: RequiredOperators, third: RequiredOperators) -> None:
+    """How many models are merged in which grouping does not matter."""
+    assert merge(merge(one, other), third) == merge(one, merge(other, third))
+
+
+@given(required_sets)
+def test_merging_with_itself_or_nothing_changes_nothing(one: RequiredOperators) -> None:
+    """Merging is idempotent, and the empty set is neutral."""
+    assert merge(one, one) == one
+    assert merge(one, EMPTY) == one
+
+
+@given(required_sets, required_sets)
+def test_the_merged_set_has_all_that_either_side_has(one: RequiredOperators, other: RequiredOperators) -> None:
+    """No operator and no type is lost: the fault of concatenated configuration files (upstream's issue 16742)."""
+    merged = merge(one, other)
+    for side in (one, other):
+        assert merged.everything or set(side.operators) <= set(merged.operators)
+        for operator in side.operators:
+            for slot in range(3):
+                for element_type in TYPES:
+                    if allowed(side, operator.domain, operator.name, slot, element_type):
+                        assert allowed(merged, operator.domain, operator.name, slot, element_type)
+
+
+def test_types_are_united_per_operator() -> None:
+    """Two models that use an operator on different types need both."""
+    add = OperatorId(domain="ai.onnx", opset=14, name="Add")
+    key = ("ai.onnx", "Add")
+    floats = required_operators([add], {key: OperatorTypes(inputs=((0, ("float",)),))})
+    integers = required_operators([add], {key: OperatorTypes(inputs=((0, ("int64_t",)),))})
+    assert merge(floats, integers).types_of(*key).inputs == ((0, ("float", "int64_t")),)
+
+
+def test_an_unrestricted_side_wins() -> None:
+    """An operator that one model needs with all types keeps all types."""
+    add = OperatorId(domain="ai.onnx", opset=14, name="Add")
+    floats = required_operators([add], {("ai.onnx", "Add"): OperatorTypes(inputs=((0, ("float",)),))})
+    assert merge(floats, required_operators([add])).types == ()
+
+
+def test_types_are_left_alone_when_the_other_side_lacks_the_operator() -> None:
+    """A model without Add does not lift the limit on Add."""
+    add = OperatorId(domain="ai.onnx", opset=14, name="Add")
+    floats = required_operators([add], {("ai.onnx", "Add"): OperatorTypes(inputs=((0, ("float",)),))})
+    relu = required_operators([OperatorId(domain="ai.onnx", opset=14, name="Relu")])
+    assert merge(floats, relu).types == floats.types
+
+
+def test_an_input_that_one_side_does_not_limit_stays_unlimited() -> None:
+    """Only inputs that every side limits are limited."""
+    both = OperatorTypes(inputs=((0, ("float",)), (1, ("int32_t",))))
+    first = OperatorTypes(inputs=((0, ("double",)),))
+    assert unite_types([both, first]).inputs == ((0, ("double", "float")),)
+
+
+def test_uniting_nothing_or_anything_with_unrestricted_is_unrestricted() -> None:
+    """The united types of no sides limit nothing."""
+    assert unite_types([OperatorTypes(custom=(("float",),)), UNRESTRICTED]) == UNRESTRICTED
+
+
+def test_global_limits_unite() -> None:
+    """Two sets that limit types globally stay limited, to the types of both."""
+    add = [OperatorId(domain="ai.onnx", opset=14, name="Add")]
+    merged = merge(
+        required_operators(add, globally_allowed_types=["float"]),
+        required_operators(add, globally_allowed_types=["int64_t"]),
+    )
+    assert merged.globally_allowed_types == ("float", "int64_t")
+
+
+def test_all_operators_absorb_any_set() -> None:
+    """A side that needs everything makes the result everything."""
+    everything = required_operators((), no_operators_means_all=True)
+    add = required_operators([OperatorId(domain="ai.onnx", opset=14, name="Add")])
+    assert merge(everything, add).everything
+
+
+def test_the_canonical_value_leaves_out_what_says_nothing() -> None:
+    """Types of operators that are not required, and flags without meaning, do not make two equal sets differ."""
+    add = OperatorId(domain="ai.onnx", opset=14, name="Add")
+    types = {("ai.onnx", "Gone"): OperatorTypes(inputs=((0, ("float",)),)), ("ai.onnx", "Add"): UNRESTRICTED}
+    assert required_operators([add, add], types, no_operators_means_all=True) == required_operators([add])
+    assert required_operators([], globally_allowed_types=["float"]) == EMPTY

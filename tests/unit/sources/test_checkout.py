@@ -1,0 +1,171 @@
+import os
+from pathlib import Path
+
+import pytest
+from fake_sources import RUNTIME_FILES, FakeSources
+
+from ortrim.errors import SourcesError
+from ortrim.pins.source_sets import GitPin
+from ortrim.sources.checkout import copy_checkout, identify
+from ortrim.sources.fetch import fetch_sources
+from ortrim.sources.git import git, tagged_commit
+
+
+def make_files(folder: Path) -> Path:
+    """Write a folder that looks like ONNX Runtime."""
+    for name, text in RUNTIME_FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """Make a folder of sources without git."""
+    return make_files(tmp_path / "checkout")
+
+
+@pytest.fixture
+def repository(plain: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a git repository with one commit and the annotated tag of the version."""
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@example.org")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    (plain / ".gitignore").write_text("/ignored\n")
+    git(plain, "init", "--quiet")
+    git(plain, "add", "--all")
+    git(plain, "commit", "--quiet", "--message", "one")
+    git(plain, "tag", "--annotate", "--message", "release", "v1.21.0")
+    return plain
+
+
+def test_folder_without_git_has_the_digest_of_its_files(plain: Path) -> None:
+    """The identity follows names, contents and permissions of files, and nothing else."""
+    first = identify(plain, "1.21.0")
+    assert not first.clean
+    (plain / "build").mkdir()
+    (plain / "build/object.o").write_text("")
+    assert identify(plain, "1.21.0") == first
+    (plain / "tools/ci_build/build.py").chmod(0o755)
+    second = identify(plain, "1.21.0")
+    (plain / "LICENSE").write_text("changed")
+    third = identify(plain, "1.21.0")
+    assert len({first.digest, second.digest, third.digest}) == 3
+
+
+@pytest.mark.needs("git")
+def test_clean_repository_has_its_commit(repository: Path) -> None:
+    """A clean checkout is identified by its commit; ignored files do not make it unclean, new and changed ones do."""
+    commit = git(repository, "rev-parse", "HEAD").strip()
+    (repository / "ignored").write_text("")
+    assert identify(repository, "1.21.0").digest == commit
+    (repository / "new").write_text("")
+    dirty = identify(repository, "1.21.0")
+    assert (dirty.clean, len(dirty.digest)) == (False, 64)
+    (repository / "new").unlink()
+    (repository / "LICENSE").write_text("changed")
+    assert not identify(repository, "1.21.0").clean
+
+
+@pytest.mark.needs("git")
+def test_folder_inside_another_repository_is_not_taken_for_it(repository: Path) -> None:
+    """Sources that lie unpacked in somebody's repository do not get that repository's commit."""
+    inner = make_files(repository / "ignored")
+    assert not identify(inner, "1.21.0").clean
+
+
+@pytest.mark.parametrize(
+    ("change", "reference"),
+    [
+        ({"VERSION_NUMBER": "1.20.0"}, "version-mismatch"),
+        ({"VERSION_NUMBER": ""}, "version-mismatch"),
+        ({"tools/ci_build/build.py": None}, "not-onnxruntime"),
+    ],
+)
+def test_other_sources_are_refused(plain: Path, change: dict[str, str | None], reference: str) -> None:
+    """A folder of another version, or that is not ONNX Runtime, is refused before anything is fetched."""
+    for name, text in change.items():
+        if text is None:
+            (plain / name).unlink()
+        else:
+            (plain / name).write_text(text)
+    with pytest.raises(SourcesError) as caught:
+        identify(plain, "1.21.0")
+    assert caught.value.reference == reference
+
+
+@pytest.mark.parametrize("name", [None, "absent", "checkout/LICENSE"])
+def test_checkout_that_is_no_folder(tmp_path: Path, plain: Path, name: str | None) -> None:
+    """A path that was not given, does not exist or is a file is refused."""
+    with pytest.raises(SourcesError) as caught:
+        identify(None if name is None else tmp_path / name, "1.21.0")
+    assert caught.value.reference == "no-checkout"
+
+
+def test_change_while_copying_is_noticed(plain: Path, tmp_path: Path) -> None:
+    """What is copied must be what was identified."""
+    checkout = identify(plain, "1.21.0")
+    (plain / "LICENSE").write_text("changed in between")
+    with pytest.raises(SourcesError) as caught:
+        copy_checkout(checkout, tmp_path / "copy", tmp_path / "work")
+    assert caught.value.reference == "checkout-changed"
+
+
+def test_path_becomes_a_tree_and_stays_untouched(fake: FakeSources, plain: Path) -> None:
+    """A checkout is copied, its dependencies come from archives, and a change gives another tree."""
+    before = sorted(plain.rglob("*"))
+    tree = fetch_sources(fake.runtime("archive"), "path", plain)
+    assert sorted(plain.rglob("*")) == before
+    assert tree.pins[0].kind == "path"
+    assert tree.pins[1].kind == "archive"
+    assert (tree.folder / "onnxruntime/LICENSE").read_text() == "MIT\n"
+    (plain / "LICENSE").write_text("MIT, changed\n")
+    changed = fetch_sources(fake.runtime("archive"), "path", plain)
+    assert (changed.folder / "onnxruntime/LICENSE").read_text() == "MIT, changed\n"
+    assert (tree.folder / "onnxruntime/LICENSE").read_text() == "MIT\n"
+
+
+@pytest.mark.needs("git")
+def test_clean_repository_becomes_a_tree_of_its_commit(fake: FakeSources, repository: Path) -> None:
+    """Of a clean checkout exactly the commit is taken: what git ignores is not copied."""
+    (repository / "ignored").write_text("")
+    tree = fetch_sources(fake.runtime("archive"), "path", repository)
+    assert not (tree.folder / "onnxruntime/ignored").exists()
+    assert (tree.folder / "onnxruntime/tools/ci_build/build.py").is_file()
+
+
+@pytest.mark.needs("git")
+def test_git_fetches_the_pinned_commit(fake: FakeSources, repository: Path) -> None:
+    """The tag is fetched, found to be the pinned commit, and laid out without its history."""
+    commit = tagged_commit(str(repository), "v1.21.0")
+    assert commit == git(repository, "rev-parse", "HEAD").strip()
+    pin = GitPin(url=str(repository), tag="v1.21.0", commit=commit)
+    tree = fetch_sources(fake.runtime("debian", git=pin), "git")
+    assert (tree.kind, tree.pins[0].digest, tree.pins[1].kind) == ("git", commit, "debian")
+    assert not (tree.folder / "onnxruntime/.git").exists()
+    assert not (tree.folder / ".work").exists()
+
+
+@pytest.mark.needs("git")
+def test_moved_tag_is_refused(fake: FakeSources, repository: Path, cache: Path) -> None:
+    """A tag that now names another commit than the pinned one is refused, with both shown."""
+    pin = GitPin(url=str(repository), tag="v1.21.0", commit="0" * 40)
+    with pytest.raises(SourcesError) as caught:
+        fetch_sources(fake.runtime("debian", git=pin), "git")
+    assert caught.value.reference == "commit-mismatch"
+    assert "expected " + "0" * 40 in caught.value.why
+    assert all(path.name.endswith(".lock") for path in (cache / "sources").iterdir())
+
+
+@pytest.mark.needs("git")
+def test_repository_that_is_not_there(fake: FakeSources, tmp_path: Path, repository: Path) -> None:
+    """A repository that cannot be reached, or lacks the tag, is a diagnostic in git's own words."""
+    pin = GitPin(url=str(tmp_path / "absent"), tag="v1.21.0", commit="0" * 40)
+    with pytest.raises(SourcesError) as caught:
+        fetch_sources(fake.runtime("debian", git=pin), "git")
+    assert caught.value.reference == "git-failed"
+    assert "absent" in caught.value.why
+    with pytest.raises(SourcesError) as caught:
+        tagged_commit(str(repository), "v9.9.9")
+    assert caught.value.reference == "no-such-tag"

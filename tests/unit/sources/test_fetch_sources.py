@@ -1,0 +1,222 @@
+import os
+import signal
+import time
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Final
+from unittest.mock import patch
+
+import pytest
+from fake_sources import RUNTIME_FILES, FakeSources
+
+from ortrim.errors import ExitCode, NetworkError, SourcesError, ToolError
+from ortrim.pins.runtime import RuntimePins
+from ortrim.pins.source_sets import ComponentPin
+from ortrim.sources import apt, archives
+from ortrim.sources import fetch as fetch_module
+from ortrim.sources.apt_sources import Mirror
+from ortrim.sources.fetch import fetch_sources
+from ortrim.sources.resolution import resolve_sources
+from ortrim.sources.tree import licences
+from ortrim.tools.command import Completed
+
+SPAWN: Final = get_context("spawn")
+
+
+def visible(folder: Path) -> list[str]:
+    """Return what a folder holds, but for locks."""
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock"))
+
+
+def nothing_published(cache: Path) -> bool:
+    """Whether the cache holds neither a tree nor a part of one."""
+    return visible(cache / "sources") == []
+
+
+def fail_on_use(*_: object, **__: object) -> Completed:
+    """Stand in for what must not be used."""
+    pytest.fail("a tree in the cache needs nothing else")
+
+
+def fetch_slowly(runtime: RuntimePins, entered: Event) -> None:
+    """Fetch in a process of its own, and never finish unpacking."""
+
+    def hang(*_: object) -> None:
+        entered.set()
+        time.sleep(60)
+
+    with patch.object(fetch_module, "lay_out", hang):
+        fetch_sources(runtime, "archive")
+
+
+def test_tree_has_one_folder_for_each_component(fake: FakeSources) -> None:
+    """The tree's names are ours, the empty component is there, and nothing else is."""
+    tree = fetch_sources(fake.runtime("archive"), "archive")
+    assert visible(tree.folder) == sorted([*fake.components, "utf8_range", "licences"])
+    assert (tree.folder / "onnxruntime/tools/ci_build/build.py").read_text() == "# build\n"
+    assert (tree.folder / "re2/include/x.h").read_text() == "re2"
+    assert not list((tree.folder / "utf8_range").iterdir())
+    assert tree.kind == "archive"
+    assert [pin.digest for pin in tree.pins] == [pin.sha256 for pin in fake.components.values()]
+
+
+def test_licences_are_found_for_every_component(fake: FakeSources) -> None:
+    """Each component comes with its licence's identifier and text; a known text stands in for one that lacks it."""
+    fake.add("eigen", {"include/Eigen/Core": ""})
+    fake.change("eigen", licence="MPL-2.0", interface="Eigen3::Eigen")
+    tree = fetch_sources(fake.runtime("archive"), "archive")
+    found = {name: (licence, path.read_text()) for name, licence, path in licences(tree)}
+    assert set(found) == set(fake.components)
+    assert found["re2"] == ("MIT", "re2")
+    assert found["eigen"][0] == "MPL-2.0"
+    assert "Mozilla Public License Version 2.0" in found["eigen"][1]
+    assert "add_library(Eigen3::Eigen ALIAS" in (tree.folder / "eigen/CMakeLists.txt").read_text()
+
+
+def test_missing_licence_is_refused(fake: FakeSources, cache: Path) -> None:
+    """Sources whose licence text is nowhere cannot be shipped, so they are not used."""
+    fake.add("re2", {"re2.h": ""})
+    with pytest.raises(SourcesError) as caught:
+        fetch_sources(fake.runtime("archive"), "archive")
+    assert caught.value.reference == "licence-missing"
+    assert nothing_published(cache)
+
+
+def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree that is there is used without network, apt or unpacking, and quickly."""
+    runtime = fake.runtime("debian")
+    first = fetch_sources(runtime, "auto")
+    monkeypatch.setattr(archives, "fetch_debian", fail_on_use)
+    monkeypatch.setattr(archives, "download", fail_on_use)
+    monkeypatch.setattr(fetch_module, "fetch_archives", fail_on_use)
+    started = time.perf_counter()
+    again = fetch_sources(runtime, "auto")
+    assert time.perf_counter() - started < 0.5
+    assert again.folder == first.folder
+    assert "debian: taken from the cache" in again.notes
+
+
+def test_resolving_fetches_nothing_and_agrees_with_fetching(fake: FakeSources, cache: Path) -> None:
+    """The pins are known before anything is fetched and are those of the tree later."""
+    resolution = resolve_sources(fake.runtime("archive"), "auto")
+    assert not resolution.folder.exists()
+    tree = fetch_sources(fake.runtime("archive"), "auto")
+    assert (resolution.folder, resolution.pins) == (tree.folder, tree.pins)
+
+
+@pytest.mark.parametrize("kind", ["auto", "archive", "git", "debian"])
+def test_unpinned_sources_are_refused(fake: FakeSources, cache: Path, kind: str) -> None:
+    """What has no digest is not fetched; the hint names the command that pins it."""
+    with pytest.raises(SourcesError) as caught:
+        fetch_sources(fake.runtime(), kind)
+    assert caught.value.reference == "unpinned-source"
+    assert caught.value.exit_code == ExitCode.SOURCES
+    assert "invoke pins.update --version 1.21.0" in caught.value.hint
+    assert not (cache / "sources").exists()
+
+
+def test_auto_falls_to_the_next_and_says_why(fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the first pinned kind cannot be reached the next is taken, with a note for each that was passed over."""
+    for file in (cache / "downloads").iterdir():
+        file.rename(cache / file.name)
+
+    def refuse(url: str, *_: object) -> None:
+        raise NetworkError("download-failed", "no network", where=url)
+
+    def deliver(components: list[ComponentPin], *_: object) -> None:
+        for pin in components:
+            archives.keep(pin, cache / archives.kept_path(pin).name)
+
+    monkeypatch.setattr(archives, "download", refuse)
+    monkeypatch.setattr(archives, "fetch_debian", deliver)
+    archive = fake.runtime("archive")
+    for name in fake.components:
+        fake.change(name, origin="debian-source")
+    runtime = replace(archive, sources=archive.sources + fake.runtime("debian").sources)
+    tree = fetch_sources(runtime, "auto")
+    assert tree.kind == "debian"
+    assert tree.notes == ("git: not pinned for ONNX Runtime 1.21.0", "archive: download-failed: no network")
+
+
+def test_all_ways_failing_lists_them_all(fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When no kind works, the diagnostic tells of each."""
+    for file in (cache / "downloads").iterdir():
+        file.unlink()
+
+    def refuse(url: str, *_: object) -> None:
+        raise NetworkError("download-failed", "no network", where=url)
+
+    monkeypatch.setattr(archives, "download", refuse)
+    with pytest.raises(SourcesError) as caught:
+        fetch_sources(fake.runtime("archive", "debian"), "auto")
+    assert caught.value.reference == "no-source-works"
+    assert "archive: download-failed" in caught.value.why
+    assert "debian: download-failed" in caught.value.why
+    assert nothing_published(cache)
+
+
+def test_damaged_download_in_the_cache_is_not_opened(
+    fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of the cache that is no longer what was pinned is removed and fetched anew, never unpacked."""
+    pin = fake.components["onnx"]
+    path = archives.kept_path(pin)
+    good = path.read_bytes()
+    path.write_bytes(good + b"damage")
+    monkeypatch.setattr(archives, "download", lambda _url, destination, _digest: destination.write_bytes(good))
+    tree = fetch_sources(fake.runtime("archive"), "archive")
+    assert (tree.folder / "onnx/include/x.h").is_file()
+
+
+@pytest.mark.parametrize(
+    ("files", "reference"),
+    [
+        (RUNTIME_FILES | {"VERSION_NUMBER": "1.20.0"}, "version-mismatch"),
+        ({"README": ""}, "not-onnxruntime"),
+    ],
+)
+def test_wrong_runtime_is_refused(fake: FakeSources, cache: Path, files: dict[str, str], reference: str) -> None:
+    """An archive that is of another version, or not ONNX Runtime at all, does not become a tree."""
+    fake.add("onnxruntime", files)
+    with pytest.raises(SourcesError) as caught:
+        fetch_sources(fake.runtime("archive"), "archive")
+    assert caught.value.reference == reference
+    assert nothing_published(cache)
+
+
+def test_killed_in_the_middle_leaves_the_cache_usable(fake: FakeSources, cache: Path) -> None:
+    """After SIGKILL while unpacking there is no tree; the next run makes it and clears up."""
+    entered = SPAWN.Event()
+    child = SPAWN.Process(target=fetch_slowly, args=(fake.runtime("archive"), entered))
+    child.start()
+    assert entered.wait(60)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    child.join(30)
+    assert all(".partial-" in name for name in visible(cache / "sources"))
+    tree = fetch_sources(fake.runtime("archive"), "archive")
+    assert visible(cache / "sources") == [tree.folder.name]
+
+
+def test_no_tool_is_needed_for_archives(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources of the kind `archive` need no program at all."""
+    monkeypatch.setenv("PATH", "")
+    assert fetch_sources(fake.runtime("archive"), "archive").kind == "archive"
+
+
+def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that does not end is one more reason to try the next kind, and is shown when there is none."""
+
+    def hang(*_: object, **__: object) -> Completed:
+        raise ToolError("tool-timeout", "did not end")
+
+    fake.change("onnx", origin="debian-source")
+    archives.kept_path(fake.components["onnx"]).unlink()
+    monkeypatch.setattr(apt, "run", hang)
+    monkeypatch.setattr(apt, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
+    with pytest.raises(ToolError) as caught:
+        fetch_sources(fake.runtime("debian"), "auto")
+    assert caught.value.reference == "tool-timeout"
+    assert visible(cache / "apt") == []

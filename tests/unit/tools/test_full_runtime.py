@@ -1,0 +1,107 @@
+"""Finding the full ONNX Runtime of exactly one version."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import ExitCode, ToolError
+from ortrim.tools import full_runtime as module
+from ortrim.tools.full_runtime import DISTRIBUTION, MINIMAL_BUILD_WORDS, full_runtime
+
+
+def write_distribution(folder: Path, number: str, library: bytes = b"full") -> Path:
+    """Lay out what a wheel of `number` leaves in a packages folder; return its library."""
+    information = folder / f"onnxruntime-{number}.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: onnxruntime\nVersion: {number}\n")
+    path = folder / "onnxruntime" / "capi" / f"libonnxruntime.so.{number}"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(library)
+    return path
+
+
+@pytest.fixture
+def separate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the folder that pip would have filled."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    monkeypatch.setattr(module, "packages_folder", lambda name, requirements: folder)
+    return folder
+
+
+def test_the_installed_version_is_taken_as_it_is() -> None:
+    """No second copy is installed when the right version is there; its library is the official one."""
+    runtime = full_runtime(version(DISTRIBUTION), None)
+    assert runtime.words == (sys.executable,)
+    assert runtime.library.name == f"libonnxruntime.so.{version(DISTRIBUTION)}"
+    assert runtime.library.stat().st_size > 10_000_000
+
+
+def test_another_version_comes_from_its_own_folder(separate: Path) -> None:
+    """Its Python sees that folder and no site packages."""
+    library = write_distribution(separate, "1.0.99")
+    runtime = full_runtime("1.0.99", "onnxruntime==1.0.99 --hash=sha256:00")
+    assert runtime.library == library
+    assert runtime.packages == separate
+    assert runtime.environment["PYTHONPATH"] == str(separate)
+    assert "-S" in runtime.words
+
+
+def refused(number: str, requirements: str | None, reference: str) -> ToolError:
+    """Ask for a runtime that cannot be had."""
+    with pytest.raises(ToolError) as caught:
+        full_runtime(number, requirements)
+    assert caught.value.reference == reference
+    assert caught.value.exit_code == ExitCode.TOOL
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_version_without_pins_is_unavailable() -> None:
+    """Nothing unpinned is installed."""
+    refused("1.0.99", None, "converter-unavailable")
+
+
+def test_a_python_without_a_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pip's "no matching distribution" becomes the diagnostic that names this Python."""
+
+    def no_wheel(name: str, requirements: str) -> Path:
+        why = "ERROR: No matching distribution found for onnxruntime==1.0.99"
+        raise ToolError("install-failed", "pip could not install the pinned packages", why=why)
+
+    monkeypatch.setattr(module, "packages_folder", no_wheel)
+    error = refused("1.0.99", "onnxruntime==1.0.99", "converter-unavailable")
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in error.why
+
+
+def test_other_failures_of_pip_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure with another cause keeps its own diagnostic."""
+
+    def failed(name: str, requirements: str) -> Path:
+        raise ToolError("install-failed", "pip could not install", why="it has its reasons", hint="ask it")
+
+    monkeypatch.setattr(module, "packages_folder", failed)
+    refused("1.0.99", "onnxruntime==1.0.99", "install-failed")
+
+
+def test_pins_of_another_version_are_refused(separate: Path) -> None:
+    """Requirements that install a newer converter are caught before it converts anything."""
+    write_distribution(separate, "1.1.0")
+    refused("1.0.99", "onnxruntime==1.1.0", "converter-unavailable")
+
+
+def test_a_minimal_build_is_refused(separate: Path) -> None:
+    """A minimal build cannot read ONNX models (upstream's issue 7547)."""
+    write_distribution(separate, "1.0.99", b"\x7fELF..." + MINIMAL_BUILD_WORDS + b"...")
+    refused("1.0.99", "onnxruntime==1.0.99", "converter-not-full")
+
+
+@pytest.mark.parametrize("library", [None, b""])
+def test_a_wheel_without_its_library_is_refused(separate: Path, library: bytes | None) -> None:
+    """A half-removed installation is named instead of failing later."""
+    path = write_distribution(separate, "1.0.99", library or b"")
+    if library is None:
+        path.unlink()
+    refused("1.0.99", "onnxruntime==1.0.99", "converter-incomplete")

@@ -1,0 +1,166 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.core.models import PreparedModel
+from ortrim.errors import Diagnostic, ExitCode, SpecError
+from ortrim.verify.arrays import load_array
+from ortrim.verify.cases import make_cases
+
+
+MakeModel = Callable[..., PreparedModel]
+
+
+def made(model: PreparedModel, case: CaseSpec | None, folder: Path) -> list[Any]:
+    """Make one case and read its inputs back."""
+    spec = ModelSpec(name="tiny", path=Path("tiny.onnx"), cases=(case,) if case else ())
+    (found,) = make_cases(model, spec, folder, folder / "cases")
+    return [load_array(path) for path in sorted(found.folder.iterdir())]
+
+
+def test_without_cases_there_is_one_of_size_one(make_model: MakeModel, tmp_path: Path) -> None:
+    """Every dynamic dimension is 1 when nothing says otherwise."""
+    (array,) = made(make_model(("x", "float32", ("batch", None, 3))), None, tmp_path)
+    assert array.shape == (1, 1, 3)
+    assert array.dtype == np.float32
+
+
+def test_dimensions_are_put_in_by_name(make_model: MakeModel, tmp_path: Path) -> None:
+    """A named dimension has the same size in every input."""
+    model = make_model(("x", "float32", ("batch", 4)), ("y", "int64", ("batch",)))
+    x, y = made(model, CaseSpec(name="c", dimensions={"batch": 5}), tmp_path)
+    assert (x.shape, y.shape) == ((5, 4), (5,))
+
+
+def test_defaults_of_random_values(make_model: MakeModel, tmp_path: Path) -> None:
+    """Floats lie between -1 and 1, integers between 0 and 9, booleans are both."""
+    types = ("float32", "float16", "int8", "uint64", "bool", "string", "bfloat16")
+    model = make_model(*((kind, kind, (1000,)) for kind in types))
+    floats, halves, small, large, truth, texts, brain = made(model, CaseSpec(name="c"), tmp_path)
+    assert -1 <= floats.min() < -0.9 < 0.9 < floats.max() <= 1
+    assert halves.dtype == np.float16
+    assert (set(small), set(large)) == (set(range(10)), set(range(10)))
+    assert set(truth) == {False, True}
+    assert "Zürich" in set(texts)
+    assert brain.dtype == np.uint16
+
+
+def test_an_input_more_changes_no_other(make_model: MakeModel, tmp_path: Path) -> None:
+    """Each input has a random stream of its own, from the seed, the case and its name."""
+    x, y = ("x", "float32", (50,)), ("y", "float32", (50,))
+    alone = made(make_model(x), CaseSpec(name="c"), tmp_path / "1")
+    both = made(make_model(y, x), CaseSpec(name="c"), tmp_path / "2")
+    other = made(make_model(x), CaseSpec(name="c", seed=1), tmp_path / "3")
+    assert np.array_equal(alone[0], both[1])
+    assert not np.array_equal(both[0], both[1])
+    assert not np.array_equal(alone[0], other[0])
+
+
+def test_random_values_are_the_same_for_ever(make_model: MakeModel, tmp_path: Path) -> None:
+    """The values that a seed stands for are part of the contract: reports of different days compare."""
+    (array,) = made(make_model(("x", "int32", (8,))), CaseSpec(name="c", seed=7), tmp_path)
+    assert array.tolist() == [6, 9, 2, 6, 0, 5, 3, 1]
+
+
+def test_exceptions_for_single_inputs(make_model: MakeModel, tmp_path: Path) -> None:
+    """A shape, one value, or bounds can be given for one input."""
+    model = make_model(("a", "float32", ("n",)), ("b", "int64", ()), ("c", "int32", (100,)))
+    inputs = {"a": InputSpec(shape=(3,)), "b": InputSpec(value=16000), "c": InputSpec(low=5, high=6)}
+    a, b, c = made(model, CaseSpec(name="c", inputs=inputs), tmp_path)
+    assert a.shape == (3,)
+    assert (b.shape, int(b)) == ((), 16000)
+    assert set(c) == {5, 6}
+
+
+@pytest.mark.parametrize("kind", ["string", "bool", "bfloat16", "float64"])
+def test_every_kind_can_be_filled(make_model: MakeModel, tmp_path: Path, kind: str) -> None:
+    """One value fills tensors of each kind of type."""
+    value: Any = {"string": "word", "bool": True}.get(kind, 1)
+    (array,) = made(make_model(("x", kind, (2,))), CaseSpec(name="c", inputs={"x": InputSpec(value=value)}), tmp_path)
+    assert len(set(array.tolist())) == 1
+
+
+X = ("x", "float32", ("batch", 4))
+BAD = {
+    "unknown-input": CaseSpec(name="c", inputs={"z": InputSpec()}),
+    "unknown-dimension": CaseSpec(name="c", dimensions={"batches": 2}),
+    "shape-mismatch": CaseSpec(name="c", inputs={"x": InputSpec(shape=(2, 5))}),
+    "wrong-value": CaseSpec(name="c", inputs={"x": InputSpec(value="text")}),
+    "empty-range": CaseSpec(name="c", inputs={"x": InputSpec(low=2.0)}),
+    "input-too-large": CaseSpec(name="c", dimensions={"batch": 2**31 - 1}),
+}
+
+
+@pytest.mark.parametrize("reference", BAD)
+def test_cases_that_do_not_fit_are_refused(make_model: MakeModel, tmp_path: Path, reference: str) -> None:
+    """Each misfit is a diagnostic of the buildspec that names model, case and input, and nothing is left behind."""
+    with pytest.raises(SpecError) as caught:
+        made(make_model(X), BAD[reference], tmp_path)
+    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.SPEC)
+    assert "case 'c'" in caught.value.where
+    assert not list((tmp_path / "cases").glob("c-*"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("uint8", InputSpec(value=256)),
+        ("uint8", InputSpec(low=-1.0)),
+        ("int8", InputSpec(high=128.0)),
+        ("int32", InputSpec(value=1.5)),
+        ("int32", InputSpec(low=0.5)),
+        ("int32", InputSpec(value=True)),
+        ("float32", InputSpec(value=True)),
+        ("bool", InputSpec(value=1)),
+        ("bool", InputSpec(high=2.0)),
+        ("string", InputSpec(value=1)),
+    ],
+)
+def test_values_that_a_type_does_not_have(make_model: MakeModel, tmp_path: Path, kind: str, spec: InputSpec) -> None:
+    """A value is never rounded or wrapped to make it fit."""
+    with pytest.raises(SpecError) as caught:
+        made(make_model(("x", kind, (1,))), CaseSpec(name="c", inputs={"x": spec}), tmp_path)
+    assert caught.value.reference == "wrong-value"
+
+
+def test_a_near_miss_is_hinted_at(make_model: MakeModel, tmp_path: Path) -> None:
+    """The nearest name is suggested."""
+    with pytest.raises(SpecError) as caught:
+        made(make_model(X), BAD["unknown-dimension"], tmp_path)
+    assert caught.value.hint == "did you mean 'batch'?"
+
+
+def test_cases_are_written_once(make_model: MakeModel, tmp_path: Path) -> None:
+    """A second call returns the same folder without writing; another seed gives another."""
+    model = make_model(X)
+    spec = ModelSpec(name="tiny", path=Path("t"), cases=(CaseSpec(name="c"),))
+    first, second = (make_cases(model, spec, tmp_path, tmp_path)[0] for _ in range(2))
+    other = ModelSpec(name="tiny", path=Path("t"), cases=(CaseSpec(name="c", seed=1),))
+    assert first == second
+    assert make_cases(model, other, tmp_path, tmp_path)[0].digest != first.digest
+
+
+def test_a_data_file_that_changes_makes_another_case(make_model: MakeModel, tmp_path: Path) -> None:
+    """The digest covers the content of recorded inputs."""
+    model, case = make_model(("x", "float32", (2,))), CaseSpec(name="c", data=Path("d.npz"))
+    spec = ModelSpec(name="tiny", path=Path("t"), cases=(case,))
+    digests = []
+    for value in (1, 2):
+        np.savez(tmp_path / "d.npz", x=np.full(2, value, np.float32))
+        (found,) = make_cases(model, spec, tmp_path, tmp_path / "cases")
+        digests.append(found.digest)
+        assert load_array(found.folder / "input_000.npy").tolist() == [value, value]
+    assert digests[0] != digests[1]
+
+
+def test_refused_recordings_leave_nothing(make_model: MakeModel, tmp_path: Path) -> None:
+    """A recording that does not fit leaves no folder behind."""
+    np.savez(tmp_path / "d.npz", x=np.zeros(3, np.float32))
+    with pytest.raises(Diagnostic) as caught:
+        made(make_model(("x", "float32", (2,))), CaseSpec(name="c", data=Path("d.npz")), tmp_path)
+    assert caught.value.exit_code == ExitCode.VERIFY
+    assert not list((tmp_path / "cases").glob("c-*"))

@@ -1,0 +1,77 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import ExitCode, VerifyError
+from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.host import Host
+
+REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model=Path("/m.ort"), cases=())
+
+
+def request_with(tmp_path: Path, script: str) -> RunRequest:
+    """Return a request whose runner is a shell script."""
+    runner = tmp_path / "runner"
+    runner.write_text(f"#!/bin/sh\n{script}\n")
+    runner.chmod(0o755)
+    return dataclasses.replace(REQUEST, runner=runner, repetition=Repetition(timeout_seconds=5.0))
+
+
+def refused(request: RunRequest) -> VerifyError:
+    """Return the diagnostic of a run."""
+    with pytest.raises(VerifyError) as caught:
+        Host().run(request)
+    assert caught.value.exit_code == ExitCode.VERIFY
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("kill -SEGV $$", "runner-crashed"),
+        ("kill -ABRT $$", "runner-crashed"),
+        ("echo hello", "runner-garbage"),
+        ("exit 4", "model-refused"),
+        ("exit 99", "runner-failed"),
+    ],
+)
+def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
+    """Each kind of end has its own diagnostic."""
+    assert refused(request_with(tmp_path, script)).reference == reference
+
+
+def test_a_hanging_runner_is_stopped(tmp_path: Path) -> None:
+    """The time limit ends a runner that never would."""
+    request = dataclasses.replace(request_with(tmp_path, "sleep 600"), repetition=Repetition(timeout_seconds=0.3))
+    error = refused(request)
+    assert error.reference == "runner-timeout"
+    assert "0.3 seconds" in error.what
+
+
+def test_an_absent_runner() -> None:
+    """A runner that does not exist is named."""
+    error = refused(REQUEST)
+    assert (error.reference, error.where) == ("runner-not-startable", "/absent/runner")
+
+
+def test_a_runner_for_another_machine(tmp_path: Path) -> None:
+    """A file that the kernel cannot run is told apart from a failure of the runner's own."""
+    request = request_with(tmp_path, "")
+    request.runner.write_bytes(b"\x7fELF" + bytes(60))
+    assert refused(request).reference == "runner-not-startable"
+
+
+def test_the_users_environment_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable of the shell reaches the runner."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    assert "OMP" not in refused(request_with(tmp_path, "env >&2; exit 4")).why
+
+
+def test_the_machine_is_described() -> None:
+    """The facts in a report are those of this machine."""
+    facts = Host().facts()
+    assert facts.system == "Linux"
+    assert facts.cores >= 1
+    assert facts.memory_bytes > 10**8
+    assert facts.cpu

@@ -1,0 +1,96 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ortrim.core.measurements import Gate, LibraryFacts, Verdict
+from ortrim.verify.gates import check_library
+
+GOOD = LibraryFacts(
+    soname="libonnxruntime.so.1",
+    machine="x64",
+    needed=("libm.so.6", "libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"),
+    symbol_versions=("GLIBC_2.2.5", "GLIBC_2.3.4", "GLIBC_2.17"),
+    exported=("OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"),
+    executable_stack=False,
+    text_relocations=False,
+    stripped=True,
+    load_alignment=4096,
+)
+
+
+def gates(architecture: str = "x64", glibc: str = "2.17", *, compiler: bool = False, **facts: Any) -> dict[str, Gate]:
+    """Check the good library with some facts replaced."""
+    changed = replace(GOOD, **facts)
+    found = check_library(changed, architecture=architecture, minimum_glibc=glibc, compiler_libraries=compiler)
+    return {gate.name: gate for gate in found}
+
+
+def test_a_good_library_passes_all() -> None:
+    """A library that zig links for glibc 2.17 has every property."""
+    assert {gate.verdict for gate in gates().values()} == {Verdict.PASS}
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("machine", {"machine": "arm64"}),
+        ("no executable stack", {"executable_stack": True}),
+        ("no text relocations", {"text_relocations": True}),
+        ("stripped", {"stripped": False}),
+        ("public API only", {"exported": ("OrtGetApiBase", "_ZN11onnxruntime3fooEv")}),
+        ("public API only", {"exported": ()}),
+        ("needed libraries", {"needed": ("libc.so.6", "libstdc++.so.6")}),
+        ("needed libraries", {"needed": ("libevil.so.6",)}),
+        ("needed libraries", {"needed": ("libc.so.6.evil",)}),
+        ("oldest glibc", {"symbol_versions": ("GLIBC_2.18",)}),
+        ("oldest glibc", {"symbol_versions": ("GLIBC_ABI_DT_RELR",)}),
+        ("load alignment", {"load_alignment": 0}),
+        ("load alignment", {"load_alignment": 2048}),
+        ("load alignment", {"load_alignment": 4097}),
+    ],
+)
+def test_each_property_can_be_missing(name: str, facts: dict[str, Any]) -> None:
+    """One wrong fact fails its own gate and no other, and the detail says what it is."""
+    found = gates(**facts)
+    assert [gate.name for gate in found.values() if gate.verdict is Verdict.FAIL] == [name]
+    assert found[name].detail
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    """2.9 is older than 2.17, whatever the letters say."""
+    assert gates(symbol_versions=("GLIBC_2.9",))["oldest glibc"].verdict is Verdict.PASS
+    assert gates(glibc="2.9", symbol_versions=("GLIBC_2.17",))["oldest glibc"].verdict is Verdict.FAIL
+
+
+def test_other_version_names_say_nothing_of_glibc() -> None:
+    """Private and foreign versions are left out."""
+    found = gates(symbol_versions=("GCC_3.0", "GLIBC_PRIVATE", "CXXABI_1.3"))
+    assert found["oldest glibc"].detail.startswith("needs no version")
+
+
+def test_without_a_promise_glibc_is_not_judged() -> None:
+    """The system's compiler promises nothing; what is needed is still said."""
+    gate = gates(glibc="", symbol_versions=("GLIBC_2.34",))["oldest glibc"]
+    assert gate.verdict is Verdict.NOT_JUDGED
+    assert "2.34" in gate.detail
+
+
+def test_compiler_libraries_are_a_matter_of_the_compiler() -> None:
+    """What gcc builds may need libstdc++."""
+    needed = ("libstdc++.so.6", "libgcc_s.so.1", "libc.so.6")
+    assert gates(compiler=True, needed=needed)["needed libraries"].verdict is Verdict.PASS
+
+
+def test_arm64_pages_are_larger() -> None:
+    """A library aligned to 4096 bytes does not load on a kernel with 64 KiB pages."""
+    small = gates("arm64", machine="arm64")["load alignment"]
+    large = gates("arm64", machine="arm64", load_alignment=65536)["load alignment"]
+    assert (small.verdict, large.verdict) == (Verdict.FAIL, Verdict.PASS)
+
+
+def test_many_exports_are_cut_short() -> None:
+    """A library that exports everything does not flood the report."""
+    detail = gates(exported=tuple(f"symbol{n}" for n in range(3000)))["public API only"].detail
+    assert detail.startswith("3000 other symbols")
+    assert len(detail) < 120

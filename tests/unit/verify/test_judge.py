@@ -1,0 +1,116 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ortrim.core.buildspec import Budgets
+from ortrim.core.measurements import Comparison, LibrarySize, Verdict
+from ortrim.verify.devices.base import RunnerOutput
+from ortrim.verify.judge import compare_budgets
+from ortrim.verify.rounds import Round, Rounds
+
+MakeOutput = Callable[..., RunnerOutput]
+
+
+def size(file_bytes: int) -> LibrarySize:
+    """Make a library's size."""
+    return LibrarySize(
+        file_bytes=file_bytes, loadable_bytes=0, compressed_bytes=file_bytes // 2, components=(), largest_symbols=()
+    )
+
+
+def judged(budgets: Budgets, *models: Rounds) -> dict[str, Comparison]:
+    """Compare a library of 100 bytes with a baseline of 1000 and return the lines by measure."""
+    lines = compare_budgets(budgets, size(100), size(1000), 70, models)
+    assert len({(line.measure, line.budget_is_ratio) for line in lines}) == len(lines)
+    return {line.measure: line for line in lines}
+
+
+def rounds(make: MakeOutput, ours: Sequence[Any], baseline: Sequence[Any], key: str = "only") -> Rounds:
+    """Make rounds that differ in one quantity."""
+    pairs = zip(ours, baseline, strict=True)
+    turns = tuple(Round(ours=make(**{key: one}), baseline=make(**{key: other})) for one, other in pairs)
+    return Rounds(model="m", rounds=turns)
+
+
+def test_without_budgets_nothing_is_judged(make_output: MakeOutput) -> None:
+    """Every measure has its line, and none a verdict."""
+    lines = judged(Budgets(), rounds(make_output, [1.0], [2.0]))
+    assert list(lines) == [
+        "library", "library compressed", "package", "peak RSS", "load", "latency p50", "latency p99",
+    ]  # fmt: skip
+    assert {line.verdict for line in lines.values()} == {Verdict.NOT_JUDGED}
+    assert lines["library"].ratio == 0.1
+    assert lines["package"].baseline is None
+    assert lines["latency p50"].ratio == 0.5
+
+
+@pytest.mark.parametrize(
+    ("budgets", "verdict"),
+    [
+        (Budgets(library_bytes=100), Verdict.PASS),
+        (Budgets(library_bytes=99), Verdict.FAIL),
+        (Budgets(library_ratio=0.1), Verdict.PASS),
+        (Budgets(library_ratio=0.0999), Verdict.FAIL),
+    ],
+)
+def test_sizes_are_exact(budgets: Budgets, verdict: Verdict) -> None:
+    """One byte too many is a failure, the budget itself is not."""
+    assert judged(budgets)["library"].verdict is verdict
+
+
+def test_both_budgets_of_a_measure_are_judged() -> None:
+    """A measure with an absolute budget and a ratio has a line for each."""
+    lines = compare_budgets(Budgets(library_bytes=50, library_ratio=0.5), size(100), size(1000), 1, ())
+    found = [(line.budget, line.budget_is_ratio, line.verdict) for line in lines if line.measure == "library"]
+    assert found == [(0.5, True, Verdict.PASS), (50, False, Verdict.FAIL)]
+
+
+def test_memory_is_exact_however_it_spreads(make_output: MakeOutput) -> None:
+    """The median of peak memory decides alone."""
+    found = judged(Budgets(peak_rss_bytes=10), rounds(make_output, [9, 11, 12], [20, 20, 20], "peak"))["peak RSS"]
+    assert (found.ours, found.verdict) == (11, Verdict.FAIL)
+
+
+SPREAD = [0.9, 1.0, 1.0, 1.1, 1.2, 1.2, 1.3, 1.3, 1.4]
+
+
+@pytest.mark.parametrize(
+    ("budget", "verdict"), [(1.2, Verdict.PASS), (1.1, Verdict.INCONCLUSIVE), (0.99, Verdict.FAIL), (0.5, Verdict.FAIL)]
+)
+def test_times_inside_the_spread_are_inconclusive(make_output: MakeOutput, budget: float, verdict: Verdict) -> None:
+    """A miss fails only when the whole interval of the median lies above the budget; one outlier does not save it."""
+    assert judged(Budgets(p50_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9))["latency p50"].verdict is verdict
+    assert judged(Budgets(load_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9, "load"))["load"].verdict is verdict
+    assert judged(Budgets(p99_ms=budget), rounds(make_output, SPREAD, [9.0] * 9))["latency p99"].verdict is verdict
+
+
+def test_ratios_are_taken_round_by_round(make_output: MakeOutput) -> None:
+    """A machine that gets slower during the run slows both: the ratio has no spread."""
+    slower = [1.0, 2.0, 4.0, 8.0, 16.0]
+    found = judged(Budgets(p50_ratio=1.0), rounds(make_output, [1.1 * ms for ms in slower], slower))["latency p50"]
+    assert found.ratio == pytest.approx(1.1)
+    assert found.spread == pytest.approx(0)
+    assert found.verdict is Verdict.FAIL
+
+
+def test_the_worst_case_of_a_model_is_judged(make_output: MakeOutput) -> None:
+    """A fast case does not hide a slow one: by ratio for ratios, by time for times."""
+    turn = Round(ours=make_output(short=2.0, long=10.0), baseline=make_output(short=1.0, long=10.0))
+    models = Rounds(model="m", rounds=(turn,))
+    assert judged(Budgets(p50_ratio=1.5), models)["latency p50"].ours == 2.0
+    assert judged(Budgets(p50_ms=20.0), models)["latency p50"].ours == 10.0
+
+
+def test_budgets_hold_for_each_model(make_output: MakeOutput) -> None:
+    """Each model has its own lines and verdicts."""
+    good, bad = (rounds(make_output, [ms], [1.0]) for ms in (1.0, 3.0))
+    lines = compare_budgets(Budgets(p50_ratio=2.0), size(1), size(1), 1, (good, Rounds(model="n", rounds=bad.rounds)))
+    verdicts = {line.model: line.verdict for line in lines if line.measure == "latency p50"}
+    assert verdicts == {"m": Verdict.PASS, "n": Verdict.FAIL}
+
+
+def test_a_ratio_without_a_baseline_is_no_pass(make_output: MakeOutput) -> None:
+    """A baseline of zero gives no ratio, and a budget for it cannot be met."""
+    found = judged(Budgets(load_ratio=1.0), rounds(make_output, [1.0], [0.0], "load"))["load"]
+    assert (found.ratio, found.verdict) == (None, Verdict.INCONCLUSIVE)

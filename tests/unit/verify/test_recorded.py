@@ -1,0 +1,151 @@
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from ortrim.core.models import TensorInfo
+from ortrim.errors import VerifyError
+from ortrim.verify.recorded import recorded_files, recorded_inputs
+
+X = TensorInfo(name="x", element_type="float32", shape=("batch", 2))
+Y = TensorInfo(name="y", element_type="int64", shape=())
+
+
+def refused(data: Path, *infos: TensorInfo) -> VerifyError:
+    """Return the diagnostic that a recording amounts to."""
+    with pytest.raises(VerifyError) as caught:
+        recorded_inputs(data, infos or (X, Y))
+    return caught.value
+
+
+def npz(tmp_path: Path, **arrays: Any) -> Path:
+    """Write an .npz."""
+    np.savez(tmp_path / "data.npz", **arrays)
+    return tmp_path / "data.npz"
+
+
+def test_npz_arrays_come_in_the_models_order(tmp_path: Path) -> None:
+    """Arrays are found by name."""
+    data = npz(tmp_path, y=np.int64(3), x=np.ones((4, 2), np.float32))
+    x, y = recorded_inputs(data, (X, Y))
+    assert (x.shape, int(y)) == ((4, 2), 3)
+
+
+def test_strings_are_taken_in_every_form(tmp_path: Path) -> None:
+    """NumPy's own strings become plain ones."""
+    info = TensorInfo(name="s", element_type="string", shape=(2,))
+    (array,) = recorded_inputs(npz(tmp_path, s=np.array(["a", "Zürich"])), (info,))
+    assert array.tolist() == ["a", "Zürich"]
+    assert array.dtype == np.dtype(object)
+
+
+@pytest.mark.parametrize(
+    ("reference", "arrays"),
+    [
+        ("missing-input", {"x": np.ones((1, 2), np.float32)}),
+        ("unknown-input", {"x": np.ones((1, 2), np.float32), "y": np.int64(1), "z": np.int64(1)}),
+        ("wrong-type", {"x": np.ones((1, 2), np.float64), "y": np.int64(1)}),
+        ("wrong-type", {"x": np.array([["a", "b"]]), "y": np.int64(1)}),
+        ("shape-mismatch", {"x": np.ones((1, 3), np.float32), "y": np.int64(1)}),
+        ("shape-mismatch", {"x": np.ones((2,), np.float32), "y": np.int64(1)}),
+        ("bad-npz", {"x": np.array([{}], dtype=object), "y": np.int64(1)}),
+    ],
+)
+def test_arrays_that_do_not_fit(tmp_path: Path, reference: str, arrays: dict[str, Any]) -> None:
+    """Each misfit has its own reference and names the file."""
+    data = npz(tmp_path, **arrays)
+    error = refused(data)
+    assert (error.reference, error.where) == (reference, str(data))
+
+
+def _hostile_member() -> bytes:
+    """Return an .npz whose one array claims to be far larger than any memory."""
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 1024), }".ljust(117) + b"\n"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    return file.getvalue()
+
+
+def _truncated() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, x=np.ones((100, 2), np.float32))
+    return file.getvalue()[:-40]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04", b"hello", b"\x93NUMPY\x01\x00", _hostile_member(), _truncated()]
+)
+def test_files_that_are_no_npz(tmp_path: Path, content: bytes) -> None:
+    """Empty, truncated and hostile files are one diagnostic."""
+    (tmp_path / "data.npz").write_bytes(content)
+    assert refused(tmp_path / "data.npz", X).reference == "bad-npz"
+
+
+def test_a_single_array_is_no_npz(tmp_path: Path) -> None:
+    """An .npy under the name of an .npz is refused: it has no names."""
+    np.save(tmp_path / "x.npy", np.ones(2))
+    (tmp_path / "x.npy").rename(tmp_path / "data.npz")
+    assert refused(tmp_path / "data.npz").reference == "bad-npz"
+
+
+@pytest.mark.parametrize("name", ["absent.npz", "empty"])
+def test_missing_data(tmp_path: Path, name: str) -> None:
+    """An absent file and a folder without inputs are the same diagnostic."""
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(VerifyError) as caught:
+        recorded_files(tmp_path / name)
+    assert caught.value.reference == "data-missing"
+
+
+def write_tensor(folder: Path, name: str, array: Any) -> None:
+    """Write one file of a test data set."""
+    (folder / name).write_bytes(numpy_helper.from_array(array).SerializeToString())
+
+
+def test_test_data_sets_are_read(tmp_path: Path) -> None:
+    """Inputs of an ONNX test data set stand in the model's order; outputs are left alone."""
+    write_tensor(tmp_path, "input_0.pb", np.ones((3, 2), np.float32))
+    write_tensor(tmp_path, "input_1.pb", np.array(7, np.int64))
+    write_tensor(tmp_path, "output_0.pb", np.ones(1))
+    x, y = recorded_inputs(tmp_path, (X, Y))
+    assert (x.shape, int(y)) == ((3, 2), 7)
+
+
+def test_strings_and_bfloat16_of_test_data_sets(tmp_path: Path) -> None:
+    """Types that NumPy lacks come in the form the runner reads."""
+    write_tensor(tmp_path, "input_0.pb", np.array(["a", "b"], dtype=object))
+    tensor = onnx.helper.make_tensor("b", onnx.TensorProto.BFLOAT16, (2,), [1.0, -2.0])
+    (tmp_path / "input_1.pb").write_bytes(tensor.SerializeToString())
+    infos = [TensorInfo(name=kind, element_type=kind, shape=(2,)) for kind in ("string", "bfloat16")]
+    texts, bits = recorded_inputs(tmp_path, tuple(infos))
+    assert texts.tolist() == ["a", "b"]
+    assert bits.tolist() == [0x3F80, 0xC000]
+
+
+@pytest.mark.parametrize("name", ["input_2.pb", "input_x.pb", "input_-1.pb", "input_².pb"])
+def test_inputs_that_the_model_does_not_have(tmp_path: Path, name: str) -> None:
+    """A number beyond the model's inputs, or none at all, is refused."""
+    write_tensor(tmp_path, "input_0.pb", np.ones((1, 2), np.float32))
+    write_tensor(tmp_path, name, np.ones(1, np.float32))
+    assert refused(tmp_path).reference == "unknown-input"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x0a\xff", b"hello", b"\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"])
+def test_files_that_are_no_tensor(tmp_path: Path, content: bytes) -> None:
+    """Empty and damaged files are one diagnostic."""
+    (tmp_path / "input_0.pb").write_bytes(content)
+    assert refused(tmp_path).reference == "bad-test-data"
+
+
+def test_a_missing_file_of_a_data_set(tmp_path: Path) -> None:
+    """A data set without one of the inputs says which."""
+    write_tensor(tmp_path, "input_0.pb", np.ones((1, 2), np.float32))
+    error = refused(tmp_path)
+    assert error.reference == "missing-input"
+    assert "'y'" in error.what

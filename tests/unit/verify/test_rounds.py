@@ -1,0 +1,89 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ortrim.core import measurements
+from ortrim.errors import VerifyError
+from ortrim.verify.devices.base import RunnerOutput, RunRequest
+from ortrim.verify.rounds import Measurement, measure, results
+
+MakeOutput = Callable[..., RunnerOutput]
+
+
+class RecordingDevice:
+    """A device that answers with prepared reports and remembers what it was asked."""
+
+    name = "recorded"
+
+    def __init__(self, make: MakeOutput, fail_at: int = -1) -> None:
+        self.make = make
+        self.fail_at = fail_at
+        self.requests: list[RunRequest] = []
+
+    def facts(self) -> measurements.Host:
+        """Describe no machine."""
+        raise NotImplementedError
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Answer; each later run is slower."""
+        self.requests.append(request)
+        if len(self.requests) == self.fail_at:
+            raise VerifyError("runner-crashed", "the runner was ended by SIGSEGV")
+        return self.make(load=float(len(self.requests)), only=(1.0, 2.0, 3.0))
+
+
+MEASUREMENT = Measurement(
+    model="m",
+    runner=Path("/runner"),
+    library=Path("/ours.so"),
+    ort_model=Path("/m.ort"),
+    baseline_library=Path("/theirs.so"),
+    onnx_model=Path("/m.onnx"),
+    cases=(),
+    rounds=4,
+)
+
+
+def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
+    """Neither library always runs on the machine that the other has warmed."""
+    device = RecordingDevice(make_output)
+    measure(device, MEASUREMENT)
+    order = [request.library.name for request in device.requests]
+    assert order == ["ours.so", "theirs.so", "theirs.so", "ours.so"] * 2
+
+
+def test_settings_of_both_are_equal(make_output: MakeOutput) -> None:
+    """Nothing but library and model differs between the two."""
+    device = RecordingDevice(make_output)
+    measure(device, MEASUREMENT)
+    assert {(request.library.name, request.model.name) for request in device.requests} == {
+        ("ours.so", "m.ort"),
+        ("theirs.so", "m.onnx"),
+    }
+    assert len({(request.session, request.repetition, request.runner) for request in device.requests}) == 1
+
+
+def test_results_sum_up_all_rounds(make_output: MakeOutput) -> None:
+    """Loads come one from each process, latencies pooled from all."""
+    ours, baseline = results(measure(RecordingDevice(make_output), MEASUREMENT))
+    assert (ours.library, baseline.library, ours.model) == ("ours", "baseline", "m")
+    assert (ours.load_ms.count, ours.load_ms.minimum, ours.load_ms.maximum) == (4, 1.0, 8.0)
+    (case,) = ours.cases
+    assert (case.inference_ms.count, case.inference_ms.p50, case.first_run_ms) == (12, 2.0, 5.0)
+    assert len(case.samples_ms) == 12
+
+
+def test_each_round_is_announced(make_output: MakeOutput) -> None:
+    """A progress bar can follow."""
+    calls: list[int] = []
+    measure(RecordingDevice(make_output), MEASUREMENT, lambda: calls.append(1))
+    assert len(calls) == 4
+
+
+def test_a_crash_stops_the_measurement(make_output: MakeOutput) -> None:
+    """What the device raises is passed on, and nothing more is run."""
+    device = RecordingDevice(make_output, fail_at=3)
+    with pytest.raises(VerifyError):
+        measure(device, MEASUREMENT)
+    assert len(device.requests) == 3

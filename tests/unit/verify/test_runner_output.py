@@ -1,0 +1,138 @@
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.errors import ExitCode, VerifyError
+from ortrim.tools.command import Completed
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import RunRequest, SessionSettings, runner_words
+from ortrim.verify.runner_output import FAILURES, read_output
+
+REQUEST = RunRequest(
+    runner=Path("/runner"),
+    library=Path("/lib/ours.so"),
+    model=Path("/m.ort"),
+    cases=(Case(name="a", folder=Path("/cases/a"), digest="d"),),
+)
+# Recorded from the runner with the official wheel's library and silero_vad.
+REPORT: dict[str, Any] = json.loads(
+    '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":14.529311,"load_ms":15.164204,'
+    '"cases":[{"name":"a","first_run_ms":0.449968,"outputs":[{"name":"output","element_type":"float32","shape":[1,1],'
+    '"file":"output_000.npy"},{"name":"stateN","element_type":"float32","shape":[2,1,128],"file":"output_001.npy"}],'
+    '"runs":2,"input_ms":[0.000420,0.000381],"inference_ms":[0.084916,0.085707],"output_ms":[0.000651,0.000611]}],'
+    '"memory":{"opened_rss_bytes":15478784,"loaded_rss_bytes":29315072,"peak_rss_bytes":30318592,'
+    '"peak_source":"VmHWM"}}'
+)
+
+
+def completed(returncode: int = 0, stdout: str = "", stderr: str = "") -> Completed:
+    """Make a finished runner."""
+    return Completed(argv=("/runner",), returncode=returncode, stdout=stdout, stderr=stderr)
+
+
+def refused(done: Completed) -> VerifyError:
+    """Return the diagnostic that a finished runner amounts to."""
+    with pytest.raises(VerifyError) as caught:
+        read_output(done, REQUEST)
+    assert caught.value.exit_code == ExitCode.VERIFY
+    assert caught.value.where == "ours.so with m.ort"
+    return caught.value
+
+
+def test_a_report_is_read() -> None:
+    """A real report comes back whole."""
+    output = read_output(completed(stdout=json.dumps(REPORT)), REQUEST)
+    assert (output.runtime_version, output.memory.peak_rss_bytes) == ("1.21.0", 30318592)
+    assert output.cases[0].inference_ms == (0.084916, 0.085707)
+    assert output.cases[0].outputs[1].shape == (2, 1, 128)
+
+
+@pytest.mark.parametrize("code", FAILURES)
+def test_each_exit_code_has_its_reference(code: int) -> None:
+    """The runner's own words are the reason."""
+    error = refused(completed(code, json.dumps({"status": "error", "message": "in its words"}), "noise"))
+    assert (error.reference, error.why) == (FAILURES[code][0], "in its words")
+
+
+@pytest.mark.parametrize("stdout", ["", "not json", "[]", "null", '{"message": ', "[" * 100_000])
+def test_failures_without_words_show_what_was_printed(stdout: str) -> None:
+    """When there is no report of the failure, the last lines of the error output stand in for it."""
+    error = refused(completed(4, stdout, "first\nlast\n"))
+    assert error.why == "first\nlast"
+
+
+def test_unknown_exit_codes_are_told() -> None:
+    """An exit code of another program's is a failure of its own kind."""
+    error = refused(completed(77))
+    assert (error.reference, error.what) == ("runner-failed", "exit code 77")
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "hint"),
+    [
+        (6, "SIGABRT", "exceptions = true"),
+        (9, "SIGKILL", "memory"),
+        (11, "SIGSEGV", ""),
+        (4, "SIGILL", ""),
+        (60, "signal 60", ""),
+    ],
+)
+def test_crashes_name_the_signal(number: int, name: str, hint: str) -> None:
+    """A crash says how and, by the runner's last line, where."""
+    error = refused(completed(-number, "", "runner: load /m.ort\n"))
+    assert error.reference == "runner-crashed"
+    assert name in error.what
+    assert hint in error.hint
+    assert error.why == "runner: load /m.ort"
+
+
+def _without(key: str) -> str:
+    return json.dumps({name: value for name, value in REPORT.items() if name != key})
+
+
+def _with_case(**changes: Any) -> str:
+    return json.dumps(REPORT | {"cases": [REPORT["cases"][0] | changes]})
+
+
+GARBAGE = {
+    "nothing": "",
+    "text": "hello",
+    "half": json.dumps(REPORT)[:200],
+    "two documents": json.dumps(REPORT) * 2,
+    "another schema": json.dumps(REPORT | {"schema": "ortrim-runner/2"}),
+    "an error": json.dumps(REPORT | {"status": "error"}),
+    "no memory": _without("memory"),
+    "no cases": _without("cases"),
+    "another case": _with_case(name="b"),
+    "a case too few": json.dumps(REPORT | {"cases": []}),
+    "no samples": _with_case(runs=0, input_ms=[], inference_ms=[], output_ms=[]),
+    "a sample too few": _with_case(inference_ms=[1.0]),
+    "wrong type": _with_case(first_run_ms="fast"),
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_what_is_no_report_is_garbage(kind: str) -> None:
+    """A good exit code with anything but a whole report of the right cases is refused."""
+    assert refused(completed(stdout=GARBAGE[kind])).reference == "runner-garbage"
+
+
+@given(text=st.text())
+def test_no_text_surprises_the_reader(text: str) -> None:
+    """Any output is a report or a diagnostic."""
+    assert refused(completed(stdout=text)).reference == "runner-garbage"
+
+
+def test_the_command_line_names_every_setting() -> None:
+    """Nothing that could differ between two libraries is left to a default of theirs."""
+    session = SessionSettings(optimization_level="none", configuration=(("session.x", "1"),))
+    words = runner_words(dataclasses.replace(REQUEST, session=session, outputs=Path("/out")))
+    assert " ".join(words) == (
+        "/runner --library /lib/ours.so --model /m.ort --case a=/cases/a --runs 200 --warmup 10 --seconds 1 --threads 1"
+        " --allow-spinning 0 --arena 1 --optimization-level none --config session.x=1 --outputs /out"
+    )

@@ -100,7 +100,7 @@ def test_no_git(machine: Machine, tmp_path: Path) -> None:
 
 PRETENCES: Final = [
     ("import sys; sys.version_info = (3, 14, 0, 'final', 0)", "python-unsupported", "only Python 3.14.0 (python3)"),
-    ("import sys; sys.version_info = (3, 10, 4, 'final', 0)", "python-unsupported", "no wheel for other versions"),
+    ("import sys; sys.version_info = (3, 10, 4, 'final', 0)", "python-unsupported", "has wheels up to 3.13"),
     ("import sys; sys.version_info = (2, 7, 18, 'final', 0)", "python-unsupported", "only Python 2.7.18 (python3)"),
     ("import platform; platform.python_implementation = lambda: 'PyPy'", "python-unsupported", "only PyPy"),
     ("import sysconfig; sysconfig.get_config_var = lambda name: 1", "python-unsupported", "without the usual ABI"),

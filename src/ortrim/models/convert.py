@@ -107,6 +107,7 @@ def _write_canonical(path: Path, where: str) -> None:
 
 def _fail(reference: str, words: str, model: PreparedModel, runtime: FullRuntime, folder: Path) -> NoReturn:
     """Raise the diagnostic that fits the converter's words."""
+    words = words.replace(str(model.path), model.name)
     missing = kernel_diagnostic(words, original=model, runtime=runtime, folder=folder)
     if missing is not None:
         raise missing

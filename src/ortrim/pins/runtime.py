@@ -103,14 +103,11 @@ def _git_pin(version: str) -> GitPin | None:
 
 
 def _nearest(version: str) -> str:
-    wanted = _numbers(version)
-    distances = {
-        known: tuple(abs(a - b) for a, b in zip(wanted, _numbers(known), strict=True)) for known in supported_versions()
-    }
-    return min(distances, key=lambda known: distances[known])
+    return min(supported_versions(), key=lambda known: abs(_as_number(known) - _as_number(version)))
 
 
-def _numbers(version: str) -> tuple[int, int, int]:
+def _as_number(version: str) -> int:
+    """Return a version as one number, so that versions have a distance; what is not a digit counts as none."""
     parts = [int("".join(filter(str.isdecimal, part)) or 0) for part in version.split(".")[:3]]
-    first, second, third = (*parts, 0, 0, 0)[:3]
-    return first, second, third
+    major, minor, patch = (*parts, 0, 0, 0)[:3]
+    return (major * 1000 + minor) * 1000 + patch

@@ -78,7 +78,7 @@ def _python() -> Finding:
     found = f"{platform.python_version()} ({sys.executable})"
     if (3, 11) <= sys.version_info[:2] <= (3, 13):
         return Finding(name="Python", found=found)
-    problem = "the converter has wheels for 3.11, 3.12 and 3.13 only"
+    problem = "ortrim runs on 3.11, 3.12 and 3.13"
     return Finding(name="Python", found=found, problem=problem, remedy="install ortrim with one of these")
 
 

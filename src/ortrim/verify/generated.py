@@ -25,10 +25,16 @@ def generated_array(
         return _filled(info, spec.value, shape, where)
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *_words(key)])))
     if info.element_type == STRING:
-        return np.asarray(WORDS, dtype=object)[generator.integers(0, len(WORDS), shape)].reshape(shape)
+        return _random_texts(shape, generator)
     if info.element_type in FLOATS:
         return _random_floats(info, spec, shape, generator, where)
     return _random_integers(info, spec, shape, generator, where)
+
+
+def _random_texts(shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    texts = np.empty(shape, dtype=object)
+    texts.reshape(-1)[:] = [WORDS[number] for number in generator.integers(0, len(WORDS), texts.size)]
+    return texts
 
 
 def _words(key: str) -> list[int]:

@@ -151,9 +151,9 @@ def _element_differences(theirs: Array, mine: Array, finite: Array, unequal: Arr
 
 
 def _cosine(theirs: Array, mine: Array, noise: float) -> float:
-    """Return the cosine similarity; 1 for vectors that are nothing but noise within the absolute tolerance."""
+    """Return the cosine similarity; 1 for equal vectors, and for those that are but noise within the tolerance."""
     scale = max(np.abs(theirs).max(initial=0.0), np.abs(mine).max(initial=0.0))
-    if scale <= noise:
+    if scale <= noise or np.array_equal(theirs, mine):
         return 1.0
     one, other = theirs / scale, mine / scale
     norms = float(np.linalg.norm(one) * np.linalg.norm(other))

@@ -80,6 +80,7 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
         hint = "the cases may not fit the model: see its inputs with invoke inspect"
         raise VerifyError("reference-failed", what, where=f"model '{model.name}'", why=_reason(completed), hint=hint)
     (temporary / INDEX).write_text(completed.stdout)
+    _read_index(temporary, model)
 
 
 def _reason(completed: Completed) -> str:

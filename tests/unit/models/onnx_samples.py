@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto, helper
 
 FLOAT = TensorProto.FLOAT
+CHAIN = (("Abs", "a", "b"), ("Sqrt", "b", "d"), ("Tanh", "d", "e"), ("Exp", "e", "f"), ("Floor", "f", "y"))
 
 
 def value(name: str, element_type: int = FLOAT, shape: Sequence[int | str | None] | None = (1,)) -> onnx.ValueInfoProto:
@@ -37,13 +38,14 @@ def relu() -> onnx.ModelProto:
 
 
 def branching() -> onnx.ModelProto:
-    """Return a model with graphs inside a node: If with Relu or Neg."""
+    """Return a model with graphs inside a node, If with Relu or Neg, and a chain of other operators behind it."""
     branches = {
         f"{name}_branch": helper.make_graph([helper.make_node(operator, ["x"], [name])], name, [], [value(name)])
         for name, operator in (("then", "Relu"), ("else", "Neg"))
     }
-    node = helper.make_node("If", ["c"], ["y"], **branches)
-    return model_of([node], [value("x"), value("c", TensorProto.BOOL, ())])
+    node = helper.make_node("If", ["c"], ["a"], **branches)
+    chain = [helper.make_node(name, [source], [result]) for name, source, result in CHAIN]
+    return model_of([node, *chain], [value("x"), value("c", TensorProto.BOOL, ())])
 
 
 def weighted(location: str) -> onnx.ModelProto:

@@ -6,6 +6,8 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from ortrim.pins.runtime import RuntimePins
 from ortrim.pins.source_sets import COMPONENTS, ComponentPin, GitPin, SourceSet
 
@@ -59,3 +61,9 @@ class FakeSources:
         return RuntimePins(
             version="1.21.0", max_opset=22, max_ir_version=10, converter_requirements=None, sources=sets, git=git
         )
+
+
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a test a cache of its own and return its folder."""
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"

@@ -27,7 +27,7 @@ def separate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the folder that pip would have filled."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    monkeypatch.setattr(module, "packages_folder", lambda name, requirements: folder)
+    monkeypatch.setattr(module, "packages_folder", lambda *_: folder)
     return folder
 
 

@@ -66,9 +66,10 @@ def test_no_bytes_surprise_the_reader_of_strings(tmp_path_factory: pytest.TempPa
     path = tmp_path_factory.mktemp("hostile") / "x.strings"
     path.write_bytes(data)
     try:
-        assert load_array(path).dtype == np.dtype(object)
-    except VerifyError as error:
-        assert error.reference == "bad-output"
+        found = load_array(path)
+    except VerifyError:
+        return
+    assert save_array(path.parent, "y", found).read_bytes() == data
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"hello", b"\xff" * 64])

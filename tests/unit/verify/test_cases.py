@@ -11,7 +11,6 @@ from ortrim.errors import Diagnostic, ExitCode, SpecError
 from ortrim.verify.arrays import load_array
 from ortrim.verify.cases import make_cases
 
-
 MakeModel = Callable[..., PreparedModel]
 
 
@@ -47,6 +46,14 @@ def test_defaults_of_random_values(make_model: MakeModel, tmp_path: Path) -> Non
     assert set(truth) == {False, True}
     assert "Zürich" in set(texts)
     assert brain.dtype == np.uint16
+
+
+@pytest.mark.parametrize("kind", ["string", "bfloat16", "bool", "int8", "float16"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_random_values_of_every_shape(make_model: MakeModel, tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
+    """Scalars and empty tensors can be made of every kind of type."""
+    (array,) = made(make_model(("x", kind, shape)), CaseSpec(name="c"), tmp_path)
+    assert array.shape == shape
 
 
 def test_an_input_more_changes_no_other(make_model: MakeModel, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ is the point: a fault of the runner's own reading or writing cannot hide in both
 """
 
 import argparse
+import ctypes
 import json
 import math
 import struct
@@ -16,17 +17,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-TYPES = {
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(string)": "string",
-    **{
-        f"tensor({name})": name
-        for name in (
-            "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-        )
-    },
-}  # fmt: skip
+BFLOAT16_TENSOR = "tensor(bfloat16)"
 BFLOAT16 = 16
 """The number of bfloat16 in ONNX's `TensorProto.DataType`."""
 
@@ -65,43 +56,61 @@ def open_session(model: str) -> Any:
 
 def run_case(session: Any, name: str, folder: str, outputs: Path) -> dict[str, Any]:
     """Run one case and save its outputs in `outputs/name`."""
-    given = {info.name: read_input(Path(folder), index, info.type) for index, info in enumerate(session.get_inputs())}
-    feeds = {key: value for key, value in given.items() if value is not None}
+    given = {info.name: read_input(Path(folder), index) for index, info in enumerate(session.get_inputs())}
+    feeds = {key: array for key, array in given.items() if array is not None}
     (outputs / name).mkdir(parents=True)
-    values = session.run_with_ort_values(None, feeds)
+    values = run_bits(session, feeds) if uses_bfloat16(session) else session.run(None, feeds)
     saved = []
     for index, (info, value) in enumerate(zip(session.get_outputs(), values, strict=True)):
-        saved += save_output(outputs / name, f"output_{index:03}", info.name, value)
+        saved += save_output(outputs / name, f"output_{index:03}", info, value)
     return {"name": name, "outputs": saved}
 
 
-def read_input(folder: Path, index: int, kind: str) -> Any:
-    """Return an input as the runtime's value; None when it is not given."""
+def uses_bfloat16(session: Any) -> bool:
+    """Whether an input or output has the type that NumPy lacks."""
+    return any(info.type == BFLOAT16_TENSOR for info in (*session.get_inputs(), *session.get_outputs()))
+
+
+def run_bits(session: Any, feeds: dict[str, Any]) -> list[Any]:
+    """Run with bfloat16 as the uint16 of its bits; the runtime takes no strings this way."""
+    make = onnxruntime.OrtValue.ortvalue_from_numpy
+    make_bits = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
+    kinds = {info.name: info.type for info in session.get_inputs()}
+    values = {
+        name: make_bits(array, BFLOAT16) if kinds[name] == BFLOAT16_TENSOR else make(array)
+        for name, array in feeds.items()
+    }
+    found = session.run_with_ort_values(None, values)
+    return [bits_of(value) if value.data_type() == BFLOAT16_TENSOR else value.numpy() for value in found]
+
+
+def bits_of(value: Any) -> Any:
+    """Return a bfloat16 value's bits, which NumPy can only be given as raw memory."""
+    shape = value.shape()
+    size = 2 * math.prod(shape)
+    data = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return np.frombuffer(data, dtype=np.uint16).reshape(shape)
+
+
+def read_input(folder: Path, index: int) -> Any:
+    """Return an input as an array; None when it is not given."""
     stem = folder / f"input_{index:03}"
     if stem.with_suffix(".strings").exists():
-        return onnxruntime.OrtValue.ortvalue_from_numpy(read_strings(stem.with_suffix(".strings").read_bytes()))
-    if not stem.with_suffix(".npy").exists():
-        return None
-    array = np.load(stem.with_suffix(".npy"), allow_pickle=False)
-    if kind == "tensor(bfloat16)":
-        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array, BFLOAT16)
-    return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+        return read_strings(stem.with_suffix(".strings").read_bytes())
+    return np.load(stem.with_suffix(".npy"), allow_pickle=False) if stem.with_suffix(".npy").exists() else None
 
 
-def save_output(folder: Path, stem: str, name: str, value: Any) -> list[dict[str, Any]]:
+def save_output(folder: Path, stem: str, info: Any, value: Any) -> list[dict[str, Any]]:
     """Save one output, or each element of a sequence; describe what was saved as the runner does."""
-    if not value.has_value():
-        return [{"name": name, "element_type": "absent", "shape": [], "file": None}]
-    if value.is_tensor_sequence():
-        parts = enumerate(value.numpy())
-        return [save_array(folder, f"{stem}_{at:03}", f"{name}[{at}]", np.asarray(part)) for at, part in parts]
-    kind = TYPES.get(value.data_type())
-    if kind is None or not value.is_tensor():
-        return [{"name": name, "element_type": "unsupported", "shape": [], "file": None}]
-    if kind == "bfloat16":
-        bits = np.asarray(value.numpy()).view(np.uint16)
-        return [save_array(folder, stem, name, bits) | {"element_type": kind}]
-    return [save_array(folder, stem, name, np.asarray(value.numpy()))]
+    if value is None:
+        return [{"name": info.name, "element_type": "absent", "shape": [], "file": None}]
+    if isinstance(value, list) and not any(isinstance(part, dict) for part in value):
+        parts = enumerate(value)
+        return [save_array(folder, f"{stem}_{at:03}", f"{info.name}[{at}]", np.asarray(part)) for at, part in parts]
+    if not isinstance(value, np.ndarray):
+        return [{"name": info.name, "element_type": "unsupported", "shape": [], "file": None}]
+    saved = save_array(folder, stem, info.name, value)
+    return [saved | {"element_type": "bfloat16"} if info.type == BFLOAT16_TENSOR else saved]
 
 
 def save_array(folder: Path, stem: str, name: str, array: Any) -> dict[str, Any]:

@@ -1,0 +1,259 @@
+"""The stages prepare, convert and reduce with the installed full ONNX Runtime as the converter."""
+
+import hashlib
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from platform import machine
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+from ortrim.core.buildspec import ModelSpec
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.operator_config import parse_config, render_config
+from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
+from ortrim.models import convert as convert_module
+from ortrim.models.convert import Conversion, convert
+from ortrim.models.inspect import inspect_ort
+from ortrim.models.prepare import prepare
+from ortrim.models.reduce import reduce_operators
+from ortrim.tools.full_runtime import FullRuntime, full_runtime
+
+FLOAT = TensorProto.FLOAT
+ORT_VERSION = version("onnxruntime")
+CHANNELS = 32
+"""A multiple of the block size of NCHWc on every CPU."""
+
+
+@pytest.fixture(scope="module")
+def runtime() -> FullRuntime:
+    """Give the installed full runtime."""
+    return full_runtime(ORT_VERSION, None)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Give the folder for artifacts."""
+    folder = tmp_path / "artifacts"
+    folder.mkdir()
+    return folder
+
+
+def tensor(name: str, element_type: int = FLOAT, shape: tuple[int | str, ...] = (2, 2)) -> onnx.ValueInfoProto:
+    """Return one input or output."""
+    return helper.make_tensor_value_info(name, element_type, shape)
+
+
+def model_of(nodes: list[onnx.NodeProto], opset: int = 17, domains: tuple[str, ...] = ()) -> onnx.ModelProto:
+    """Return a model from `x` to `y`."""
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    graph = helper.make_graph(nodes, "graph", [tensor("x")], [tensor("y")])
+    return helper.make_model(graph, opset_imports=imports, ir_version=7 if opset < 15 else 8)
+
+
+def chain(operators: tuple[str, ...], opset: int) -> onnx.ModelProto:
+    """Return a model that applies operators of one input one after the other."""
+    names = ["x", *(f"v{n}" for n in range(len(operators) - 1)), "y"]
+    pairs = zip(operators, pairwise(names), strict=True)
+    return model_of([helper.make_node(operator, [source], [result]) for operator, (source, result) in pairs], opset)
+
+
+def convolution(operator: str = "Conv", domain: str = "") -> onnx.ModelProto:
+    """Return a convolution, which the converter fuses with what follows, and whose weights are the model's own."""
+    values = np.linspace(-1, 1, CHANNELS * CHANNELS, dtype=np.float32)
+    weights = helper.make_tensor("w", FLOAT, [CHANNELS, CHANNELS, 1, 1], values)
+    nodes = [helper.make_node(operator, ["x", "w"], ["a"], domain=domain), helper.make_node("Relu", ["a"], ["y"])]
+    image = (1, CHANNELS, 4, "width")
+    graph = helper.make_graph(nodes, "graph", [tensor("x", shape=image)], [tensor("y", shape=image)], [weights])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def prepared(model: onnx.ModelProto, root: Path, name: str = "m") -> PreparedModel:
+    """Prepare a model."""
+    path = root.parent / f"{name}.onnx"
+    path.write_bytes(model.SerializeToString())
+    spec = ModelSpec(name=name, path=path)
+    return prepare(spec, base=root.parent, root=root / "models", ort_version=ORT_VERSION, where="x.toml: models[0]")
+
+
+def converted(
+    model: onnx.ModelProto, root: Path, runtime: FullRuntime, conversion: Conversion | None = None, name: str = "m"
+) -> OrtModel:
+    """Prepare and convert a model."""
+    return convert(prepared(model, root, name), conversion or Conversion(), runtime=runtime, root=root / "conversions")
+
+
+def left_behind(root: Path) -> list[str]:
+    """List the conversions that are there."""
+    return [entry.name for entry in (root / "conversions").iterdir() if not entry.name.endswith(".lock")]
+
+
+def run(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Run a model in the full runtime without further optimization."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    results: list[np.ndarray] = session.run(None, feeds)
+    return results
+
+
+def test_a_model_is_converted_and_computes_the_same(
+    root: Path, runtime: FullRuntime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The converted model, rewritten to be the same in every run, gives the original's outputs; nothing is printed."""
+    converted_model = converted(convolution(), root, runtime)
+    assert capfd.readouterr() == ("", "")
+    feeds = {"x": np.random.default_rng(1).standard_normal((1, CHANNELS, 4, 5), dtype=np.float32)}
+    original = run(prepared(convolution(), root).path, feeds)[0]
+    np.testing.assert_allclose(run(converted_model.path, feeds)[0], original, rtol=1e-4, atol=1e-5)
+    assert hashlib.sha256(converted_model.path.read_bytes()).hexdigest() == converted_model.sha256
+
+
+def test_the_configuration_comes_from_the_converted_model(root: Path, runtime: FullRuntime) -> None:
+    """Fusing makes operators that the original does not show; comments with paths are gone."""
+    model = converted(convolution(), root, runtime)
+    assert model.config == "com.microsoft;1;FusedConv\n"
+    assert {operator for operator, _ in inspect_ort(model.path).operators} == set(parse_config(model.config).operators)
+
+
+def test_two_conversions_give_the_same_bytes(root: Path, runtime: FullRuntime) -> None:
+    """Another folder, another process: the same model."""
+    operators = ("Relu", "Neg", "Abs", "Sqrt", "Tanh", "Exp", "Floor", "Ceil", "Sigmoid", "Erf")
+    for conversion in (Conversion(style="fixed"), Conversion(style="runtime")):
+        folders = [root / conversion.style / str(n) for n in range(3)]
+        for folder in folders:
+            folder.mkdir(parents=True)
+        digests = {converted(chain(operators, 17), folder, runtime, conversion).sha256 for folder in folders}
+        assert len(digests) == 1
+
+
+def test_a_second_run_converts_nothing(root: Path, runtime: FullRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there is taken as it is, under whatever name the model now has."""
+    first = converted(convolution(), root, runtime)
+    monkeypatch.setattr(convert_module, "run_script", None)
+    second = converted(convolution(), root, runtime, name="n")
+    assert (second.path, second.sha256, second.name) == (first.path, first.sha256, "n")
+
+
+def test_the_runtime_style_requires_the_operators_of_both_ways(root: Path, runtime: FullRuntime) -> None:
+    """Saved optimizations may or may not be applied on the device: both operators are required."""
+    model = converted(convolution(), root, runtime, Conversion(style="runtime"))
+    names = {operator.name for operator in parse_config(model.config).operators}
+    assert {"Conv", "Relu", "FusedConv"} <= names
+    assert inspect_ort(model.path).runtime_optimizations
+    assert sorted(path.name for path in model.path.parent.iterdir()) == ["facts.json", "model.ort"]
+
+
+def test_nothing_of_the_converting_cpu_is_baked_in_unless_asked(root: Path, runtime: FullRuntime) -> None:
+    """At level `all` the NCHWc layout is left out; `layout = "amd64"` opts in (upstream's issue 26174)."""
+    plain = converted(convolution(), root, runtime, Conversion(level="all"))
+    assert "com.microsoft.nchwc" not in plain.config
+    if machine() == "x86_64":
+        layout = converted(convolution(), root, runtime, Conversion(level="all", layout="amd64"))
+        assert "com.microsoft.nchwc" in layout.config
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 13, 15, 18, 21])
+def test_ten_operators_of_any_opset_are_converted(opset: int, root: Path, runtime: FullRuntime) -> None:
+    """From the oldest opset that ONNX Runtime promises to the newest."""
+    operators = ("Relu", "Neg", "Abs", "Sqrt", "Tanh", "Exp", "Floor", "Ceil", "Sigmoid", "Softplus")
+    model = converted(chain(operators, opset), root, runtime)
+    assert {operator.name for operator in parse_config(model.config).operators} == set(operators)
+
+
+def test_types_that_upstream_cannot_list_lift_the_limits(root: Path, runtime: FullRuntime) -> None:
+    """A model with 4-bit weights goes through, without types."""
+    weights = helper.make_tensor("w", TensorProto.INT4, [4], [1, 2, 3, -1])
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["a"]), helper.make_node("Add", ["a", "x"], ["y"])]
+    inputs = [tensor("x", shape=(4,)), tensor("s", shape=())]
+    graph = helper.make_graph(nodes, "graph", inputs, [tensor("y", shape=(4,))], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    required = parse_config(converted(model, root, runtime).config)
+    assert {operator.name for operator in required.operators} == {"Add", "DequantizeLinear"}
+    assert required.types == ()
+
+
+def test_models_are_reduced_together(root: Path, runtime: FullRuntime) -> None:
+    """One runtime for both has the operators of both."""
+    models = (converted(convolution(), root, runtime), converted(chain(("Relu", "Exp"), 17), root, runtime))
+    assert render_config(reduce_operators(models)) == (
+        'ai.onnx;13;Exp{"inputs": {"0": ["float"]}}\n'
+        'ai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'
+        "com.microsoft;1;FusedConv\n"
+    )
+
+
+def bfloat16_sum() -> onnx.ModelProto:
+    """Return a model with an Add that no CPU kernel implements."""
+    return model_of([
+        helper.make_node("Cast", ["x"], ["a"], to=TensorProto.BFLOAT16),
+        helper.make_node("Add", ["a", "a"], ["b"], name="sum"),
+        helper.make_node("Cast", ["b"], ["y"], to=FLOAT),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (bfloat16_sum(), ("ai.onnx Add", "opset 14", "bfloat16, bfloat16", "node 'sum'", "T = double | float")),
+        (
+            convolution("NhwcConv", "com.microsoft"),
+            ("com.microsoft NhwcConv", "opset 1", "float32, float32", "optimizing for a GPU"),
+        ),
+        (
+            model_of([helper.make_node("Foo", ["x"], ["y"], domain="my.ops")], 17, ("my.ops",)),
+            ("my.ops Foo", "opset 1", "float32", "custom library"),
+        ),
+        (model_of([helper.make_node("Foo", ["x"], ["y"])]), ("ai.onnx Foo", "opset 17", "float32")),
+    ],
+    ids=["type", "operator for GPUs", "custom domain", "unknown operator"],
+)
+def test_nodes_without_a_kernel_are_refused(
+    model: onnx.ModelProto, words: tuple[str, ...], root: Path, runtime: FullRuntime
+) -> None:
+    """The diagnostic names domain, operator, opset and types, and nothing is left behind."""
+    with pytest.raises(OperatorsError) as caught:
+        converted(model, root, runtime)
+    assert caught.value.reference == "no-kernel"
+    assert caught.value.exit_code == ExitCode.OPERATORS
+    for word in words:
+        assert word in str(caught.value)
+    assert left_behind(root) == []
+
+
+def test_the_converters_own_words_are_shown(root: Path, runtime: FullRuntime) -> None:
+    """A model that the checker takes and ONNX Runtime does not."""
+    nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=7)]
+    with pytest.raises(ConvertError) as caught:
+        converted(model_of(nodes), root, runtime)
+    assert caught.value.reference == "conversion-failed"
+    assert caught.value.exit_code == ExitCode.CONVERT
+    assert "axis" in caught.value.why
+    assert left_behind(root) == []
+
+
+def test_another_version_does_not_convert(root: Path, runtime: FullRuntime) -> None:
+    """A runtime that is not what it claims to be is found out before anything is written."""
+    claimed = FullRuntime(
+        version="1.0.99", words=runtime.words, environment=runtime.environment,
+        packages=runtime.packages, library=runtime.library,
+    )  # fmt: skip
+    with pytest.raises(ConvertError) as caught:
+        converted(convolution(), root, claimed)
+    assert caught.value.reference == "wrong-version"
+    assert ORT_VERSION in caught.value.why
+    assert left_behind(root) == []
+
+
+def test_a_model_that_vanished_is_a_diagnostic(root: Path, runtime: FullRuntime) -> None:
+    """Somebody emptied the cache between the stages."""
+    model = prepared(convolution(), root)
+    model.path.unlink()
+    with pytest.raises(Diagnostic):
+        convert(model, Conversion(), runtime=runtime, root=root / "conversions")
+    assert left_behind(root) == []

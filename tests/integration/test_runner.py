@@ -1,0 +1,498 @@
+"""The runner, compiled here, with the installed wheel's library and small models."""
+
+import dataclasses
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.core.models import PreparedModel
+from ortrim.errors import VerifyError
+from ortrim.models.onnx_reading import facts_of, read_onnx
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.tools import tool_requirements
+from ortrim.sources.fetch import fetch_sources
+from ortrim.storage.files import sha256_of
+from ortrim.tools.command import Completed, run
+from ortrim.tools.environments import packages_folder
+from ortrim.tools.full_runtime import FullRuntime, full_runtime
+from ortrim.verify.arrays import load_array
+from ortrim.verify.cases import Case, make_cases
+from ortrim.verify.devices.base import Repetition, RunRequest, SessionSettings
+from ortrim.verify.devices.host import Host
+from ortrim.verify.parity import compare
+from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
+
+pytestmark = pytest.mark.network
+
+RUNNER_SOURCES = Path(__file__).parents[2] / "runner"
+OPSET = 17
+STRICT = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Werror")
+NUMBERS = (
+    "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "bool", "string",
+)  # fmt: skip
+ONNX_TYPES = {"float32": "FLOAT", "float64": "DOUBLE"}
+
+Build = Callable[..., PreparedModel]
+
+
+def compiler() -> list[str]:
+    """Return the system's C compiler, or the pinned one."""
+    found = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
+    if found:
+        return [found]
+    return [str(packages_folder("tools", tool_requirements()) / "ziglang" / "zig"), "cc"]
+
+
+def compile_c(output: Path, *words: str | Path) -> None:
+    """Compile a C program; a warning is an error."""
+    done = run([*compiler(), *STRICT, *words, "-o", output, "-ldl", "-lpthread"])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def headers() -> Path:
+    """Return the folder of ONNX Runtime's C API header."""
+    tree = fetch_sources(runtime_pins(onnxruntime.__version__), "auto")
+    return tree.folder / "onnxruntime" / "include" / "onnxruntime" / "core" / "session"
+
+
+@pytest.fixture(scope="session")
+def runner(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the runner."""
+    path = tmp_path_factory.mktemp("runner") / "runner"
+    compile_c(path, f"-I{headers}", *sorted(RUNNER_SOURCES.glob("*.c")))
+    return path
+
+
+@pytest.fixture(scope="session")
+def runtime() -> FullRuntime:
+    """Return the installed full runtime."""
+    return full_runtime(onnxruntime.__version__, None)
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    """Build a model from nodes and from (name, type, shape) of its inputs and outputs."""
+
+    def make(
+        nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]
+    ) -> PreparedModel:
+        graph = helper.make_graph(nodes, "g", inputs, outputs)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        return PreparedModel(name="model", path=path, facts=facts_of(model, sha256_of(path), 1, "model"))
+
+    return make
+
+
+def value(name: str, kind: str, shape: tuple[int | str, ...]) -> onnx.ValueInfoProto:
+    """Describe one input or output."""
+    number = getattr(TensorProto, ONNX_TYPES.get(kind, kind.upper()))
+    return helper.make_tensor_value_info(name, number, shape)
+
+
+@pytest.fixture
+def request_for(runner: Path, runtime: FullRuntime, tmp_path: Path) -> Callable[..., RunRequest]:
+    """Make a request to run a model on the wheel's library."""
+
+    def make(model: PreparedModel, cases: tuple[Case, ...], **changes: Any) -> RunRequest:
+        request = RunRequest(
+            runner=runner,
+            library=runtime.library,
+            model=model.path,
+            cases=cases,
+            outputs=tmp_path / "ours",
+            repetition=Repetition(runs=3, warmup=1, timeout_seconds=60),
+        )
+        return dataclasses.replace(request, **changes)
+
+    return make
+
+
+Request = Callable[..., RunRequest]
+
+
+@pytest.fixture
+def parity_of(request_for: Request, runtime: FullRuntime, tmp_path: Path) -> Callable[..., dict[str, OutputParity]]:
+    """Run a model by the runner and by the reference script and compare all outputs."""
+
+    def compared(model: PreparedModel, *cases: CaseSpec) -> dict[str, OutputParity]:
+        spec = ModelSpec(name="model", path=model.path, cases=cases)
+        made = make_cases(model, spec, tmp_path, tmp_path / "cases")
+        reference = reference_outputs(model, made, runtime, tmp_path / "reference")
+        output = Host().run(request_for(model, made))
+        ours = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in output.cases)
+        found = compare("model", reference, SavedOutputs(folder=tmp_path / "ours", cases=ours), {})
+        return {f"{parity.case}/{parity.output}": parity for parity in found}
+
+    return compared
+
+
+Parity = Callable[..., dict[str, OutputParity]]
+
+
+def identity_model(build: Build, *kinds: str, shape: tuple[int | str, ...] = ("n", 3)) -> PreparedModel:
+    """Build a model that hands each of its inputs on."""
+    nodes = [helper.make_node("Identity", [f"in_{kind}"], [f"out_{kind}"]) for kind in kinds]
+    inputs = [value(f"in_{kind}", kind, shape) for kind in kinds]
+    return build(nodes, inputs, [value(f"out_{kind}", kind, shape) for kind in kinds])
+
+
+def test_every_type_comes_through(build: Build, parity_of: Parity, tmp_path: Path) -> None:
+    """Inputs of all types are what comes out, read and written by the runner and, anew, by the reference script."""
+    sizes = [CaseSpec(name=f"n{n}", dimensions={"n": n}) for n in (0, 1, 4)]
+    found = parity_of(identity_model(build, *NUMBERS), *sizes)
+    assert len(found) == len(NUMBERS) * 3
+    assert {name: parity.reason for name, parity in found.items() if parity.verdict is not Verdict.PASS} == {}
+    (case,) = (tmp_path / "cases").glob("n4-*")
+    for index in range(len(NUMBERS)):
+        suffix = "strings" if NUMBERS[index] == "string" else "npy"
+        given, found_array = (
+            case / f"input_{index:03}.{suffix}",
+            tmp_path / "ours" / "n4" / f"output_{index:03}.{suffix}",
+        )
+        assert np.array_equal(load_array(given), load_array(found_array))
+
+
+def test_bfloat16_comes_through(build: Build, parity_of: Parity) -> None:
+    """The type that NumPy lacks travels as its bits, on both ways."""
+    found = parity_of(
+        identity_model(build, "bfloat16", "float32"), *[CaseSpec(name=f"n{n}", dimensions={"n": n}) for n in (0, 3)]
+    )
+    assert {parity.element_type for parity in found.values()} == {"bfloat16", "float32"}
+    assert {(parity.verdict, parity.max_absolute) for parity in found.values()} == {(Verdict.PASS, 0)}
+
+
+def test_scalars_come_through(build: Build, parity_of: Parity) -> None:
+    """Tensors without dimensions stay so."""
+    found = parity_of(identity_model(build, "float32", "int64", "string", shape=()), CaseSpec(name="c"))
+    assert {parity.shape for parity in found.values()} == {()}
+    assert {parity.verdict for parity in found.values()} == {Verdict.PASS}
+
+
+def test_the_report_is_whole(build: Build, request_for: Request, tmp_path: Path) -> None:
+    """Times, memory, version and outputs are all there and plausible."""
+    model = identity_model(build, "float32")
+    cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
+    output = Host().run(request_for(model, cases))
+    assert output.runtime_version == onnxruntime.__version__
+    assert (output.cases[0].runs, output.memory.peak_source) == (3, "VmHWM")
+    assert 0 < output.open_ms < 60_000
+    assert 0 < output.load_ms < 60_000
+    assert 0 < output.memory.opened_rss_bytes <= output.memory.loaded_rss_bytes <= output.memory.peak_rss_bytes
+
+
+def test_the_time_limit_ends_the_runs(build: Build, request_for: Request, tmp_path: Path) -> None:
+    """No run is begun after the limit, but one is always made."""
+    model = identity_model(build, "float32")
+    cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
+    repetition = Repetition(runs=1_000_000, warmup=1_000_000, seconds=0.05)
+    assert Host().run(request_for(model, cases, repetition=repetition)).cases[0].runs == 1
+
+
+def test_settings_are_taken(build: Build, request_for: Request, tmp_path: Path) -> None:
+    """Threads, spinning, arena, level and configuration entries all reach the session."""
+    model = identity_model(build, "float32")
+    cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
+    session = SessionSettings(
+        threads=2,
+        allow_spinning=True,
+        arena=False,
+        optimization_level="none",
+        configuration=(("session.disable_prepacking", "1"),),
+    )
+    assert Host().run(request_for(model, cases, session=session)).cases[0].runs == 3
+
+
+def test_sequences_are_saved_by_element(build: Build, request_for: Request, tmp_path: Path) -> None:
+    """Each element of a sequence is an output of its own, in the runner and in the reference script."""
+    node = helper.make_node("SplitToSequence", ["x"], ["s"], axis=0)
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [value("x", "float32", (3, 2))], [sequence])
+    onnx_model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    (tmp_path / "model.onnx").write_bytes(onnx_model.SerializeToString())
+    model = identity_model(build, "float32", shape=(3, 2))
+    (tmp_path / "model.onnx").write_bytes(onnx_model.SerializeToString())
+    cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
+    output = Host().run(request_for(model, cases))
+    reference = reference_outputs(model, cases, full_runtime(onnxruntime.__version__, None), tmp_path / "reference")
+    assert [saved.name for saved in output.cases[0].outputs] == ["s[0]", "s[1]", "s[2]"]
+    assert output.cases[0].outputs == reference.cases[0].outputs
+    given = load_array(cases[0].folder / "input_000.npy")
+    assert np.array_equal(load_array(tmp_path / "ours" / "default" / "output_000_002.npy"), given[2:])
+
+
+def optional_model(tmp_path: Path) -> Path:
+    """Write a model with an optional input, and say whether it is there."""
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, (2,))
+    given = helper.make_value_info("x", helper.make_optional_type_proto(tensor))
+    graph = helper.make_graph(
+        [helper.make_node("OptionalHasElement", ["x"], ["y"])], "g", [given], [value("y", "bool", ())]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    path = tmp_path / "optional.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_optional_inputs(runner: Path, runtime: FullRuntime, tmp_path: Path, present: bool) -> None:  # noqa: FBT001
+    """An optional input without a file is not given."""
+    folder = tmp_path / "case"
+    folder.mkdir()
+    if present:
+        np.save(folder / "input_000.npy", np.zeros(2, np.float32))
+    done = call(runner, runtime, optional_model(tmp_path), "--case", f"c={folder}", "--outputs", tmp_path / "out")
+    assert done.returncode == 0, done.stdout
+    assert bool(np.load(tmp_path / "out" / "c" / "output_000.npy")) is present
+
+
+def call(runner: Path, runtime: FullRuntime, model: Path, *words: str | Path) -> Completed:
+    """Run the runner itself."""
+    return run([runner, "--library", runtime.library, "--model", model, *words], timeout_seconds=60)
+
+
+def document(done: Completed) -> dict[str, Any]:
+    """Return the runner's one JSON document."""
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["schema"] == "ortrim-runner/1"
+    return found
+
+
+def npy(descriptor: str, shape: str, data: bytes, order: str = "False") -> bytes:
+    """Write an .npy by hand."""
+    header = f"{{'descr': '{descriptor}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+GOOD = npy("<f4", "(1, 3)", bytes(12))
+HOSTILE = {
+    "empty": b"",
+    "magic only": b"\x93NUMPY",
+    "no header": b"\x93NUMPY\x01\x00",
+    "text": b"hello, this is not an array",
+    "version 9": b"\x93NUMPY\x09\x00" + GOOD[8:],
+    "header beyond the end": b"\x93NUMPY\x01\x00\xff\xff{",
+    "long header beyond the end": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{",
+    "cut off": GOOD[:-1],
+    "too long": GOOD + b"\0",
+    "huge shape": npy("<f4", "(9223372036854775807, 9223372036854775807)", b""),
+    "huge size": npy("<f8", "(4611686018427387904,)", b""),
+    "number too large": npy("<f4", "(99999999999999999999999,)", b""),
+    "negative": npy("<f4", "(-1, 3)", b""),
+    "many dimensions": npy("<f4", "(" + "1," * 200 + ")", bytes(4)),
+    "Fortran order": npy("<f4", "(1, 3)", bytes(12), "True"),
+    "big-endian": npy(">f4", "(1, 3)", bytes(12)),
+    "object": npy("|O", "(1, 3)", bytes(24)),
+    "structure": GOOD.replace(b"'<f4'", b"[('a')"),
+    "no shape": GOOD.replace(b"'shape'", b"'shaqe'"),
+    "twice": GOOD.replace(b"'fortran_order'", b"'descr'        "),
+    "no end": GOOD.replace(b"}", b" "),
+    "wrong type": npy("<i8", "(1, 3)", bytes(24)),
+    "binary header": b"\x93NUMPY\x01\x00\x10\x00" + bytes(range(240, 256)),
+}
+
+
+@pytest.fixture
+def float_model(build: Build) -> Path:
+    """Return a model that takes one float32 tensor of shape [n, 3]."""
+    return identity_model(build, "float32").path
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_arrays(runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path, kind: str) -> None:
+    """No file crashes the runner: each is a refusal that names the file."""
+    (tmp_path / "input_000.npy").write_bytes(HOSTILE[kind])
+    done = call(runner, runtime, float_model, "--case", f"c={tmp_path}")
+    assert done.returncode == 5, (done.returncode, done.stderr)
+    assert "input_000.npy: " in document(done)["message"]
+
+
+def test_the_hostile_arrays_are_hostile(runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path) -> None:
+    """The array that they are all made from is accepted, so that each is refused for its own fault."""
+    (tmp_path / "input_000.npy").write_bytes(GOOD)
+    assert call(runner, runtime, float_model, "--case", f"c={tmp_path}").returncode == 0
+
+
+HOSTILE_STRINGS = {
+    "empty": b"",
+    "half a rank": b"\x01\0\0",
+    "high rank": (2**63).to_bytes(8, "little"),
+    "no shape": (2).to_bytes(8, "little"),
+    "huge shape": b"".join(n.to_bytes(8, "little") for n in (2, 2**62, 2**62)),
+    "negative": b"".join(n.to_bytes(8, "little") for n in (1, 2**64 - 1)),
+    "no element": b"".join(n.to_bytes(8, "little") for n in (1, 1)),
+    "long element": b"".join(n.to_bytes(8, "little") for n in (1, 1, 2**64 - 1)),
+    "more": b"".join(n.to_bytes(8, "little") for n in (1, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_STRINGS)
+def test_hostile_strings(runner: Path, runtime: FullRuntime, build: Build, tmp_path: Path, kind: str) -> None:
+    """No file of strings crashes the runner either."""
+    (tmp_path / "input_000.strings").write_bytes(HOSTILE_STRINGS[kind])
+    done = call(runner, runtime, identity_model(build, "string").path, "--case", f"c={tmp_path}")
+    assert done.returncode == 5, (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "stage"),
+    [
+        (["--library", "/absent.so", "--model", "MODEL"], 3, "open"),
+        (["--library", "RUNNER", "--model", "MODEL"], 3, "open"),
+        (["--library", "libm.so.6", "--model", "MODEL"], 3, "open"),
+        (["--library", "LIBRARY", "--model", "/absent.onnx"], 4, "load"),
+        (["--library", "LIBRARY", "--model", "RUNNER"], 4, "load"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=/absent"], 5, "input"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=EMPTY"], 5, "input"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=GOOD", "--outputs", "/proc/absent"], 7, "output"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=WRONG"], 6, "first run"),
+        ([], 2, "arguments"),
+        (["--library"], 2, "arguments"),
+        (["--library", "x"], 2, "arguments"),
+        (["--bogus", "1"], 2, "arguments"),
+        (["--runs", "0"], 2, "arguments"),
+        (["--runs", "1x"], 2, "arguments"),
+        (["--runs", "99999999999999999999"], 2, "arguments"),
+        (["--seconds", "nan"], 2, "arguments"),
+        (["--seconds", "-1"], 2, "arguments"),
+        (["--allow-spinning", "2"], 2, "arguments"),
+        (["--config", "novalue"], 2, "arguments"),
+        (["--case", "nofolder"], 2, "arguments"),
+        (["--case", "../up=/x"], 2, "arguments"),
+        (["--case", "a=/x", "--case", "a=/y"], 2, "arguments"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--optimization-level", "most"], 2, "settings"),
+    ],
+)
+def test_failures_have_their_exit_code(  # noqa: PLR0917 - fixtures
+    runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path, arguments: list[str], code: int, stage: str
+) -> None:
+    """Every failure is one JSON document with its stage, and an exit code by kind."""
+    places = {"LIBRARY": runtime.library, "RUNNER": runner, "MODEL": float_model}
+    for name, shape in (("GOOD", "(1, 3)"), ("WRONG", "(3, 1)"), ("EMPTY", "")):
+        (tmp_path / name).mkdir()
+        if shape:
+            (tmp_path / name / "input_000.npy").write_bytes(npy("<f4", shape, bytes(12)))
+        places[name] = tmp_path / name
+    words = [_placed(word, places) for word in arguments]
+    done = run([runner, *words], timeout_seconds=60)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    found = document(done)
+    assert (found["status"], found["stage"], found["exit_code"]) == ("error", stage, code)
+    assert found["message"]
+
+
+def _placed(word: str, places: dict[str, Path]) -> str:
+    head, _, tail = word.rpartition("=")
+    return f"{head}={places.get(tail, tail)}" if head else str(places.get(word, word))
+
+
+def test_the_report_can_go_to_a_file(runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path) -> None:
+    """Then standard output stays empty; a file that cannot be written is a failure of its own."""
+    path = tmp_path / "report.json"
+    done = call(runner, runtime, float_model, "--json", path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads(path.read_text())["status"] == "ok"
+    assert call(runner, runtime, float_model, "--json", "/proc/absent").returncode == 7
+
+
+FAKE_LIBRARY = """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "onnxruntime_c_api.h"
+static const OrtApi *get_api(uint32_t version) {{ (void)version; {body}; return NULL; }}
+static const char *get_version(void) {{ return "0.0.0\\t\\"odd\\""; }}
+static const OrtApiBase base = {{get_api, get_version}};
+const OrtApiBase *OrtGetApiBase(void);
+const OrtApiBase *OrtGetApiBase(void) {{ return &base; }}
+"""
+
+
+@pytest.fixture
+def fake_library(headers: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Compile a library that does something bad when it is asked for its functions."""
+
+    def make(body: str) -> Path:
+        (tmp_path / "fake.c").write_text(FAKE_LIBRARY.format(body=body))
+        compile_c(tmp_path / "fake.so", "-shared", "-fPIC", f"-I{headers}", tmp_path / "fake.c")
+        return tmp_path / "fake.so"
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("body", "reference", "words"),
+    [
+        ("abort()", "runner-crashed", "SIGABRT"),
+        ("raise(SIGSEGV)", "runner-crashed", "SIGSEGV"),
+        ("for (;;) pause()", "runner-timeout", "did not end"),
+        ('puts("noise"); fflush(stdout); _exit(0)', "runner-garbage", "did not print"),
+        ("_exit(42)", "runner-failed", "42"),
+        ('puts("noise on standard output")', "library-refused", "cannot be loaded"),
+    ],
+)
+def test_bad_libraries_are_survived(  # noqa: PLR0917 - fixtures
+    request_for: Request,
+    fake_library: Callable[[str], Path],
+    build: Build,
+    body: str,
+    reference: str,
+    words: str,
+) -> None:
+    """A library that aborts, crashes, hangs, ends the process or prints is a diagnostic of its own kind."""
+    request = request_for(identity_model(build, "float32"), (), library=fake_library(body))
+    with pytest.raises(VerifyError) as caught:
+        Host().run(dataclasses.replace(request, repetition=Repetition(timeout_seconds=2)))
+    assert caught.value.reference == reference
+    assert words in caught.value.what
+
+
+def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntime, tmp_path: Path) -> None:
+    """The reference script passes on what the full runtime says."""
+    model = identity_model(build, "float32")
+    model.path.write_bytes(b"garbage")
+    with pytest.raises(VerifyError) as caught:
+        reference_outputs(model, (), runtime, tmp_path / "reference")
+    assert caught.value.reference == "reference-failed"
+    assert "InvalidProtobuf" in caught.value.why
+
+
+def test_inputs_by_value_reach_the_model(build: Build, parity_of: Parity, tmp_path: Path) -> None:
+    """What a buildspec says of an input is what the model gets."""
+    model = build(
+        [helper.make_node("Add", ["a", "b"], ["sum"])],
+        [value("a", "int64", ("n",)), value("b", "int64", ())],
+        [value("sum", "int64", ("n",))],
+    )
+    inputs = {"a": InputSpec(value=40), "b": InputSpec(value=2)}
+    found = parity_of(model, CaseSpec(name="c", dimensions={"n": 3}, inputs=inputs))
+    assert found["c/sum"].verdict is Verdict.PASS
+    assert load_array(tmp_path / "ours" / "c" / "output_000.npy").tolist() == [42, 42, 42]
+
+
+def test_models_are_read_as_the_pipeline_reads_them(build: Build) -> None:
+    """The facts that these tests build on are those of a real file."""
+    model = identity_model(build, "float32")
+    found = facts_of(read_onnx(model.path, "m"), model.facts.sha256, 1, "m")
+    assert found == model.facts
+
+
+def test_python_is_the_one_with_the_wheel(runtime: FullRuntime) -> None:
+    """The reference runs in the Python whose library is the baseline."""
+    assert runtime.words == (sys.executable,)
+    assert runtime.library.is_file()

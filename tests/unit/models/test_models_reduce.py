@@ -1,0 +1,43 @@
+"""The operators that several models require together."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.models import OrtModel
+from ortrim.core.operators import EMPTY
+from ortrim.errors import OperatorsError
+from ortrim.models.reduce import reduce_operators
+
+
+def converted(name: str, config: str) -> OrtModel:
+    """Return a converted model with a configuration."""
+    return OrtModel(
+        name=name, path=Path("m.ort"), sha256="0" * 64, size_bytes=1, ort_version="1.21.0",
+        style="fixed", level="extended", config=config,
+    )  # fmt: skip
+
+
+def test_models_are_merged_whatever_their_order() -> None:
+    """Each operator keeps the types that any model needs."""
+    models = (
+        converted("a", 'ai.onnx;14;Add{"inputs": {"0": ["float"]}}\n'),
+        converted("b", 'ai.onnx;14;Add{"inputs": {"0": ["int64_t"]}},Relu\n'),
+        converted("c", "com.microsoft;1;FusedConv\n"),
+    )
+    merged = {reduce_operators(order) for order in permutations(models)}
+    assert len(merged) == 1
+    assert merged.pop().types_of("ai.onnx", "Add").inputs == ((0, ("float", "int64_t")),)
+
+
+def test_no_models_require_nothing() -> None:
+    """The sum of nothing."""
+    assert reduce_operators([]) == EMPTY
+
+
+def test_a_damaged_configuration_is_named_by_its_model() -> None:
+    """An edited cache does not end in a traceback."""
+    with pytest.raises(OperatorsError) as caught:
+        reduce_operators([converted("vad", "nonsense")])
+    assert "vad" in caught.value.where

@@ -1,0 +1,71 @@
+"""Running scripts inside the full runtime's Python."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import ConvertError, ExitCode
+from ortrim.models import scripts
+from ortrim.models.scripts import run_script
+from ortrim.tools.full_runtime import FullRuntime
+
+RUNTIME = FullRuntime(
+    version="1.0.99", words=(sys.executable,), environment=dict(os.environ), packages=Path(), library=Path()
+)
+ANSWER = "import json, pathlib, sys\nrequest = pathlib.Path(sys.argv[1])\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the place of a script of the test's own."""
+    monkeypatch.setattr(scripts, "SCRIPTS", tmp_path)
+    return tmp_path / "script.py"
+
+
+def test_the_answer_comes_back(script: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever the script prints stays off our output, and nothing is left in the folder."""
+    working = tmp_path / "working"
+    working.mkdir()
+    script.write_text(ANSWER + "print('noise')\nrequest.with_name('answer.json').write_bytes(request.read_bytes())\n")
+    assert run_script(RUNTIME, "script.py", {"a": 1}, folder=working, where="m") == {"a": 1}
+    assert capfd.readouterr() == ("", "")
+    assert list(working.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed (SIGSEGV)"),
+        ("import os; os.abort()", "crashed (SIGABRT)"),
+        ("raise SystemExit(3)", "ended with exit code 3"),
+        ("pass", "ended with exit code 0"),
+        (ANSWER + "request.with_name('answer.json').write_text('{')", "ended with exit code 0"),
+        (ANSWER + "request.with_name('answer.json').write_text('[]')", "gave no answer"),
+    ],
+)
+def test_a_script_without_an_answer_is_a_crashed_converter(code: str, words: str, script: Path, tmp_path: Path) -> None:
+    """A crash of the converter is a diagnostic, not ours, with the last lines that it printed."""
+    script.write_text(f"import sys; print('last words', file=sys.stderr)\n{code}\n")
+    with pytest.raises(ConvertError) as caught:
+        run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
+    assert caught.value.reference == "converter-crashed"
+    assert caught.value.exit_code == ExitCode.CONVERT
+    assert words in caught.value.what
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+def test_the_last_words_are_shown(script: Path, tmp_path: Path) -> None:
+    """What the converter printed before it fell is the why."""
+    script.write_text("import sys; sys.exit('out of memory')\n")
+    with pytest.raises(ConvertError) as caught:
+        run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
+    assert caught.value.why == "out of memory"
+
+
+def test_our_scripts_hide_no_package(script: Path, tmp_path: Path) -> None:
+    """The folder of the scripts is not searched for imports."""
+    (tmp_path / "json.py").write_text("raise SystemExit(9)\n")
+    script.write_text(ANSWER + "request.with_name('answer.json').write_text(json.dumps({'b': 2}))\n")
+    assert run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m") == {"b": 2}

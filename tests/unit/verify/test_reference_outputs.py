@@ -1,0 +1,95 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.models import PreparedModel
+from ortrim.errors import ExitCode, VerifyError
+from ortrim.tools.full_runtime import FullRuntime
+from ortrim.verify.cases import Case
+from ortrim.verify.reference import SCRIPT, reference_outputs
+
+MakeModel = Callable[..., PreparedModel]
+INDEX = json.dumps(
+    {
+        "status": "ok",
+        "runtime_version": "1.21.0",
+        "cases": [
+            {"name": "a", "outputs": [{"name": "y", "element_type": "int64", "shape": [], "file": "output_000.npy"}]}
+        ],
+    }
+)
+CASES = (Case(name="a", folder=Path("/cases/a"), digest="d"),)
+
+
+def runtime(tmp_path: Path, script: str, version: str = "1.21.0") -> FullRuntime:
+    """Return a full runtime whose Python is a shell script that also counts its calls."""
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{script}\n')
+    program.chmod(0o755)
+    return FullRuntime(
+        version=version,
+        words=(str(program),),
+        environment={"PATH": "/bin:/usr/bin"},
+        packages=tmp_path,
+        library=tmp_path,
+    )
+
+
+def test_outputs_are_made_once(make_model: MakeModel, tmp_path: Path) -> None:
+    """The full runtime runs once for the same model, cases and version, and again for another version."""
+    full = runtime(tmp_path, f"echo '{INDEX}'")
+    first, second = (reference_outputs(make_model(), CASES, full, tmp_path / "reference") for _ in range(2))
+    assert first == second
+    assert (first.cases[0].name, first.cases[0].outputs[0].element_type) == ("a", "int64")
+    assert len((tmp_path / "calls").read_text().splitlines()) == 1
+    other = reference_outputs(
+        make_model(), CASES, runtime(tmp_path, f"echo '{INDEX}'", "1.22.0"), tmp_path / "reference"
+    )
+    assert other.folder != first.folder
+
+
+def test_the_script_gets_the_original_model_and_each_case(make_model: MakeModel, tmp_path: Path) -> None:
+    """The command names what is run."""
+    reference_outputs(make_model(), CASES, runtime(tmp_path, f"echo '{INDEX}'"), tmp_path / "reference")
+    words = (tmp_path / "calls").read_text().split()
+    assert words[0] == str(SCRIPT)
+    assert words[words.index("--model") + 1] == str(tmp_path / "tiny.onnx")
+    assert words[-3:] == ["--case", "a", "/cases/a"]
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("""echo '{"status": "error", "message": "InvalidArgument: x"}'; exit 1""", "InvalidArgument: x"),
+        ("echo Traceback >&2; exit 1", "Traceback"),
+        ("kill -SEGV $$", "-11"),
+        ("echo '[]'; exit 1", "ended with 1"),
+    ],
+)
+def test_failures_say_why_and_leave_nothing(make_model: MakeModel, tmp_path: Path, script: str, words: str) -> None:
+    """A model that the full runtime refuses, and a full runtime that dies, are diagnostics; nothing is cached."""
+    with pytest.raises(VerifyError) as caught:
+        reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
+    assert (caught.value.reference, caught.value.exit_code) == ("reference-failed", ExitCode.VERIFY)
+    assert words in caught.value.why
+    assert not list((tmp_path / "reference").glob("tiny-*"))
+
+
+@pytest.mark.parametrize("script", ["echo hello", "true", """echo '{"status": "ok"}'"""])
+def test_a_script_that_says_nothing_useful(make_model: MakeModel, tmp_path: Path, script: str) -> None:
+    """A good exit code without the description of the outputs is refused, and not kept for the next run."""
+    with pytest.raises(VerifyError) as caught:
+        reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
+    assert caught.value.reference == "reference-failed"
+    assert not list((tmp_path / "reference").glob("tiny-*"))
+
+
+def test_a_missing_python(make_model: MakeModel, tmp_path: Path) -> None:
+    """A full runtime whose Python is gone is a diagnostic."""
+    full = runtime(tmp_path, "")
+    Path(full.words[0]).unlink()
+    with pytest.raises(VerifyError) as caught:
+        reference_outputs(make_model(), CASES, full, tmp_path / "reference")
+    assert caught.value.reference == "reference-failed"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ortrim.core.buildspec import BuildSpec, TargetSpec, merged_budgets
 from ortrim.core.operator_config import render_config
 from ortrim.core.operators import RequiredOperators
-from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, SourcePin, Toolchain
+from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, RunnerJob, SourcePin, Toolchain
 from ortrim.core.targets import TARGETS, Target, matches
 from ortrim.errors import UsageError
 from ortrim.platforms import PLATFORMS
@@ -20,11 +20,13 @@ def make_plan(
     models: tuple[PlannedModel, ...],
     sources: tuple[SourcePin, ...],
     toolchains: Mapping[str, Toolchain],
+    runner_sha256: str,
     ortrim_version: str,
 ) -> BuildPlan:
     """Decide every job that a buildspec comes to, for the `targets` selected from it.
 
-    `toolchains` maps each target's identifier to what compiles for it.
+    `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
+    `runner_sha256` is the digest of the runner's source.
     """
     config = render_config(operators)
     return BuildPlan(
@@ -33,9 +35,7 @@ def make_plan(
         ort_version=spec.onnxruntime.version,
         models=models,
         targets=tuple(
-            PlannedTarget(
-                job=_job(spec, target, config, sources, toolchains[target.id]), budgets=merged_budgets(spec, target)
-            )
+            _target(spec, target, _job(spec, target, config, sources, toolchains[target.id]), runner_sha256)
             for target in targets
         ),
     )
@@ -60,6 +60,17 @@ def select_targets(spec: BuildSpec, pattern: str | None, host: Target) -> tuple[
     return selected
 
 
+def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:
+    runner = RunnerJob(
+        target=job.target,
+        toolchain=job.toolchain,
+        headers=job.sources[0],
+        runner_sha256=runner_sha256,
+        arguments=PLATFORMS[job.target.system].runner_arguments(),
+    )
+    return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
+
+
 def _job(
     spec: BuildSpec, target: TargetSpec, config: str, sources: tuple[SourcePin, ...], toolchain: Toolchain
 ) -> BuildJob:
@@ -77,6 +88,5 @@ def _job(
     return replace(
         job,
         arguments=platform.build_arguments(job),
-        runner_arguments=platform.runner_arguments(job),
         expected_outputs=platform.expected_outputs(job),
     )

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from platform import machine
+from shutil import rmtree
 
 import numpy as np
 import onnx
@@ -257,3 +258,23 @@ def test_a_model_that_vanished_is_a_diagnostic(root: Path, runtime: FullRuntime)
     with pytest.raises(Diagnostic):
         convert(model, Conversion(), runtime=runtime, root=root / "conversions")
     assert left_behind(root) == []
+
+
+def test_weights_beside_the_model_end_up_inside_it(root: Path, runtime: FullRuntime) -> None:
+    """The converted model stands alone: it runs when the originals are gone."""
+    user = root.parent / "user"
+    user.mkdir()
+    (user / "w.bin").write_bytes(np.full(4, 2.0, dtype=np.float32).tobytes())
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[2, 2], data_location=TensorProto.EXTERNAL)
+    weights.external_data.add(key="location", value="w.bin")
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])], "graph", [tensor("x")], [tensor("y")], [weights]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (user / "m.onnx").write_bytes(model.SerializeToString())
+    spec = ModelSpec(name="m", path=Path("m.onnx"))
+    copy = prepare(spec, base=user, root=root / "models", ort_version=ORT_VERSION, where="x.toml: models[0]")
+    converted_model = convert(copy, Conversion(), runtime=runtime, root=root / "conversions")
+    rmtree(user)
+    rmtree(root / "models")
+    assert run(converted_model.path, {"x": np.ones((2, 2), np.float32)})[0].tolist() == [[3.0, 3.0], [3.0, 3.0]]

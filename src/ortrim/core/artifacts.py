@@ -18,18 +18,14 @@ class CompilerCacheUse:
 
 @dataclass(frozen=True, kw_only=True)
 class JobResult:
-    """A finished build: `folder` holds `library`, `unstripped`, `headers`, `runner`, `link_map` and `log`.
-
-    Durations are wall seconds by step name (`configure`, `compile`, ...).
-    """
+    """A finished build, in `folder`: `seconds` is the wall time that it took."""
 
     folder: Path
     library: Path
     link_map: Path | None
     headers: Path
-    runner: Path
     log: Path
-    durations: tuple[tuple[str, float], ...]
+    seconds: float
     compiler_cache: CompilerCacheUse | None
 
 

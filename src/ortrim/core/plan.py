@@ -55,7 +55,7 @@ class Toolchain:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildJob:
-    """Everything an executor needs to build one target's library and runner."""
+    """Everything an executor needs to build one target's library."""
 
     target: Target
     ort_version: str
@@ -66,8 +66,21 @@ class BuildJob:
     toolchain: Toolchain
     sources: tuple[SourcePin, ...]
     arguments: tuple[str, ...] = ()
-    runner_arguments: tuple[str, ...] = ()
     expected_outputs: tuple[PurePosixPath, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerJob:
+    """Compiles the runner for a target: its source, of which `runner_sha256` is the digest, and the compiler's arguments.
+
+    A job of its own, so that a change of the runner compiles no library anew.
+    """
+
+    target: Target
+    toolchain: Toolchain
+    headers: SourcePin
+    runner_sha256: str
+    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +93,10 @@ class AssemblyJob:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedTarget:
-    """One target of the plan: its build job and its budgets."""
+    """One target of the plan: its jobs and its budgets."""
 
     job: BuildJob
+    runner: RunnerJob
     budgets: Budgets
 
 
@@ -98,11 +112,6 @@ class BuildPlan:
     targets: tuple[PlannedTarget, ...]
 
 
-def job_digest(job: BuildJob) -> str:
-    """SHA-256 of a build job: the name of its build folder."""
-    return hashlib.sha256(to_canonical_json(job).encode()).hexdigest()
-
-
-def plan_digest(plan: BuildPlan) -> str:
-    """SHA-256 of a plan: the name of its output folder."""
-    return hashlib.sha256(to_canonical_json(plan).encode()).hexdigest()
+def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:
+    """SHA-256 of a plan or of one of its jobs: the name of the folder that holds its output."""
+    return hashlib.sha256(to_canonical_json(part).encode()).hexdigest()

@@ -1,9 +1,10 @@
 """Executors say *where* a job runs. Each turns a `BuildJob` into a `JobResult`."""
 
+from pathlib import Path
 from typing import Protocol
 
 from ortrim.core.artifacts import JobResult
-from ortrim.core.plan import BuildJob
+from ortrim.core.plan import BuildJob, RunnerJob
 
 
 class Executor(Protocol):
@@ -14,3 +15,6 @@ class Executor(Protocol):
 
         Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
         """
+
+    def run_runner(self, job: RunnerJob) -> Path:
+        """Compile the runner for a target and return the program. Raises as `run` does."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import CompilerCacheUse, JobResult
-from ortrim.core.plan import BuildJob, job_digest
+from ortrim.core.plan import BuildJob, digest
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import BuildError
 from ortrim.executors.paths import JobPaths
@@ -20,13 +20,13 @@ HEADERS: Final = ("core/session/onnxruntime_*.h", "core/providers/cpu/cpu_provid
 class BuildFacts:
     """What is known of a finished build beside its files; kept in its folder."""
 
-    durations: tuple[tuple[str, float], ...]
+    seconds: float
     compiler_cache: CompilerCacheUse | None
 
 
 def finished_build(job: BuildJob) -> Path:
     """Return the folder in which a job's finished build lies, or will lie."""
-    return cache_folder("builds") / job_digest(job)[:20]
+    return cache_folder("builds") / digest(job)[:20]
 
 
 def result_of(folder: Path) -> JobResult:
@@ -38,19 +38,15 @@ def result_of(folder: Path) -> JobResult:
         library=folder / LIBRARY,
         link_map=link_map if link_map.is_file() else None,
         headers=folder / "headers",
-        runner=folder / "runner",
         log=folder / "build.log",
-        durations=facts.durations,
+        seconds=facts.seconds,
         compiler_cache=facts.compiler_cache,
     )
 
 
-def write_facts(
-    destination: Path, durations: tuple[tuple[str, float], ...], compiler_cache: CompilerCacheUse | None
-) -> None:
+def write_facts(destination: Path, seconds: float, compiler_cache: CompilerCacheUse | None) -> None:
     """Write what `result_of` reads beside the files."""
-    facts = BuildFacts(durations=durations, compiler_cache=compiler_cache)
-    (destination / "facts.json").write_text(to_json(facts))
+    (destination / "facts.json").write_text(to_json(BuildFacts(seconds=seconds, compiler_cache=compiler_cache)))
 
 
 def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:
@@ -64,7 +60,7 @@ def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> Non
             raise BuildError("output-missing", what, where=job.target.identifier, hint=f"see the log: {log}")
     library, *others = job.expected_outputs
     shutil.copy2(paths.build / library, destination / LIBRARY)
-    for name in (*map(str, others), "runner"):
+    for name in map(str, others):
         shutil.copy2(paths.build / name, destination / name)
     shutil.copyfile(log, destination / "build.log")
     (destination / "headers").mkdir()

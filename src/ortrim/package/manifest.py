@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from ortrim.core.artifacts import FileEntry, Manifest
-from ortrim.core.plan import plan_digest
+from ortrim.core.plan import digest
 from ortrim.core.serialization import from_json
 from ortrim.errors import PackageError
 from ortrim.package.inputs import PackageInputs
@@ -27,7 +27,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         target=job.target.identifier,
         ort_version=job.ort_version,
         ortrim_version=inputs.plan.ortrim_version,
-        plan_digest=plan_digest(inputs.plan),
+        plan_digest=digest(inputs.plan),
         profile=job.profile,
         exceptions=job.exceptions,
         minimum_glibc=job.minimum_glibc,

@@ -11,7 +11,7 @@ from ortrim.console import Console
 from ortrim.core.buildspec import CaseSpec, LoadedSpec, ModelSpec, TargetSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operators import RequiredOperators
-from ortrim.core.plan import BuildPlan, PlannedModel, Toolchain, plan_digest
+from ortrim.core.plan import BuildPlan, PlannedModel, Toolchain, digest
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.targets import TARGETS, Target
 from ortrim.errors import ToolError
@@ -26,6 +26,7 @@ from ortrim.sources.tree import SourceTree
 from ortrim.spec.load import load_spec
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
+from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.system import system_toolchain
 from ortrim.toolchains.zig import zig_toolchain
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
@@ -105,6 +106,7 @@ def make_planned(request: Request, console: Console) -> Planned:
         models=_planned_models(models),
         sources=sources.pins,
         toolchains={target.id: _toolchain(target) for target in targets},
+        runner_sha256=_runner_digest(),
         ortrim_version=installed_version("ortrim"),
     )
     return Planned(models=models, sources=sources, plan=plan, folder=_folder(request, plan))
@@ -187,5 +189,10 @@ def _data_digest(loaded: LoadedSpec, case: CaseSpec) -> str:
     return "".join(sha256_of(file) for file in files)
 
 
+def _runner_digest() -> str:
+    files = sorted(shipped_folder("runner").glob("*.[ch]"))
+    return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in files).encode()).hexdigest()
+
+
 def _folder(request: Request, plan: BuildPlan) -> Path:
-    return request.output / plan.spec_name / plan_digest(plan)[:12]
+    return request.output / plan.spec_name / digest(plan)[:12]

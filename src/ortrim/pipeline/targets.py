@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from ortrim.console import Console
+from ortrim.console import Console, Step
 from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget
@@ -11,6 +11,7 @@ from ortrim.errors import VerifyError
 from ortrim.executors.native import NativeExecutor
 from ortrim.executors.parallelism import choose_parallelism
 from ortrim.executors.results import finished_build, result_of
+from ortrim.executors.workspace import Inputs
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.package.layout import make_package
 from ortrim.pins.tools import tool_requirements, tool_versions
@@ -37,7 +38,7 @@ def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
 def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """Measure what was built before once more and write its reports anew. Raises `VerifyError` `not-built`."""
     planned = make_planned(request, console)
-    return tuple(_verify(planned, target, _built(target.job), console) for target in planned.plan.targets)
+    return tuple(_verify(planned, target, _built(target.job), request, console) for target in planned.plan.targets)
 
 
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
@@ -56,29 +57,33 @@ def _finish(planned: Planned, target: PlannedTarget, request: Request, console: 
     if report.is_file():
         console.note(f"{target.job.target.identifier}: nothing has changed since {report} was written")
         return read_report(report)
-    return _verify(planned, target, _build(planned, target, request, console), console)
+    return _verify(planned, target, _build(planned, target, request, console), request, console)
 
 
 def _build(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> JobResult:
-    job, folder = target.job, target_folder(planned, target)
+    job = target.job
     with console.step(f"build {job.target.identifier}") as step:
         done = finished_build(job)
         if done.is_dir():
             step.skip("built before")
             return result_of(done)
-        parallelism = choose_parallelism(request.jobs)
-        log = (folder / "build.log").absolute()
-        step.note(f"{parallelism.jobs} compilations at a time ({parallelism.reason}); log: {folder / 'build.log'}")
+        executor = _executor(planned, target, request, step)
+        step.note(f"{executor.parallelism.jobs} at a time ({executor.parallelism.reason}); log: {executor.log}")
         step.progress(0, 0, "tools and configuration")
-        executor = NativeExecutor(
+        return executor.run(job)
+
+
+def _executor(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
+    return NativeExecutor(
+        inputs=Inputs(
             sources=planned.sources.folder,
             tools=packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),
-            log=log,
-            parallelism=parallelism,
-            on_progress=step.progress,
-        )
-        return executor.run(job)
+        ),
+        log=(target_folder(planned, target) / "build.log").absolute(),
+        parallelism=choose_parallelism(request.jobs),
+        on_progress=step.progress,
+    )
 
 
 def _built(job: BuildJob) -> JobResult:
@@ -89,7 +94,9 @@ def _built(job: BuildJob) -> JobResult:
     return result_of(folder)
 
 
-def _verify(planned: Planned, target: PlannedTarget, result: JobResult, console: Console) -> VerifyReport:
+def _verify(
+    planned: Planned, target: PlannedTarget, result: JobResult, request: Request, console: Console
+) -> VerifyReport:
     if target.job.target != host_target():
         what = f"a library for another machine cannot be run on {host_target().identifier}, so nothing is proved of it"
         hint = f"the library is built: {result.library}; verify it on a host of its own kind"
@@ -97,7 +104,9 @@ def _verify(planned: Planned, target: PlannedTarget, result: JobResult, console:
     folder = target_folder(planned, target)
     with console.step(f"package {target.job.target.identifier}"):
         package = make_package(_package_inputs(planned, target.job, result), folder)
-    report = verify(planned, target, result, package=package, folder=folder, console=console)
+    with console.step("compile the runner") as step:
+        runner = _executor(planned, target, request, step).run_runner(target.runner)
+    report = verify(planned, target, result, package=package, runner=runner, console=console)
     with console.step("report") as step:
         write_reports(report, folder)
         step.note(f"{folder}: {package.archive.name}, report.html, report.md, {REPORT}")

@@ -7,7 +7,7 @@ from ortrim.binaries.sizes import library_size
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.measurements import Gate, LibraryFacts, Verdict, VerifyReport
-from ortrim.core.plan import BuildJob, PlannedTarget, plan_digest
+from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, ParityError
 from ortrim.pipeline.planned import Planned
 from ortrim.verify.cases import make_cases
@@ -17,9 +17,10 @@ from ortrim.verify.verify import Delivery, Identity, Subject, verify_target
 
 
 def verify(
-    planned: Planned, target: PlannedTarget, result: JobResult, *, package: Package, folder: Path, console: Console
+    planned: Planned, target: PlannedTarget, result: JobResult, *, package: Package, runner: Path, console: Console
 ) -> VerifyReport:
-    """Verify a package of one target on this host; see `verify_target`."""
+    """Verify a package of one target on this host with a compiled `runner`; see `verify_target`."""
+    folder = package.folder.parent
     with console.step(f"verify {target.job.target.identifier}") as step:
         step.progress(0, 0, "reading the library")
         return verify_target(
@@ -28,7 +29,7 @@ def verify(
             _subjects(planned, folder / "cases"),
             target.budgets,
             device=Host(),
-            runner=result.runner,
+            runner=runner,
             runtime=planned.models.runtime,
             folder=folder / "outputs",
             on_step=lambda text: step.progress(0, 0, text),
@@ -88,9 +89,9 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
         target=job.target.identifier,
         ort_version=planned.plan.ort_version,
         ortrim_version=planned.plan.ortrim_version,
-        plan_digest=plan_digest(planned.plan),
+        plan_digest=digest(planned.plan),
         profile=job.profile,
-        build_seconds=sum(seconds for _, seconds in result.durations),
+        build_seconds=result.seconds,
         compiler_cache=result.compiler_cache,
     )
 

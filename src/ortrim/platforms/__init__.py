@@ -15,7 +15,7 @@ class PlatformModule(Protocol):
     def build_arguments(self, job: BuildJob) -> tuple[str, ...]:
         """Return upstream's `build.py` arguments, paths symbolic as `core.plan` describes."""
 
-    def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
+    def runner_arguments(self) -> tuple[str, ...]:
         """Return the compiler's arguments that make the runner."""
 
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from ortrim.core.plan import AssemblyJob, BuildJob
 from ortrim.core.targets import Architecture
-from ortrim.platforms.upstream import DEFINITIONS, common_arguments
+from ortrim.platforms.upstream import DEFINITIONS, RUNNER_SOURCES, common_arguments
 
 PROCESSOR: Final = {Architecture.X64: "x86_64", Architecture.ARM64: "aarch64"}
 
@@ -16,10 +16,11 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     return (*common_arguments(job), "--cmake_extra_defines", *DEFINITIONS, *_system(job), *_linking(job))
 
 
-def runner_arguments(job: BuildJob) -> tuple[str, ...]:
+def runner_arguments() -> tuple[str, ...]:
     """Return the compiler's arguments that make the runner: plain C, nothing needed but libc."""
     include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
-    return ("-std=c11", "-O2", "-s", include, "${runner}/runner.c", "-o", "${build}/runner", "-ldl", "-lpthread", "-lm")
+    sources = (f"${{runner}}/{name}" for name in RUNNER_SOURCES)
+    return ("-std=c11", "-O2", "-s", include, *sources, "-o", "${build}/runner", "-ldl", "-lpthread", "-lm")
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:

@@ -14,6 +14,10 @@ FETCHED: Final = (
 )  # fmt: skip
 
 
+RUNNER_SOURCES: Final = (
+    "inputs.c", "measure.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "tensor.c",
+)  # fmt: skip
+
 DEFINITIONS: Final = (
     "FETCHCONTENT_FULLY_DISCONNECTED=ON",
     "FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER",

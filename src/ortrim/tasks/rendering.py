@@ -6,7 +6,7 @@ from rich.table import Table
 
 from ortrim.console import Console
 from ortrim.core.measurements import VerifyReport
-from ortrim.core.plan import BuildPlan, plan_digest
+from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.serialization import to_data, to_json
 from ortrim.report.terminal import terminal_report
 
@@ -25,7 +25,7 @@ def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
     if json_mode:
         console.result(to_json(plan))
         return
-    console.note(f"plan {plan_digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
+    console.note(f"plan {digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
     for target in plan.targets:
         job = target.job
         table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sample_package import make_inputs
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.plan import plan_digest
+from ortrim.core.plan import digest
 from ortrim.core.serialization import to_json
 from ortrim.errors import ExitCode, PackageError
 from ortrim.package.inputs import PackageInputs
 from ortrim.package.manifest import make_manifest, read_manifest
-from sample_package import make_inputs
 
 FILES = (
     FileEntry(path="z", size_bytes=1, sha256="a" * 64),
@@ -42,7 +42,7 @@ def test_manifest_says_what_the_job_was(inputs: PackageInputs) -> None:
     """Flags, versions and digests are those of the plan and its job; files are in order."""
     manifest = make_manifest(inputs, FILES)
     assert manifest.name == "ortrim-demo-linux-x64-1.21.0"
-    assert manifest.plan_digest == plan_digest(inputs.plan)
+    assert manifest.plan_digest == digest(inputs.plan)
     assert manifest.arguments == inputs.job.arguments
     assert [entry.path for entry in manifest.files] == ["a/b", "z"]
 

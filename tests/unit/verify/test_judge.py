@@ -79,7 +79,7 @@ SPREAD = [0.9, 1.0, 1.0, 1.1, 1.2, 1.2, 1.3, 1.3, 1.4]
     ("budget", "verdict"), [(1.2, Verdict.PASS), (1.1, Verdict.INCONCLUSIVE), (0.99, Verdict.FAIL), (0.5, Verdict.FAIL)]
 )
 def test_times_inside_the_spread_are_inconclusive(make_output: MakeOutput, budget: float, verdict: Verdict) -> None:
-    """A miss fails only when the whole interval of the median lies above the budget; one outlier does not save it."""
+    """A miss fails only when it is larger than the spread that is shown; one outlier does not save it."""
     assert judged(Budgets(p50_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9))["latency p50"].verdict is verdict
     assert judged(Budgets(load_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9, "load"))["load"].verdict is verdict
     assert judged(Budgets(p99_ms=budget), rounds(make_output, SPREAD, [9.0] * 9))["latency p99"].verdict is verdict

@@ -8,7 +8,7 @@ from ortrim.core.artifacts import JobResult
 from ortrim.core.buildspec import Budgets
 from ortrim.core.models import OrtModel
 from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
-from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, SourcePin, Toolchain
+from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, RunnerJob, SourcePin, Toolchain
 from ortrim.core.targets import TARGETS
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 
@@ -34,6 +34,17 @@ def build_job() -> BuildJob:
         toolchain=toolchain,
         sources=SOURCES,
         arguments=("--minimal_build", "--path_to_protoc_exe", "${tools}/bin/protoc"),
+    )
+
+
+def runner_job(job: BuildJob) -> RunnerJob:
+    """Return the runner's job beside a build job."""
+    return RunnerJob(
+        target=job.target,
+        toolchain=job.toolchain,
+        headers=job.sources[0],
+        runner_sha256="2" * 64,
+        arguments=("${runner}/runner.c",),
     )
 
 
@@ -67,7 +78,7 @@ def make_inputs(folder: Path) -> PackageInputs:
             spec_name="demo",
             ort_version="1.21.0",
             models=(planned,),
-            targets=(PlannedTarget(job=job, budgets=Budgets()),),
+            targets=(PlannedTarget(job=job, runner=runner_job(job), budgets=Budgets()),),
         ),
         job=job,
         result=JobResult(
@@ -75,9 +86,8 @@ def make_inputs(folder: Path) -> PackageInputs:
             library=folder / "libonnxruntime.so",
             link_map=None,
             headers=headers,
-            runner=folder / "runner",
             log=folder / "build.log",
-            durations=(("compile", 1.0),),
+            seconds=1.0,
             compiler_cache=None,
         ),
         models=(

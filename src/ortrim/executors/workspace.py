@@ -1,0 +1,59 @@
+"""The folder that a job works in, and all that the job sees of this machine."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ortrim.core.plan import Toolchain
+from ortrim.executors.paths import JobPaths
+from ortrim.storage.cache import cache_folder
+from ortrim.tools.environments import environment_with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """Complete folders that jobs only read: the source tree, the tool packages, the runner's source."""
+
+    sources: Path
+    tools: Path
+    runner: Path
+
+
+def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "") -> JobPaths:
+    """Make the folders and small files of a job's workspace, or make them anew, and return where they are."""
+    paths = JobPaths(
+        sources=inputs.sources,
+        build=work / "out",
+        tools=inputs.tools,
+        wrappers=work / "wrappers",
+        config=work / "operators.config",
+        runner=inputs.runner,
+    )
+    paths.wrappers.mkdir(parents=True, exist_ok=True)
+    paths.build.mkdir(exist_ok=True)
+    for name, text in toolchain.wrappers:
+        (paths.wrappers / name).write_text(text)
+        (paths.wrappers / name).chmod(0o755)
+    paths.config.write_text(operator_config)
+    return paths
+
+
+def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
+    """Return the whole environment of a job.
+
+    `GIT_CEILING_DIRECTORIES` keeps upstream's CMake from writing the commit of whatever repository the cache lies in
+    into the library. The dates are those of upstream's `__DATE__`, which must not change between builds.
+    """
+    return environment_with(paths.tools) | {
+        "CC": str(paths.wrappers / "cc"),
+        "CXX": str(paths.wrappers / "c++"),
+        "GIT_CEILING_DIRECTORIES": str(paths.sources.parent),
+        "HOME": str(paths.build),
+        "ORTRIM_BUILD": str(paths.build),
+        "ORTRIM_LINK_MAP": str(paths.build / "link.map"),
+        "ORTRIM_SOURCES": str(paths.sources),
+        "SOURCE_DATE_EPOCH": "315532800",
+        "TZ": "UTC",
+        "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig")),
+        "ZIG_LOCAL_CACHE_DIR": str(paths.build / "zig"),
+        **{name: paths.resolve(value) for name, value in toolchain.environment},
+    }

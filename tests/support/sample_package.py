@@ -12,7 +12,7 @@ from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, R
 from ortrim.core.targets import TARGETS
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 
-LIBRARY = Path(__file__).with_name("unit") / "binaries" / "data" / "tiny.so"
+LIBRARY = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "tiny.so"
 MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))
 SOURCES = (
     SourcePin(name="onnxruntime", version="1.21.0", kind="debian", digest="3" * 64, licence="MIT"),

@@ -71,7 +71,7 @@ class BuildJob:
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerJob:
-    """Compiles the runner for a target: its source, of which `runner_sha256` is the digest, and the compiler's arguments.
+    """Compiles the runner for a target; `runner_sha256` is the digest of its source.
 
     A job of its own, so that a change of the runner compiles no library anew.
     """

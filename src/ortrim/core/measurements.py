@@ -58,12 +58,14 @@ class RunnerResult:
 class Comparison:
     """One line of the report's table: ours, the baseline's, their ratio, the budget and the verdict.
 
-    `unit` is `bytes` or `ms`; `budget` is in that unit or, when `budget_is_ratio`, a ratio; `spread` is the
-    relative half-width of the ratio within the run.
+    `case` is the one that stands worst, empty for what is not measured case by case. `unit` is `bytes` or `ms`;
+    `budget` is in that unit or, when `budget_is_ratio`, a ratio; `spread` is the relative half-width of the ratio
+    within the run.
     """
 
     measure: str
     model: str
+    case: str = ""
     unit: Literal["bytes", "ms"]
     ours: float
     baseline: float | None

@@ -14,11 +14,11 @@ CONTEXT_LINES: Final = 6
 
 
 def ninja_step(line: str) -> tuple[int, int, str] | None:
-    """Return (steps done, steps in all, what was done) of a line of ninja's status, None for any other line."""
+    """Return (steps done, steps in all, file just made) of a line of ninja's status, None for any other line."""
     found = NINJA_STEP.match(line)
     if found is None:
         return None
-    return int(found[1]), int(found[2]), found[3]
+    return int(found[1]), int(found[2]), found[3].rpartition("/")[2].removesuffix(".o")
 
 
 def first_error(lines: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from ortrim.pipeline.verification import verify
 from ortrim.report.write import read_report, write_reports
 from ortrim.sources.tree import licences
 from ortrim.storage.shipped import shipped_folder
+from ortrim.toolchains.zig import RUNTIME_LICENCES
 from ortrim.tools.environments import packages_folder
 
 REPORT: Final = "report.json"
@@ -127,6 +128,14 @@ def _package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> Packa
         notices=upstream / "ThirdPartyNotices.txt",
         licences=tuple(
             ComponentLicence(component=component, identifier=identifier, path=path)
-            for component, identifier, path in licences(planned.sources)
+            for component, identifier, path in (*licences(planned.sources), *_toolchain_licences(job))
         ),
     )
+
+
+def _toolchain_licences(job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+    """Return the licences of what the compiler itself puts into the library; the system's gcc puts it beside."""
+    if job.toolchain.kind != "zig":
+        return ()
+    tools = packages_folder("tools", tool_requirements())
+    return tuple((component, identifier, tools / text) for component, identifier, text in RUNTIME_LICENCES)

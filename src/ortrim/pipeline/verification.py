@@ -32,7 +32,7 @@ def verify(
             runner=runner,
             runtime=planned.models.runtime,
             folder=folder / "outputs",
-            on_step=lambda text: step.progress(0, 0, text),
+            on_progress=step.progress,
         )
 
 

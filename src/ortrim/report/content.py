@@ -24,6 +24,7 @@ from ortrim.report.figures import (
 )
 
 NAME_LETTERS: Final = 72
+CASE_LETTERS: Final = 18
 SYMBOLS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✗", Verdict.INCONCLUSIVE: "≈", Verdict.NOT_JUDGED: "·"}
 
 
@@ -147,7 +148,7 @@ def facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
 
 def _line(comparison: Comparison) -> Line:
     return Line(
-        measure=name_text(comparison.measure),
+        measure=_measure_text(comparison),
         model=name_text(comparison.model),
         ours=quantity_text(comparison.ours, comparison.unit),
         baseline=quantity_text(comparison.baseline, comparison.unit),
@@ -156,6 +157,11 @@ def _line(comparison: Comparison) -> Line:
         budget=budget_text(comparison.budget, comparison.unit, is_ratio=comparison.budget_is_ratio),
         verdict=comparison.verdict,
     )
+
+
+def _measure_text(comparison: Comparison) -> str:
+    case = f", {shortened(printable(comparison.case), CASE_LETTERS)}" if comparison.case else ""
+    return name_text(comparison.measure) + case
 
 
 def _part(report: VerifyReport, name: str, component: str, size_bytes: int) -> Part:

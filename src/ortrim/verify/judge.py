@@ -1,7 +1,7 @@
 """Holding measurements against budgets."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ortrim.core.buildspec import Budgets
@@ -22,6 +22,7 @@ class Quantity:
 
     measure: str
     model: str
+    case: str = ""
     unit: Unit
     ours: Interval
     baseline: float | None
@@ -74,7 +75,8 @@ def _latencies(measure: str, rounds: Rounds, read: Callable[[Distribution], floa
     def of_case(index: int) -> Reading:
         return lambda output: read(distribution(output.cases[index].inference_ms))
 
-    return [_measured(measure, rounds, "ms", of_case(index)) for index in range(len(rounds.cases))]
+    measured = (_measured(measure, rounds, "ms", of_case(index)) for index in range(len(rounds.cases)))
+    return [replace(quantity, case=case) for quantity, case in zip(measured, rounds.cases, strict=True)]
 
 
 def _measured(measure: str, rounds: Rounds, unit: Unit, read: Reading) -> Quantity:
@@ -129,6 +131,7 @@ def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> 
     return Comparison(
         measure=quantity.measure,
         model=quantity.model,
+        case=quantity.case,
         unit=quantity.unit,
         ours=quantity.ours.median,
         baseline=quantity.baseline,

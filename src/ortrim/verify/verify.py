@@ -71,20 +71,21 @@ def verify_target(
     runtime: FullRuntime,
     folder: Path,
     repetition: Repetition = DEFAULT_REPETITION,
-    on_step: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[int, int, str], None] = lambda *_: None,
 ) -> VerifyReport:
     """Verify one target and return all that was measured, failed or not.
 
     The baseline is `runtime`'s library with the original models, measured in turn with ours under the same
-    settings. Outputs are kept below `folder`. `on_step` is told what is done next. Raises `VerifyError` when
+    settings. Outputs are kept below `folder`. `on_progress` is told how many rounds are done, of how many, and what is
+    done next. Raises `VerifyError` when
     something cannot be carried out; a missed budget or a lack of parity is a verdict, not an error.
     """
     plans = [_measurement(subject, delivery, runner, runtime, repetition) for subject in subjects]
     parity: list[OutputParity] = []
     for subject, plan in zip(subjects, plans, strict=True):
-        on_step(f"parity of {plan.model}")
+        on_progress(0, 0, f"parity of {plan.model}")
         parity += _parity(subject, plan, device, runtime, folder)
-    measured = tuple(_measured(plan, device, on_step) for plan in plans)
+    measured = _measure_all(plans, device, on_progress)
     archive_bytes = delivery.archive.stat().st_size
     comparisons = compare_budgets(budgets, delivery.size, delivery.baseline_size, archive_bytes, measured)
     evidence = _Evidence(comparisons=comparisons, parity=tuple(parity), measured=measured)
@@ -146,9 +147,21 @@ def _measurement(
     )
 
 
-def _measured(plan: Measurement, device: Device, on_step: Callable[[str], None]) -> Rounds:
-    on_step(f"timing of {plan.model}")
-    return measure(device, plan)
+def _measure_all(
+    plans: list[Measurement], device: Device, on_progress: Callable[[int, int, str], None]
+) -> tuple[Rounds, ...]:
+    done, total = 0, sum(plan.rounds for plan in plans)
+    measured = []
+    for plan in plans:
+
+        def on_round(model: str = plan.model) -> None:
+            nonlocal done
+            done += 1
+            on_progress(done, total, f"timing of {model}")
+
+        on_progress(done, total, f"timing of {plan.model}")
+        measured.append(measure(device, plan, on_round))
+    return tuple(measured)
 
 
 def _parity(

@@ -126,34 +126,56 @@ static void save_tensor(struct outputs *outputs, const struct runtime *runtime, 
   report_output(name, type_name(tensor.type), &tensor, folder ? file : NULL);
 }
 
-static void save_element(struct outputs *outputs, const struct runtime *runtime, const OrtValue *sequence, size_t index,
-                         const char *folder, const char *output, const char *stem) {
-  char element_stem[NAME_SIZE], name[1024];
-  OrtValue *element = NULL;
-  snprintf(element_stem, sizeof element_stem, "%.40s_%03zu", stem, index);
-  snprintf(name, sizeof name, "%.900s[%zu]", output, index);
-  require(runtime, EXIT_INFERENCE, runtime->api->GetValue(sequence, (int)index, runtime->allocator, &element));
-  if (kind_of(runtime, element) == ONNX_TYPE_TENSOR) save_tensor(outputs, runtime, element, folder, name, element_stem);
-  else report_output(name, "unsupported", NULL, NULL);
-  runtime->api->ReleaseValue(element);
+static void save_value(struct outputs *outputs, const struct runtime *runtime, OrtValue *value, const char *folder,
+                       const char *name, const char *stem);
+
+static void save_part(struct outputs *outputs, const struct runtime *runtime, const OrtValue *whole, size_t index,
+                      const char *folder, const char *name, const char *stem) {
+  OrtValue *part = NULL;
+  require(runtime, EXIT_INFERENCE, runtime->api->GetValue(whole, (int)index, runtime->allocator, &part));
+  save_value(outputs, runtime, part, folder, name, stem);
+  runtime->api->ReleaseValue(part);
 }
 
-static void save_value(struct outputs *outputs, const struct runtime *runtime, size_t index, const char *folder) {
-  char stem[NAME_SIZE];
+static void save_sequence(struct outputs *outputs, const struct runtime *runtime, const OrtValue *sequence,
+                          const char *folder, const char *name, const char *stem) {
+  char element_stem[NAME_SIZE], element_name[1024];
   size_t count = 0;
-  const char *name = runtime->output_names[index];
-  OrtValue *value = outputs->values[index];
+  require(runtime, EXIT_INFERENCE, runtime->api->GetValueCount(sequence, &count));
+  for (size_t i = 0; i < count; i++) {
+    snprintf(element_stem, sizeof element_stem, "%.40s_%03zu", stem, i);
+    snprintf(element_name, sizeof element_name, "%.900s[%zu]", name, i);
+    save_part(outputs, runtime, sequence, i, folder, element_name, element_stem);
+  }
+}
+
+/* The runtime hands out a map as two vectors: its keys, in their order, and its values. */
+static void save_map(struct outputs *outputs, const struct runtime *runtime, const OrtValue *map, const char *folder,
+                     const char *name, const char *stem) {
+  static const char *const PARTS[] = {"keys", "values"};
+  char part_stem[NAME_SIZE], part_name[1024];
+  for (size_t i = 0; i < 2; i++) {
+    snprintf(part_stem, sizeof part_stem, "%.50s_%s", stem, PARTS[i]);
+    snprintf(part_name, sizeof part_name, "%.1000s.%s", name, PARTS[i]);
+    save_part(outputs, runtime, map, i, folder, part_name, part_stem);
+  }
+}
+
+static void save_value(struct outputs *outputs, const struct runtime *runtime, OrtValue *value, const char *folder,
+                       const char *name, const char *stem) {
   ONNXType kind = kind_of(runtime, value);
-  snprintf(stem, sizeof stem, "output_%03zu", index);
   if (kind == ONNX_TYPE_TENSOR) save_tensor(outputs, runtime, value, folder, name, stem);
-  else if (kind == ONNX_TYPE_SEQUENCE) {
-    require(runtime, EXIT_INFERENCE, runtime->api->GetValueCount(value, &count));
-    for (size_t i = 0; i < count; i++) save_element(outputs, runtime, value, i, folder, name, stem);
-  } else report_output(name, kind == ONNX_TYPE_UNKNOWN ? "absent" : "unsupported", NULL, NULL);
+  else if (kind == ONNX_TYPE_SEQUENCE) save_sequence(outputs, runtime, value, folder, name, stem);
+  else if (kind == ONNX_TYPE_MAP) save_map(outputs, runtime, value, folder, name, stem);
+  else report_output(name, kind == ONNX_TYPE_UNKNOWN ? "absent" : "unsupported", NULL, NULL);
 }
 
 void outputs_save(struct outputs *outputs, const struct runtime *runtime, const char *folder) {
+  char stem[NAME_SIZE];
   json_open("outputs", '[');
-  for (size_t i = 0; i < runtime->output_count; i++) save_value(outputs, runtime, i, folder);
+  for (size_t i = 0; i < runtime->output_count; i++) {
+    snprintf(stem, sizeof stem, "output_%03zu", i);
+    save_value(outputs, runtime, outputs->values[i], folder, runtime->output_names[i], stem);
+  }
   json_close(']');
 }

@@ -13,7 +13,8 @@ struct outputs {
 void outputs_prepare(struct outputs *outputs, const struct runtime *runtime);
 /* Copies each tensor out of the runtime. */
 void outputs_copy(struct outputs *outputs, const struct runtime *runtime);
-/* Writes FOLDER/output_NNN.npy (.strings; output_NNN_NNN for an element of a sequence) and adds `outputs` to the
+/* Writes FOLDER/output_NNN.npy (.strings; output_NNN_NNN for an element of a sequence,
+ * output_NNN_keys and output_NNN_values for a map) and adds `outputs` to the
  * report. Without a folder the outputs are only described. */
 void outputs_save(struct outputs *outputs, const struct runtime *runtime, const char *folder);
 void outputs_release(struct outputs *outputs, const struct runtime *runtime);

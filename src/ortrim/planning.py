@@ -48,12 +48,13 @@ def select_targets(spec: BuildSpec, pattern: str | None, host: Target) -> tuple[
     `UsageError` `no-such-target` when nothing is selected.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
-    selected = tuple(target for target in offered if matches(pattern or host.identifier, target.id))
+    wanted = host.identifier if pattern is None else pattern
+    selected = tuple(target for target in offered if matches(wanted, target.id))
     if not selected:
         what = (
-            f"no target matches {pattern!r}"
-            if pattern
-            else f"the host's target {host.identifier} is not among the targets"
+            f"the host's target {host.identifier} is not among the targets"
+            if pattern is None
+            else f"no target matches {pattern!r}"
         )
         hint = f"choose among: {', '.join(target.id for target in offered)}"
         raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)

@@ -179,6 +179,63 @@ def test_types_that_upstream_cannot_list_lift_the_limits(root: Path, runtime: Fu
     assert required.types == ()
 
 
+def forest() -> onnx.ModelProto:
+    """Return what scikit-learn exports: a tree ensemble whose scores ZipMap turns into one map for each row."""
+    tree = helper.make_node(
+        "TreeEnsembleClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", post_transform="NONE",
+        classlabels_strings=["no", "yes"], nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2],
+        nodes_featureids=[0, 0, 0], nodes_values=[0.0, 0.0, 0.0], nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"],
+        nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0], nodes_hitrates=[1.0, 1.0, 1.0],
+        nodes_missing_value_tracks_true=[0, 0, 0], class_treeids=[0, 0, 0, 0], class_nodeids=[1, 1, 2, 2],
+        class_ids=[0, 1, 0, 1], class_weights=[0.75, 0.25, 0.125, 0.875],
+    )  # fmt: skip
+    zipped = helper.make_node("ZipMap", ["scores"], ["y"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"])
+    scores = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(FLOAT, ()))
+    outputs = [
+        tensor("label", TensorProto.STRING, ("n",)),
+        helper.make_value_info("y", helper.make_sequence_type_proto(scores)),
+    ]
+    graph = helper.make_graph([tree, zipped], "graph", [tensor("x", shape=("n", 2))], outputs)
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+def test_classical_models_are_converted(root: Path, runtime: FullRuntime) -> None:
+    """Operators of ai.onnx.ml and outputs that are maps go through, and the configuration asks for those operators."""
+    model = converted(forest(), root, runtime)
+    operators = reduce_operators([model]).operators
+    assert {(operator.domain, operator.name) for operator in operators} == {
+        ("ai.onnx.ml", "TreeEnsembleClassifier"),
+        ("ai.onnx.ml", "ZipMap"),
+    }
+    assert run(model.path, {"x": np.array([[-1, 0], [1, 0]], np.float32)})[1] == [
+        {"no": 0.75, "yes": 0.25},
+        {"no": 0.125, "yes": 0.875},
+    ]
+
+
+def test_a_change_of_our_own_code_converts_again(
+    root: Path, runtime: FullRuntime, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What rewrites a converted model is part of what the conversion depends on, as the script is."""
+    first = converted(convolution(), root, runtime)
+    (tmp_path / "core").mkdir()
+    monkeypatch.setattr(convert_module, "CORE", tmp_path / "core")
+    second = converted(convolution(), root, runtime)
+    assert (first.path != second.path, first.sha256 == second.sha256) == (True, True)
+
+
+def test_locales_are_named_in_the_hint(root: Path, runtime: FullRuntime) -> None:
+    """A model that needs a locale which is not there says what to do about it."""
+    node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="LOWER", locale="xx_XX")
+    texts = [tensor(name, TensorProto.STRING, ("n",)) for name in ("x", "y")]
+    graph = helper.make_graph([node], "graph", texts[:1], texts[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(ConvertError) as caught:
+        converted(model, root, runtime)
+    assert "locale = 'C'" in caught.value.hint
+
+
 def test_models_are_reduced_together(root: Path, runtime: FullRuntime) -> None:
     """One runtime for both has the operators of both."""
     models = (converted(convolution(), root, runtime), converted(chain(("Relu", "Exp"), 17), root, runtime))

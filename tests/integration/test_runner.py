@@ -235,6 +235,57 @@ def test_sequences_are_saved_by_element(build: Build, request_for: Request, tmp_
     assert np.array_equal(load_array(tmp_path / "ours" / "default" / "output_000_002.npy"), given[2:])
 
 
+def written(tmp_path: Path, model: onnx.ModelProto) -> PreparedModel:
+    """Write a model of any outputs and read its facts."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return PreparedModel(name="model", path=path, facts=facts_of(model, sha256_of(path), 1, "model"))
+
+
+@pytest.mark.parametrize("kind", ["int64", "string"])
+def test_maps_are_compared_by_keys_and_values(parity_of: Parity, tmp_path: Path, kind: str) -> None:
+    """ZipMap, the end of what scikit-learn exports, gives one map for each row: two vectors each on both sides."""
+    labels: dict[str, Any] = (
+        {"classlabels_strings": ["b", "Zürich", "a"]} if kind == "string" else {"classlabels_int64s": [7, -1, 3]}
+    )
+    zipped = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", **labels)
+    number = TensorProto.STRING if kind == "string" else TensorProto.INT64
+    scores = helper.make_map_type_proto(number, helper.make_tensor_type_proto(TensorProto.FLOAT, ()))
+    output = helper.make_value_info("y", helper.make_sequence_type_proto(scores))
+    graph = helper.make_graph([zipped], "g", [value("x", "float32", ("n", 3))], [output])
+    imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = written(tmp_path, helper.make_model(graph, opset_imports=imports, ir_version=8))
+    found = parity_of(model, CaseSpec(name="c", dimensions={"n": 2}))
+    assert list(found) == ["c/y[0].keys", "c/y[0].values", "c/y[1].keys", "c/y[1].values"]
+    assert {parity.verdict for parity in found.values()} == {Verdict.PASS}
+    assert [parity.element_type for parity in found.values()] == [kind, "float32"] * 2
+    keys = load_array(tmp_path / "ours" / "c" / f"output_000_000_keys.{'strings' if kind == 'string' else 'npy'}")
+    assert keys.tolist() == sorted(keys.tolist())
+
+
+def test_random_models_are_not_judged(build: Build, parity_of: Parity) -> None:
+    """What another seed changes cannot be compared; the model's other outputs are."""
+    nodes = [helper.make_node("RandomNormalLike", ["x"], ["noise"]), helper.make_node("Neg", ["x"], ["y"])]
+    outputs = [value("noise", "float32", (4,)), value("y", "float32", (4,))]
+    found = parity_of(build(nodes, [value("x", "float32", (4,))], outputs), CaseSpec(name="c"))
+    assert [found[name].verdict for name in ("c/noise", "c/y")] == [Verdict.NOT_JUDGED, Verdict.PASS]
+
+
+def test_indices_beyond_a_vocabulary_say_how_to_bound_them(build: Build, parity_of: Parity) -> None:
+    """Random integers that a Gather refuses: what the hint suggests makes the model run."""
+    words = helper.make_node(
+        "Constant", [], ["table"], value=helper.make_tensor("t", TensorProto.FLOAT, [5], [0.5] * 5)
+    )
+    nodes = [words, helper.make_node("Gather", ["table", "ids"], ["y"])]
+    model = build(nodes, [value("ids", "int64", (64,))], [value("y", "float32", (64,))])
+    with pytest.raises(VerifyError) as caught:
+        parity_of(model, CaseSpec(name="c"))
+    assert "inputs = { ids = { high = 4 } }" in caught.value.hint
+    assert "case 'c'" in caught.value.where
+    found = parity_of(model, CaseSpec(name="c", inputs={"ids": InputSpec(high=4)}))
+    assert found["c/y"].verdict is Verdict.PASS
+
+
 def optional_model(tmp_path: Path) -> Path:
     """Write a model with an optional input, and say whether it is there."""
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, (2,))

@@ -43,6 +43,7 @@ class Console:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         environment = os.environ if environment is None else environment
+        self.answered = False
         self._stdout = stdout or sys.stdout
         self._clock = clock
         self._github = environment.get("GITHUB_ACTIONS") == "true"
@@ -89,7 +90,8 @@ class Console:
         self._content.print(renderable)
 
     def result(self, text: str) -> None:
-        """Print what the command was asked for, untouched, on standard output."""
+        """Print what the command was asked for, untouched, on standard output; `answered` then says so."""
+        self.answered = True
         self._stdout.write(text if text.endswith("\n") else text + "\n")
         self._stdout.flush()
 

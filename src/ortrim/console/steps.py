@@ -11,7 +11,7 @@ from ortrim.console.wording import duration_text, printable
 LOG_SECONDS: Final = 30.0
 """A log hears of a step's progress at least this often, as long as there is any."""
 LOG_SECONDS_BETWEEN: Final = 2.0
-"""A log hears of a further tenth no sooner than this after its last line."""
+"""A log hears of a further tenth no sooner than this after its last line, or after the step's start."""
 
 
 class Step:
@@ -49,11 +49,14 @@ class Step:
         self.skipped = f"up to date ({reason})" if reason else "up to date"
 
     def _due(self, done: float, total: float) -> bool:
-        """Whether a log should hear of this: at first, at each further tenth, and every `LOG_SECONDS`."""
+        """Whether a log should hear of this: at each further tenth, and every `LOG_SECONDS`.
+
+        A step that ends at once is left at its tick.
+        """
         tenths = int(10 * done / total) if total > 0 else 0
         since = self._clock() - self._told
         further = tenths > self._tenths and since >= LOG_SECONDS_BETWEEN
-        if not (self._tenths < 0 or further or since >= LOG_SECONDS):
+        if not (further or since >= LOG_SECONDS):
             return False
         self._tenths, self._told = tenths, self._clock()
         return True

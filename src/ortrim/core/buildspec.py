@@ -75,16 +75,17 @@ class CaseSpec:
 class Tolerance:
     """The largest differences from the full runtime that count as parity, for one element type.
 
-    An element passes when its absolute *or* its relative difference is within bounds.
+    An element passes when its absolute *or* its relative difference is within bounds. A key that is left out has the
+    element type's own default.
     """
 
-    absolute: Annotated[float, Field(ge=0)] = 1e-4
+    absolute: Annotated[float, Field(ge=0)] | None = None
     """Largest absolute difference of an element."""
-    relative: Annotated[float, Field(ge=0)] = 1e-3
+    relative: Annotated[float, Field(ge=0)] | None = None
     """Largest relative difference of an element."""
-    cosine: Annotated[float, Field(ge=-1, le=1)] = 0.999
+    cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
     """Smallest cosine similarity of a whole output."""
-    argmax_agreement: Annotated[float, Field(ge=0, le=1)] = 0.0
+    argmax_agreement: Annotated[float, Field(ge=0, le=1)] | None = None
     """Smallest share of rows (last axis) whose largest element is the same."""
 
 

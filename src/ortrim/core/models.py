@@ -8,13 +8,16 @@ from pathlib import Path
 class TensorInfo:
     """One input or output of a model.
 
-    `element_type` is in NumPy's words (`float32`, `int64`, `bool`, `string`; `bfloat16`); `shape` holds a
-    number, the name of a dynamic dimension, or None for a dimension without a name.
+    `element_type` is in NumPy's words (`float32`, `int64`, `bool`, `string`; `bfloat16`); an output can be more than
+    a tensor: `sequence(float32)`, `map(int64, float32)`, `sequence(map(string, float32))`, or `no type` when
+    the model leaves that open.
+    `shape` holds a number, the name of a dynamic dimension, or None for a dimension without a name; it is None
+    itself when the model does not say how many dimensions there are, and for what is not a tensor.
     """
 
     name: str
     element_type: str
-    shape: tuple[int | str | None, ...]
+    shape: tuple[int | str | None, ...] | None
 
 
 @dataclass(frozen=True, kw_only=True)

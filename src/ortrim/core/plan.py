@@ -42,8 +42,9 @@ class PlannedModel:
 class Toolchain:
     """What compiles for a target: `kind` (`zig`, `gcc`, `clang`), its version, and the target triple (zig only).
 
-    `environment` is what the compiler and build.py see beside a minimal environment; `wrappers` are the small
-    executable files through which the build reaches the compiler, as (name, text).
+    `environment` is what the compiler and build.py see beside a minimal environment: names of programs, which the
+    executor finds on `PATH`, or symbolic paths; `wrappers` are the small executable files through which the build
+    reaches the compiler, as (name, text).
     """
 
     kind: Literal["zig", "gcc", "clang"]

@@ -1,6 +1,7 @@
 """Core types to JSON and back, with pydantic doing the work."""
 
 import json
+import math
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -16,19 +17,23 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def to_data(value: Any) -> Any:
-    """Return `value` as JSON-ready data."""
+    """Return `value` as JSON-ready data.
+
+    JSON has no not-a-number and no infinities: they become the strings `NaN`, `Infinity` and `-Infinity`, which
+    `from_json` takes for a float.
+    """
     kind: Any = type(value)
-    return _adapter(kind).dump_python(value, mode="json")
+    return _strict(_adapter(kind).dump_python(value, mode="json"))
 
 
 def to_json(value: Any) -> str:
     """Return `value` as indented JSON that ends with a newline; the order of keys is that of the fields."""
-    return json.dumps(to_data(value), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(to_data(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_canonical_json(value: Any) -> str:
     """Return `value` as JSON whose bytes depend on nothing but the value: sorted keys, no spaces."""
-    return json.dumps(to_data(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(to_data(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
@@ -38,3 +43,14 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     """
     value: T = _adapter(cast(Any, kind)).validate_json(text)
     return value
+
+
+def _strict(data: Any) -> Any:
+    """Return data in which every number is one that JSON has."""
+    if isinstance(data, dict):
+        return {key: _strict(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_strict(value) for value in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"
+    return data

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
 from ortrim.core.artifacts import CompilerCacheUse, JobResult
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.serialization import from_json, to_json
-from ortrim.errors import BuildError
+from ortrim.errors import BuildError, StorageError
 from ortrim.executors.paths import JobPaths
 from ortrim.storage.cache import cache_folder
 
@@ -30,8 +32,12 @@ def finished_build(job: BuildJob) -> Path:
 
 
 def result_of(folder: Path) -> JobResult:
-    """Return the result that a finished build's folder holds."""
-    facts = from_json(BuildFacts, (folder / "facts.json").read_bytes())
+    """Return the result that a finished build's folder holds. Raises `StorageError` `build-damaged`."""
+    try:
+        facts = from_json(BuildFacts, (folder / "facts.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        what, hint = "a finished build is damaged", f"remove the folder {folder}, then run the same command again"
+        raise StorageError("build-damaged", what, where=str(folder), why=str(error), hint=hint) from error
     link_map = folder / "link.map"
     return JobResult(
         folder=folder,
@@ -46,7 +52,9 @@ def result_of(folder: Path) -> JobResult:
 
 def write_facts(destination: Path, seconds: float, compiler_cache: CompilerCacheUse | None) -> None:
     """Write what `result_of` reads beside the files."""
-    (destination / "facts.json").write_text(to_json(BuildFacts(seconds=seconds, compiler_cache=compiler_cache)))
+    (destination / "facts.json").write_text(
+        to_json(BuildFacts(seconds=seconds, compiler_cache=compiler_cache)), encoding="utf-8"
+    )
 
 
 def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:

@@ -1,5 +1,6 @@
 """The folder that a job works in, and all that the job sees of this machine."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +32,9 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
     paths.wrappers.mkdir(parents=True, exist_ok=True)
     paths.build.mkdir(exist_ok=True)
     for name, text in toolchain.wrappers:
-        (paths.wrappers / name).write_text(text)
+        (paths.wrappers / name).write_text(text, encoding="utf-8")
         (paths.wrappers / name).chmod(0o755)
-    paths.config.write_text(operator_config)
+    paths.config.write_text(operator_config, encoding="utf-8")
     return paths
 
 
@@ -55,5 +56,10 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "TZ": "UTC",
         "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig")),
         "ZIG_LOCAL_CACHE_DIR": str(paths.build / "zig"),
-        **{name: paths.resolve(value) for name, value in toolchain.environment},
+        **{name: _program(paths.resolve(value)) for name, value in toolchain.environment},
     }
+
+
+def _program(name: str) -> str:
+    """Return where PATH has a program that a toolchain gives by its mere name, so that plans hold no path."""
+    return name if "/" in name else shutil.which(name) or name

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
+from ortrim.core import models
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.serialization import to_canonical_json
@@ -20,6 +21,15 @@ from ortrim.tools.full_runtime import FullRuntime
 
 ORT_FILE: Final = "model.ort"
 SCRIPT: Final = "convert.py"
+HINTS: Final = {
+    "Failed to construct locale": "a StringNormalizer of the model needs a locale that this system lacks, and so would "
+    "every device: export it with locale = 'C', or install the locale",
+    "SystemError : 2": "this version of ONNX Runtime cannot save the 4-bit weights that it fuses itself; "
+    "set level = 'basic'",
+}
+"""What to do, by ONNX Runtime's words: `string_normalizer.cc`, and fused MatMulNBits (1.20 and 1.21)."""
+OTHER_HINT: Final = "try level = 'basic'; if onnx.checker accepts the model, report it to ONNX Runtime"
+CORE: Final = Path(models.__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +48,7 @@ class _Identity:
     onnx_sha256: str
     ort_version: str
     conversion: Conversion
-    script_sha256: str
+    code_sha256: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +72,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
         onnx_sha256=model.facts.sha256,
         ort_version=runtime.version,
         conversion=conversion,
-        script_sha256=sha256_of(SCRIPTS / SCRIPT),
+        code_sha256=_code_digest(),
     )
     folder = root / hashlib.sha256(to_canonical_json(identity).encode()).hexdigest()
     publish_folder(folder, lambda temporary: _convert(model, conversion, runtime, temporary))
@@ -77,6 +87,13 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
         level=conversion.level,
         config=converted.config,
     )
+
+
+def _code_digest() -> str:
+    """Return one digest of all the code of ours that the result can depend on, rather than list it in vain."""
+    folders = (SCRIPTS, Path(__file__).parent, CORE)
+    files = sorted(file for folder in folders for file in folder.glob("*.py"))
+    return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in files).encode()).hexdigest()
 
 
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
@@ -115,5 +132,5 @@ def _fail(reference: str, words: str, model: PreparedModel, runtime: FullRuntime
         what = f"the converter is not ONNX Runtime {runtime.version}"
         raise ConvertError(reference, what, where=model.name, why=words, hint="run: invoke doctor")
     what = f"ONNX Runtime {runtime.version} could not convert the model"
-    hint = "try level = 'basic'; if onnx.checker accepts the model, report it to ONNX Runtime"
+    hint = next((hint for known, hint in HINTS.items() if known in words), OTHER_HINT)
     raise ConvertError(reference, what, where=model.name, why=words, hint=hint)

@@ -15,6 +15,8 @@ from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
 from ortrim.storage.files import sha256_of, storage_errors
 
 MODEL_FILE: Final = "model.onnx"
+FACTS_LAYOUT: Final = "2"
+"""To be part of the path to prepared models, and raised when what is kept beside them changes."""
 FACTS_FILE: Final = "facts.json"
 
 T = TypeVar("T")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import onnx
 
-from ortrim.models.onnx_reading import ELEMENT_TYPES, graphs_of, read_onnx
+from ortrim.models.onnx_reading import graphs_of, read_onnx
+from ortrim.models.onnx_types import ELEMENT_TYPES
 
 
 @dataclass(frozen=True, kw_only=True)

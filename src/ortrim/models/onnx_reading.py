@@ -10,23 +10,7 @@ from google.protobuf.message import DecodeError
 from ortrim.core.models import ModelFacts, TensorInfo
 from ortrim.errors import ModelError
 from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
-
-ELEMENT_TYPES: Final[dict[int, str]] = {
-    onnx.TensorProto.FLOAT: "float32",
-    onnx.TensorProto.DOUBLE: "float64",
-    onnx.TensorProto.FLOAT16: "float16",
-    onnx.TensorProto.BFLOAT16: "bfloat16",
-    onnx.TensorProto.INT8: "int8",
-    onnx.TensorProto.INT16: "int16",
-    onnx.TensorProto.INT32: "int32",
-    onnx.TensorProto.INT64: "int64",
-    onnx.TensorProto.UINT8: "uint8",
-    onnx.TensorProto.UINT16: "uint16",
-    onnx.TensorProto.UINT32: "uint32",
-    onnx.TensorProto.UINT64: "uint64",
-    onnx.TensorProto.BOOL: "bool",
-    onnx.TensorProto.STRING: "string",
-}
+from ortrim.models.onnx_types import COMPARABLE, ELEMENT_TYPES, type_words
 
 _HEAD_BYTES: Final = 64
 _GIVE_ONNX: Final = "give the original ONNX model"
@@ -65,8 +49,8 @@ def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -
         size_bytes=size_bytes,
         ir_version=model.ir_version,
         opsets=tuple(sorted((entry.domain or "ai.onnx", entry.version) for entry in model.opset_import)),
-        inputs=tuple(_tensor(value, "input", where) for value in inputs),
-        outputs=tuple(_tensor(value, "output", where) for value in model.graph.output),
+        inputs=tuple(_input(value, where) for value in inputs),
+        outputs=tuple(_output(value, where) for value in model.graph.output),
         node_count=sum(1 for _ in nodes_of(model)),
     )
 
@@ -93,18 +77,31 @@ def _nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
             yield from _nested_nodes(graph.node)
 
 
-def _tensor(value: onnx.ValueInfoProto, role: str, where: str) -> TensorInfo:
-    kind = value.type.WhichOneof("value")
-    number = value.type.tensor_type.elem_type if kind == "tensor_type" else 0
-    if number not in ELEMENT_TYPES:
-        found = (
-            onnx.TensorProto.DataType.Name(number).lower() if number else str(kind or "no type").removesuffix("_type")
-        )
-        hint = "inputs and outputs have to be tensors" if role == "input" else "for ZipMap: export with zipmap=False"
-        what = f"{role} '{value.name}' is of a kind that cannot be fed or compared: {found}"
-        raise ModelError(f"unsupported-{role}-type", what, where=where, hint=hint)
-    dimensions = tuple(_dimension(dimension) for dimension in value.type.tensor_type.shape.dim)
-    return TensorInfo(name=value.name, element_type=ELEMENT_TYPES[number], shape=dimensions)
+def _input(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
+    """Return an input, which has to be a tensor: nothing else can be made or recorded."""
+    words = type_words(value.type)
+    if words not in ELEMENT_TYPES.values():
+        what = f"input '{value.name}' is of a type that cannot be fed: {words}"
+        hint = "inputs have to be tensors; export the model with tensors instead"
+        raise ModelError("unsupported-input-type", what, where=where, hint=hint)
+    return TensorInfo(name=value.name, element_type=words, shape=_shape(value.type))
+
+
+def _output(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
+    """Return an output: whatever comes down to tensors that can be compared."""
+    words = type_words(value.type)
+    if not COMPARABLE.fullmatch(words):
+        what = f"output '{value.name}' is of a type that cannot be compared: {words}"
+        hint = "outputs have to be tensors of common types, or sequences or maps of them (skl2onnx: zipmap=False)"
+        raise ModelError("unsupported-output-type", what, where=where, hint=hint)
+    return TensorInfo(name=value.name, element_type=words, shape=_shape(value.type))
+
+
+def _shape(kind: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
+    """Return a tensor's shape; None when the model leaves open even how many dimensions there are."""
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    return tuple(_dimension(dimension) for dimension in kind.tensor_type.shape.dim)
 
 
 def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:

@@ -1,5 +1,5 @@
 """Composes the stages; the only package that knows their order.
 
-load -> prepare -> convert -> reduce -> sources -> plan (`planned.py`) -> build -> package -> verify -> report
-(`targets.py`)
+load -> prepare -> convert -> reduce (`converted.py`) -> cases -> sources -> plan (`planned.py`) -> build -> package
+-> verify -> report (`targets.py`)
 """

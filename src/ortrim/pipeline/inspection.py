@@ -1,5 +1,6 @@
 """`inspect`: what is in a file, whatever kind of file it is."""
 
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ from ortrim.binaries.sizes import library_size
 from ortrim.core.serialization import to_data
 from ortrim.errors import ModelError
 from ortrim.models.inspect import inspect_config, inspect_onnx, inspect_ort
+from ortrim.storage.files import storage_errors
 
 ELF_MAGIC: Final = b"\x7fELF"
 ORT_IDENTIFIER: Final = b"ORTM"
@@ -16,12 +18,13 @@ ORT_IDENTIFIER: Final = b"ORTM"
 def inspect_file(path: Path) -> dict[str, Any]:
     """Return what is in a model, a library or an operator configuration, as JSON-ready data with its `kind`.
 
-    The kind is told by content, not by name. Raises `ModelError` (`file-missing`), or what the reader of that kind
-    raises.
+    The kind is told by content, not by name. Raises `ModelError` (`file-missing`), `StorageError`, or what the reader
+    of that kind raises.
     """
     if not path.is_file():
-        raise ModelError("file-missing", "there is no such file", where=str(path))
-    with path.open("rb") as file:
+        what = "is not a file" if path.exists() else "there is no such file"
+        raise ModelError("file-missing", what, where=str(path))
+    with storage_errors(path), path.open("rb") as file:
         head = file.read(1024)
     if head.startswith(ELF_MAGIC):
         return {"kind": "library", "facts": to_data(read_library(path)), "size": to_data(library_size(path, None))}
@@ -33,4 +36,8 @@ def inspect_file(path: Path) -> dict[str, Any]:
 
 
 def _is_text(head: bytes) -> bool:
-    return bool(head) and all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in head)
+    try:
+        text = getincrementaldecoder("utf-8")().decode(head)  # takes a character that the head cuts in two
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and all(character in "\t\n\r" or character.isprintable() for character in text)

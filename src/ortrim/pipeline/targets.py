@@ -15,10 +15,12 @@ from ortrim.executors.workspace import Inputs
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.package.layout import make_package
 from ortrim.pins.tools import tool_requirements, tool_versions
-from ortrim.pipeline.planned import Planned, Request, host_target, make_planned
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.verification import verify
 from ortrim.report.write import read_report, write_reports
 from ortrim.sources.tree import licences
+from ortrim.storage.files import require_writable
 from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.zig import RUNTIME_LICENCES
 from ortrim.tools.environments import packages_folder
@@ -32,13 +34,18 @@ def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     A target whose report is there already is not touched again. The verdicts are in the reports; a missed budget
     is not raised here, so that every target gets its report.
     """
-    planned = make_planned(request, console)
+    require_writable(request.output)
+    planned = make_planned(request, console, to_run=True)
     return tuple(_finish(planned, target, request, console) for target in planned.plan.targets)
 
 
 def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Measure what was built before once more and write its reports anew. Raises `VerifyError` `not-built`."""
-    planned = make_planned(request, console)
+    """Measure what was built before once more and write its reports anew.
+
+    Raises `VerifyError` (`not-built`, `no-device`).
+    """
+    require_writable(request.output)
+    planned = make_planned(request, console, to_run=True)
     return tuple(_verify(planned, target, _built(target.job), request, console) for target in planned.plan.targets)
 
 
@@ -54,10 +61,12 @@ def target_folder(planned: Planned, target: PlannedTarget) -> Path:
 
 
 def _finish(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport:
-    report = target_folder(planned, target) / REPORT
-    if report.is_file():
-        console.note(f"{target.job.target.identifier}: nothing has changed since {report} was written")
-        return read_report(report)
+    folder = target_folder(planned, target)
+    if (folder / REPORT).is_file():
+        report = read_report(folder / REPORT)
+        if (folder / report.package).is_file():
+            console.note(f"{target.job.target.identifier}: nothing has changed since {folder / REPORT} was written")
+            return report
     return _verify(planned, target, _build(planned, target, request, console), request, console)
 
 
@@ -98,10 +107,6 @@ def _built(job: BuildJob) -> JobResult:
 def _verify(
     planned: Planned, target: PlannedTarget, result: JobResult, request: Request, console: Console
 ) -> VerifyReport:
-    if target.job.target != host_target():
-        what = f"a library for another machine cannot be run on {host_target().identifier}, so nothing is proved of it"
-        hint = f"the library is built: {result.library}; verify it on a host of its own kind"
-        raise VerifyError("no-device", what, where=target.job.target.identifier, hint=hint)
     folder = target_folder(planned, target)
     with console.step(f"package {target.job.target.identifier}"):
         package = make_package(_package_inputs(planned, target.job, result), folder)

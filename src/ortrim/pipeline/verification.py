@@ -6,11 +6,10 @@ from ortrim.binaries.elf import read_library
 from ortrim.binaries.sizes import library_size
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import Gate, LibraryFacts, Verdict, VerifyReport
+from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict, VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
-from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, ParityError
+from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
 from ortrim.pipeline.planned import Planned
-from ortrim.verify.cases import make_cases
 from ortrim.verify.devices.host import Host
 from ortrim.verify.gates import check_library
 from ortrim.verify.verify import Delivery, Identity, Subject, verify_target
@@ -26,7 +25,7 @@ def verify(
         return verify_target(
             _identity(planned, target.job, result),
             _delivery(planned, target.job, result, package),
-            _subjects(planned, folder / "cases"),
+            _subjects(planned),
             target.budgets,
             device=Host(),
             runner=runner,
@@ -36,11 +35,12 @@ def verify(
         )
 
 
-def raise_for_verdicts(reports: tuple[VerifyReport, ...]) -> None:
-    """Raise the gravest failure in the reports: a bad library, then lost parity, then a missed budget."""
+def gravest_failure(reports: tuple[VerifyReport, ...]) -> Diagnostic | None:
+    """Return the gravest failures in the reports: bad libraries, else lost parity, else missed budgets, else None."""
     for failures in (_bad_libraries(reports), _lost_parity(reports), _missed_budgets(reports)):
         if failures:
-            raise failures[0]
+            return failures[0] if len(failures) == 1 else DiagnosticGroup(tuple(failures))
+    return None
 
 
 def _bad_libraries(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
@@ -74,13 +74,23 @@ def _missed_budgets(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
             "budget-missed",
             f"{line.measure} is over its budget",
             where=f"{report.target}, model {line.model}" if line.model else report.target,
-            why=f"measured {line.ratio if line.budget_is_ratio else line.ours}, budget {line.budget}",
+            why=f"measured {_amount(line, measured)}, budget {_amount(line, line.budget)}",
             hint="report.html shows where it goes; mend the cause or change the budget in the buildspec",
         )
         for report in reports
         for line in report.comparisons
         if line.verdict is Verdict.FAIL
+        for measured in [line.ratio if line.budget_is_ratio else line.ours]
     ]
+
+
+def _amount(line: Comparison, value: float | None) -> str:
+    """Write a measurement or a budget with its unit; nothing was measured when it is None."""
+    if value is None:
+        return "nothing"
+    if line.budget_is_ratio:
+        return f"{value:.1%} of the baseline's"
+    return f"{value:,.0f} bytes" if line.unit == "bytes" else f"{value:.4g} ms"
 
 
 def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
@@ -117,15 +127,10 @@ def _gates(job: BuildJob, facts: LibraryFacts) -> tuple[Gate, ...]:
     )
 
 
-def _subjects(planned: Planned, folder: Path) -> tuple[Subject, ...]:
+def _subjects(planned: Planned) -> tuple[Subject, ...]:
     models = planned.models
-    together = zip(models.prepared, models.converted, models.loaded.spec.models, strict=True)
+    together = zip(models.prepared, models.converted, models.loaded.spec.models, planned.cases, strict=True)
     return tuple(
-        Subject(
-            prepared=prepared,
-            converted=converted,
-            spec=spec,
-            cases=make_cases(prepared, spec, models.loaded.file.parent, folder / spec.name),
-        )
-        for prepared, converted, spec in together
+        Subject(prepared=prepared, converted=converted, spec=spec, cases=cases)
+        for prepared, converted, spec, cases in together
     )

@@ -1,9 +1,10 @@
 """The buildspec reference, `docs/buildspec.md`, rendered from the schema."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds
 from ortrim.spec.problems import REFERENCES, listed
 from ortrim.spec.schema import PATTERN_WORDS, buildspec_schema, resolved
 
@@ -102,7 +103,17 @@ def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:
     required = table.node.get("required", ())
     rows = (_row(key, node, key in required, root) for key, node in table.node["properties"].items())
     head = "| key | value | default | meaning |\n|---|---|---|---|\n"
-    return f"## {table.heading}\n\n{table.node['description']}\n\n{head}{''.join(rows)}"
+    more = _tolerances() if table.node["title"] == "Tolerance" else ""
+    return f"## {table.heading}\n\n{table.node['description']}\n\n{head}{''.join(rows)}{more}"
+
+
+def _tolerances() -> str:
+    """Return the defaults that depend on the element type, for which the schema has no words."""
+    names = [field.name for field in fields(Bounds)]
+    rows = [*((f"`{kind}`", bounds) for kind, bounds in DEFAULTS.items()), ("all others", EXACT)]
+    lines = [f"| {kind} | {' | '.join(f'{getattr(bounds, name):g}' for name in names)} |\n" for kind, bounds in rows]
+    head = f"| element type | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
+    return f"\nThe defaults:\n\n{head}{''.join(lines)}"
 
 
 def _row(key: str, node: dict[str, Any], is_required: bool, root: dict[str, Any]) -> str:  # noqa: FBT001 - private

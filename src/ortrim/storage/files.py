@@ -23,6 +23,19 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise _diagnosed(error, path) from error
 
 
+def require_writable(folder: Path) -> None:
+    """Find out before the work whether files can be written into a folder that need not exist yet; makes nothing.
+
+    Raises `StorageError` (`not-permitted`, `path-in-the-way`).
+    """
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    with storage_errors(folder):
+        if not nearest.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(nearest))
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "no write permission", str(nearest))
+
+
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in lower-case hexadecimal."""
     with path.open("rb") as file:

@@ -1,29 +1,31 @@
 """The one error boundary: a diagnostic becomes words for the user and an exit code for the shell."""
 
-import errno
 import json
+import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from invoke.exceptions import Exit
 
 from ortrim.console import Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
+from ortrim.storage.files import storage_errors
 
-STORAGE_HINTS: Final = {
-    errno.ENOSPC: "free some space (invoke doctor shows where ortrim keeps things), then run the same command again",
-    errno.EDQUOT: "the quota is used up; free some space, then run the same command again",
-    errno.EROFS: "choose a folder that can be written to",
-    errno.EACCES: "choose a folder that you may write to, or change its permissions",
-}
+ErrorData = dict[str, str | int]
+
+BROKEN_PIPE: Final = 141
+"""What a shell reports of a program that wrote to a pipe which nobody reads any more, as `head` leaves it."""
 
 
 @contextmanager
 def boundary(*, json_mode: bool = False) -> Iterator[Console]:
     """Give a task its console; turn what goes wrong into a diagnostic and `invoke.Exit` with its code.
 
-    In `json_mode` standard output gets one JSON document in that case too: `{"errors": [...]}`.
+    In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
+    printed one already.
     """
     console = Console(json_mode=json_mode)
     try:
@@ -33,32 +35,46 @@ def boundary(*, json_mode: bool = False) -> Iterator[Console]:
     except KeyboardInterrupt:
         what = "stopped; what was finished is kept and the same command goes on from there"
         _fail(console, Interrupted("interrupted", what), json_mode=json_mode)
+    except BrokenPipeError:
+        _silence(sys.stdout.fileno())
+        raise Exit(code=BROKEN_PIPE) from None
     except OSError as error:
-        if error.errno not in STORAGE_HINTS:
-            raise
         _fail(console, _storage_error(error), json_mode=json_mode)
 
 
+def as_data(diagnostic: Diagnostic) -> list[ErrorData]:
+    """Return a diagnostic, or each of a group, as JSON-ready data."""
+    parts = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
+    return [
+        {
+            "reference": part.reference,
+            "where": part.where,
+            "what": part.what,
+            "why": part.why,
+            "hint": part.hint,
+            "exit_code": int(part.exit_code),
+        }
+        for part in parts
+    ]
+
+
 def _storage_error(error: OSError) -> StorageError:
-    assert error.errno is not None
-    where = str(error.filename or "")
-    return StorageError("storage", error.strerror or "cannot write", where=where, hint=STORAGE_HINTS[error.errno])
+    """Return the diagnostic for an error of the operating system that nobody nearer to it knew how to word."""
+    try:
+        with storage_errors(Path(str(error.filename or "."))):
+            raise error
+    except StorageError as diagnosed:
+        return diagnosed
 
 
 def _fail(console: Console, diagnostic: Diagnostic, *, json_mode: bool) -> None:
-    console.diagnostic(diagnostic)
-    if json_mode:
-        parts = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
-        console.result(json.dumps({"errors": [_as_data(part) for part in parts]}, indent=2))
+    with suppress(OSError):  # a full disk may hold the log that standard error goes to
+        console.diagnostic(diagnostic)
+    if json_mode and not console.answered:
+        console.result(json.dumps({"errors": as_data(diagnostic)}, indent=2))
     raise Exit(code=int(diagnostic.exit_code))
 
 
-def _as_data(diagnostic: Diagnostic) -> dict[str, str | int]:
-    return {
-        "reference": diagnostic.reference,
-        "where": diagnostic.where,
-        "what": diagnostic.what,
-        "why": diagnostic.why,
-        "hint": diagnostic.hint,
-        "exit_code": int(diagnostic.exit_code),
-    }
+def _silence(descriptor: int) -> None:
+    """Send what is still buffered for a broken pipe to nowhere, or Python complains of it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

@@ -5,13 +5,12 @@ from invoke.tasks import task
 
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build as build_targets
-from ortrim.pipeline.verification import raise_for_verdicts
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for, request_from, require_native
-from ortrim.tasks.rendering import show_plan, show_reports
+from ortrim.tasks.rendering import conclude, show_plan
 
 
-@task(help=help_for("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"), default=True)
+@task(help=help_for("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"))
 def build(
     _context: Context,
     spec: str | None = None,
@@ -24,14 +23,13 @@ def build(
     json: bool = False,
 ) -> None:
     """Turn a buildspec's models into trimmed, verified runtimes."""
-    if plan_only:
-        plan(_context, spec=spec, target=target, profile=profile, json=json)
-        return
     with boundary(json_mode=json) as console:
         require_native(executor)
-        reports = build_targets(request_from(spec, target=target, profile=profile, jobs=jobs, output=output), console)
-        show_reports(console, reports, json_mode=json)
-        raise_for_verdicts(reports)
+        request = request_from(spec, target=target, profile=profile, jobs=jobs, output=output)
+        if plan_only:
+            show_plan(console, make_planned(request, console).plan, json_mode=json)
+        else:
+            conclude(console, build_targets(request, console), json_mode=json)
 
 
 @task(help=help_for("spec", "target", "profile", "json"))

@@ -8,6 +8,7 @@ from invoke.context import Context
 from invoke.tasks import task
 from rich.table import Table
 
+from ortrim.console import printable
 from ortrim.pipeline.inspection import inspect_file
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for
@@ -15,7 +16,7 @@ from ortrim.tasks.options import help_for
 
 @task(help={"file": "an .onnx, an .ort, a .so or an operator configuration", **help_for("json")})
 def inspect(_context: Context, file: str, json: bool = False) -> None:
-    """Show what is in a model, a library or an operator configuration."""
+    """Show what is in a model, a library or an operator config."""
     with boundary(json_mode=json) as console:
         content = inspect_file(Path(file))
         if json:
@@ -29,18 +30,22 @@ def _table(content: Any) -> Table | str:
     if isinstance(content, dict):
         table = Table(show_header=False, box=None, padding=(0, 1))
         for key, value in content.items():
-            table.add_row(str(key).replace("_", " "), _table(value))
+            table.add_row(printable(str(key)).replace("_", " "), _table(value))
         return table
     if isinstance(content, list):
         if all(not isinstance(item, dict | list) for item in content):
-            return ", ".join(map(str, content))
+            return printable(", ".join(map(str, content)))
         table = Table(show_header=False, box=None, padding=(0, 1))
         for item in content:
-            table.add_row(_row(item))
+            table.add_row(printable(_row(item)))
         return table
-    return str(content)
+    return printable(str(content))
 
 
 def _row(item: Any) -> str:
-    values = item.values() if isinstance(item, dict) else item if isinstance(item, list) else [item]
-    return "  ".join(", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values)
+    """Write the values of an entry in one line, nested ones too; names of fields are left out."""
+    if isinstance(item, dict):
+        return "  ".join(_row(value) for value in item.values())
+    if isinstance(item, list):
+        return ", ".join(_row(value) for value in item)
+    return "-" if item is None else str(item)

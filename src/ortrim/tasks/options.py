@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ortrim.errors import UsageError
-from ortrim.pipeline.planned import Request
+from ortrim.pipeline.converted import Request
 from ortrim.storage.shipped import shipped_folder
 
 DEMO: Final = "silero-vad.toml"
@@ -37,7 +37,7 @@ def request_from(
 ) -> Request:
     """Return what a task was asked for. Raises `UsageError` (`bad-option`)."""
     return Request(
-        spec=Path(spec) if spec else demo_spec(),
+        spec=demo_spec() if spec is None else Path(spec),
         target=target,
         profile=_profile(profile),
         jobs=_jobs(jobs),
@@ -68,9 +68,9 @@ def _profile(profile: str | None) -> Literal["balanced", "upstream"] | None:
 def _jobs(jobs: str | None) -> int | None:
     if jobs is None:
         return None
-    if jobs.isascii() and jobs.isdecimal() and int(jobs) > 0:
+    if len(jobs) <= 4 and jobs.isascii() and jobs.isdecimal() and int(jobs) > 0:
         return int(jobs)
-    raise _bad("jobs", jobs, "give a whole number of 1 or more")
+    raise _bad("jobs", jobs, "give a whole number from 1 to 9999")
 
 
 def _bad(option: str, value: str, hint: str) -> UsageError:

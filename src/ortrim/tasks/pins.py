@@ -15,7 +15,7 @@ from ortrim.tasks.boundary import boundary
     }
 )
 def update(_context: Context, version: str, mirror: str = "") -> None:
-    """Pin a version's sources from upstream, checking upstream's own digests first."""
+    """Pin a version's sources, checking upstream's digests first."""
     with boundary() as console:
         with console.step(f"pin ONNX Runtime {version}") as step:
             written = update_pins(version, mirrors=_mirrors(mirror), announce=step.note)

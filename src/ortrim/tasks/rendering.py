@@ -1,23 +1,37 @@
 """How tasks show plans and reports."""
 
 import json
+from collections.abc import Sequence
 
 from rich.table import Table
 
-from ortrim.console import Console
+from ortrim.console import Console, printable
 from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.serialization import to_data, to_json
+from ortrim.pipeline.verification import gravest_failure
 from ortrim.report.terminal import terminal_report
+from ortrim.tasks.boundary import ErrorData, as_data
 
 
-def show_reports(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool) -> None:
-    """Show each report as a table, or all of them as one JSON document."""
+def show_reports(
+    console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool, errors: Sequence[ErrorData] = ()
+) -> None:
+    """Show each report as a table, or all of them as one JSON document with the `errors` that follow from them."""
     if json_mode:
-        console.result(json.dumps({"reports": [to_data(report) for report in reports]}, indent=2, ensure_ascii=False))
+        data = {"reports": [to_data(report) for report in reports], "errors": list(errors)}
+        console.result(json.dumps(data, indent=2, ensure_ascii=False))
         return
     for report in reports:
         console.render(terminal_report(report))
+
+
+def conclude(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool) -> None:
+    """Show the reports and end with the gravest failure in them; as JSON, both are one document."""
+    failure = gravest_failure(reports)
+    show_reports(console, reports, json_mode=json_mode, errors=as_data(failure) if failure else [])
+    if failure:
+        raise failure
 
 
 def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
@@ -32,6 +46,6 @@ def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
         table.add_row("toolchain", f"{job.toolchain.kind} {job.toolchain.version} {job.toolchain.triple}")
         table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
         table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
-        table.add_row("operators", job.operator_config.strip())
+        table.add_row("operators", printable(job.operator_config.strip()))
         table.add_row("build.py", " ".join(job.arguments))
         console.render(table)

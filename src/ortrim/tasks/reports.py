@@ -4,10 +4,9 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.pipeline.targets import reports_of, verify_again
-from ortrim.pipeline.verification import raise_for_verdicts
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for, request_from
-from ortrim.tasks.rendering import show_reports
+from ortrim.tasks.rendering import conclude, show_reports
 
 
 @task(help=help_for("spec", "target", "profile", "output", "json"))
@@ -22,8 +21,7 @@ def verify(
     """Measure and judge what was built before, once more."""
     with boundary(json_mode=json) as console:
         reports = verify_again(request_from(spec, target=target, profile=profile, output=output), console)
-        show_reports(console, reports, json_mode=json)
-        raise_for_verdicts(reports)
+        conclude(console, reports, json_mode=json)
 
 
 @task(help=help_for("spec", "target", "profile", "output", "json"))

@@ -16,7 +16,7 @@ from ortrim.tools.doctor import Finding, examine
 
 @task(help=help_for("json"))
 def doctor(_context: Context, json: bool = False) -> None:
-    """Show what is installed, what is missing for which target, and how to get it."""
+    """Show what is here, what is missing, and how to get it."""
     with boundary(json_mode=json) as console:
         findings = examine()
         if json:

@@ -20,20 +20,20 @@ def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
     Raises `ToolError`: `compiler-missing`, or `compiler-too-old` for one that cannot compile ONNX Runtime (C++20
     in the tests of upstream starts at gcc 11; see its `cmake/CMakeLists.txt`).
     """
-    paths = [shutil.which(program) for program in (*PROGRAMS[kind], "ar", "ranlib")]
-    if None in paths:
+    programs = (*PROGRAMS[kind], "ar", "ranlib")
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
         hint = f'install it ({INSTALL[kind]}) or use compiler = "zig", which needs nothing installed'
-        raise ToolError(
-            "compiler-missing", "the buildspec asks for this compiler, and it is not on PATH", where=kind, hint=hint
-        )
-    version = _version(kind, str(paths[0]))
+        what, why = "the buildspec asks for this compiler, and it is not on PATH", f"not there: {', '.join(missing)}"
+        raise ToolError("compiler-missing", what, where=kind, why=why, hint=hint)
+    version = _version(kind, programs[0])
     identity = f"{kind} {version}"
     names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
     return Toolchain(
         kind=kind,
         version=version,
         triple="",
-        environment=tuple(zip(names, map(str, paths), strict=True)),
+        environment=tuple(zip(names, programs, strict=True)),
         wrappers=(
             ("cc", compiler_wrapper(identity, '"$ORTRIM_COMPILER_C"')),
             ("c++", compiler_wrapper(identity, '"$ORTRIM_COMPILER_CXX"')),
@@ -45,7 +45,8 @@ def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
 
 def _version(kind: Literal["gcc", "clang"], program: str) -> str:
     printed = run((program, "--version"), timeout_seconds=30).stdout
-    found = re.search(r"\d+\.\d+(\.\d+)?", printed.splitlines()[0] if printed else "")
+    first = re.sub(r"\([^)]*\)", "", next(iter(printed.splitlines()), ""))  # in brackets is what the distribution says
+    found = re.search(r"\d+\.\d+(\.\d+)?", first)
     if found is None or int(found.group().split(".")[0]) < MINIMUM_MAJOR[kind]:
         what = f"version {MINIMUM_MAJOR[kind]} or newer is needed"
         hint = f'install a newer one ({INSTALL[kind]}) or use compiler = "zig"'

@@ -47,10 +47,10 @@ TOOLS: Final = (
     (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
     (Tool(name="apt-get", package="apt"), f"{ALL_TARGETS}: sources of kind 'debian'"),
     (Tool(name="dpkg-deb", package="dpkg"), f"{ALL_TARGETS}: sources of kind 'debian'"),
-    (Tool(name="gcc", package="gcc", minimum=(9,)), "the host's target with compiler = 'gcc'"),
-    (Tool(name="g++", package="g++", minimum=(9,)), "the host's target with compiler = 'gcc'"),
-    (Tool(name="clang", package="clang"), "the host's target with compiler = 'clang'"),
-    (Tool(name="clang++", package="clang"), "the host's target with compiler = 'clang'"),
+    (Tool(name="gcc", package="gcc", minimum=(11,)), "the host's target with compiler = 'gcc'"),
+    (Tool(name="g++", package="g++", minimum=(11,)), "the host's target with compiler = 'gcc'"),
+    (Tool(name="clang", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
+    (Tool(name="clang++", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
 )
 
 

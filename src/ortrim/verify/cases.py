@@ -5,7 +5,7 @@ import hashlib
 import math
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.models import PreparedModel, TensorInfo
@@ -13,6 +13,7 @@ from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import SpecError
 from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.storage.folders import publish_folder
+from ortrim.verify.advice import toml_key
 from ortrim.verify.arrays import Array, numpy_type, save_array
 from ortrim.verify.generated import generated_array
 from ortrim.verify.recorded import recorded_files, recorded_inputs
@@ -37,9 +38,10 @@ def make_cases(model: PreparedModel, spec: ModelSpec, base: Path, folder: Path) 
     """Write the inputs of every case into folders below `folder` and return the cases.
 
     Paths of recorded inputs are relative to `base`. What is there already is not written again. Raises
-    `SpecError` for a case that does not fit the model (`unknown-input`, `unknown-dimension`, `shape-mismatch`,
-    `wrong-value`, `empty-range`, `input-too-large`) and `VerifyError` for recorded inputs that do not (`bad-npz`,
-    `bad-test-data`, `data-missing`, `missing-input`, `unknown-input`, `shape-mismatch`, `wrong-type`).
+    `SpecError` for a case that does not fit the model (`unknown-input`, `unknown-dimension`, `unknown-rank`,
+    `shape-mismatch`, `wrong-value`, `empty-range`, `input-too-large`) and `VerifyError` for recorded inputs
+    that do not (`bad-npz`, `bad-test-data`, `data-missing`, `missing-input`, `unknown-input`, `shape-mismatch`,
+    `wrong-type`).
     """
     return tuple(_make_case(model, spec, case, base, folder) for case in spec.cases or DEFAULT_CASES)
 
@@ -85,6 +87,8 @@ def _generated(info: TensorInfo, case: CaseSpec, where: str) -> Array:
 
 def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tuple[int, ...]:
     """Return the shape: as given, else the model's with `dimensions` put in, 1 where nothing says how many."""
+    if info.shape is None:
+        return spec.shape if spec.shape is not None else _refuse_unknown_rank(info.name, where)
     known = tuple(case.dimensions.get(size) if isinstance(size, str) else size for size in info.shape)
     if spec.shape is None:
         return tuple(1 if size is None else size for size in known)
@@ -97,6 +101,12 @@ def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tup
     return spec.shape
 
 
+def _refuse_unknown_rank(name: str, where: str) -> NoReturn:
+    what = "the model does not say how many dimensions this input has"
+    hint = f"give its shape in the case: inputs = {{ {toml_key(name)} = {{ shape = [1, 3] }} }}"
+    raise SpecError("unknown-rank", what, where=where, hint=hint)
+
+
 def shape_text(shape: tuple[int | str | None, ...]) -> str:
     """Write a model's shape: `[batch, 3, ?]`."""
     return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
@@ -104,7 +114,7 @@ def shape_text(shape: tuple[int | str | None, ...]) -> str:
 
 def _check_names(model: PreparedModel, case: CaseSpec, where: str) -> None:
     inputs = [info.name for info in model.facts.inputs]
-    dimensions = [size for info in model.facts.inputs for size in info.shape if isinstance(size, str)]
+    dimensions = [size for info in model.facts.inputs for size in info.shape or () if isinstance(size, str)]
     _check_known("input", case.inputs, inputs, where)
     _check_known("dimension", case.dimensions, list(dict.fromkeys(dimensions)), where)
 

@@ -9,19 +9,14 @@ import numpy as np
 
 from ortrim.core.buildspec import ElementType, Tolerance
 from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.core.tolerances import EXACT, Bounds, bounds_of
 from ortrim.verify.arrays import BFLOAT16, Array, load_array, widened
 from ortrim.verify.devices.base import SavedOutput
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 
-EXACT: Final = Tolerance(absolute=0.0, relative=0.0, cosine=-1.0)
-DEFAULTS: Final[Mapping[str, Tolerance]] = {
-    "float64": Tolerance(absolute=1e-6, relative=1e-5, cosine=0.9999),
-    "float32": Tolerance(absolute=1e-4, relative=1e-3, cosine=0.999),
-    "float16": Tolerance(absolute=5e-3, relative=1e-2, cosine=0.999),
-    "bfloat16": Tolerance(absolute=2e-2, relative=5e-2, cosine=0.99),
-}
-"""Tolerances of the types that may differ at all: some units in the last place of each, piled up over the layers."""
 UNSUPPORTED: Final = "unsupported"
+KEYS: Final = ("_keys.npy", "_keys.strings")
+"""How the files end that hold the keys of a map."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +39,9 @@ def compare(
     are relative to the larger of the two. Not-a-number and infinities have to be in the same places. Integers,
     booleans and strings have to be equal unless `tolerances` says otherwise; strings that differ count as a
     difference of 1. When outputs cannot be compared element by element (another shape or type), the numbers are
-    those of no difference at all or total disagreement, and `reason` says why. Maps and other values that are
-    not tensors are not judged. Raises `VerifyError` (`bad-output`).
+    those of no difference at all or total disagreement, and `reason` says why. The elements of a sequence, and the
+    keys and values of a map, are outputs of their own; keys have to be equal. Other values that are not tensors,
+    and those that the model makes of random numbers, are not judged. Raises `VerifyError` (`bad-output`).
     """
     found = {case.name: case for case in ours.cases}
     return tuple(
@@ -72,9 +68,10 @@ def _compare_case(
     return compared
 
 
-def tolerance_of(element_type: str, tolerances: Mapping[Any, Tolerance]) -> Tolerance:
-    """Return the tolerance for an element type: the buildspec's, else the default."""
-    return tolerances.get(element_type) or DEFAULTS.get(element_type, EXACT)
+def _bounds(output: SavedOutput, tolerances: Mapping[Any, Tolerance]) -> Bounds:
+    """Return the bounds of an output; the keys of a map have to be equal whatever the buildspec allows their type."""
+    is_keys = output.file is not None and output.file.endswith(KEYS)
+    return EXACT if is_keys else bounds_of(output.element_type, tolerances)
 
 
 def _compare_output(
@@ -85,19 +82,19 @@ def _compare_output(
         return _total("the output is missing from " + ("ours" if ours is None else "the reference"))
     if theirs.element_type != ours.element_type:
         return _total(f"the type is {ours.element_type}, not {theirs.element_type}")
-    if theirs.file is None or ours.file is None:
+    if theirs.file is None or ours.file is None or theirs.random:
         return _Difference()
     arrays = load_array(folders[0] / theirs.file), load_array(folders[1] / ours.file)
     if arrays[0].shape != arrays[1].shape:
         return _total(f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}")
-    return difference_of(arrays[0], arrays[1], theirs.element_type, tolerance_of(theirs.element_type, tolerances))
+    return difference_of(arrays[0], arrays[1], theirs.element_type, _bounds(theirs, tolerances))
 
 
 def _total(reason: str) -> _Difference:
     return _Difference(cosine=0.0, argmax_agreement=0.0, reason=reason)
 
 
-def difference_of(reference: Array, ours: Array, element_type: str, tolerance: Tolerance) -> _Difference:
+def difference_of(reference: Array, ours: Array, element_type: str, tolerance: Bounds) -> _Difference:
     """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are."""
     if reference.size == 0:
         return _Difference()
@@ -166,7 +163,7 @@ def _argmax_agreement(theirs: Array, mine: Array) -> float:
     return float(np.mean(theirs.argmax(axis=-1) == mine.argmax(axis=-1)))
 
 
-def _reason(outside: int, size: int, cosine: float, agreement: float, tolerance: Tolerance) -> str:
+def _reason(outside: int, size: int, cosine: float, agreement: float, tolerance: Bounds) -> str:
     reasons = []
     if outside:
         reasons.append(f"{outside} of {size} elements are out of tolerance")
@@ -186,9 +183,9 @@ def _judged(
 ) -> OutputParity:
     output = pair[0] or pair[1]
     assert output is not None
-    tolerance = tolerance_of(output.element_type, tolerances)
-    unsupported = output.element_type == UNSUPPORTED and not difference.reason
-    verdict = Verdict.NOT_JUDGED if unsupported else Verdict.FAIL if difference.reason else Verdict.PASS
+    tolerance = _bounds(output, tolerances)
+    excuse = "" if difference.reason else _excuse(output)
+    verdict = Verdict.NOT_JUDGED if excuse else Verdict.FAIL if difference.reason else Verdict.PASS
     return OutputParity(
         model=model,
         case=case,
@@ -202,5 +199,12 @@ def _judged(
         absolute_tolerance=tolerance.absolute,
         relative_tolerance=tolerance.relative,
         verdict=verdict,
-        reason="it is not a tensor and cannot be compared" if unsupported else difference.reason,
+        reason=excuse or difference.reason,
     )
+
+
+def _excuse(output: SavedOutput) -> str:
+    """Return why an output of the reference is not compared; empty when it is."""
+    if output.element_type == UNSUPPORTED:
+        return "it is not a tensor and cannot be compared"
+    return "the model draws random numbers: no two runs of it agree" if output.random else ""

@@ -91,9 +91,10 @@ def _checked(info: TensorInfo, found: dict[str, Array], data: Path) -> Array:
     if array.dtype.newbyteorder("=") != numpy_type(info.element_type):
         why = f"recorded {found[info.name].dtype}; the model takes {info.element_type}"
         _refuse("wrong-type", f"the array for input '{info.name}' has another element type", data, why)
-    pairs = zip(info.shape, array.shape, strict=False)
-    if len(info.shape) != array.ndim or any(isinstance(size, int) and size != given for size, given in pairs):
-        why = f"recorded {list(array.shape)}; the model takes {['?' if s is None else s for s in info.shape]}"
+    shape = array.shape if info.shape is None else info.shape
+    pairs = zip(shape, array.shape, strict=False)
+    if len(shape) != array.ndim or any(isinstance(size, int) and size != given for size, given in pairs):
+        why = f"recorded {list(array.shape)}; the model takes {['?' if s is None else s for s in shape]}"
         _refuse("shape-mismatch", f"the array for input '{info.name}' has another shape", data, why)
     return array
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,6 +17,7 @@ from ortrim.storage.files import sha256_of
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
+from ortrim.verify.advice import advice
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import SavedOutput
 
@@ -76,20 +78,33 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
         what = f"the full runtime {error.what}"
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
-        what = "the full runtime does not run the original model"
-        hint = "the cases may not fit the model: see its inputs with invoke inspect"
-        raise VerifyError("reference-failed", what, where=f"model '{model.name}'", why=_reason(completed), hint=hint)
+        raise _refusal(model, completed)
     (temporary / INDEX).write_text(completed.stdout)
     _read_index(temporary, model)
 
 
-def _reason(completed: Completed) -> str:
+def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:
+    """Return the diagnostic for the full runtime's refusal of the model, or of one case when it names one."""
+    what, where = "the full runtime does not run the original model", f"model '{model.name}'"
     try:
         document: Any = json.loads(completed.stdout)
-        return str(document["message"])
-    except (ValueError, KeyError, TypeError):
-        end = f"it ended with {completed.returncode}"
-        return "\n".join([end, *completed.stderr.strip().splitlines()[-5:]])
+        why, case = str(document["message"]), document.get("case")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        why, case = "\n".join([_ending(completed.returncode), *completed.stderr.strip().splitlines()[-5:]]), ""
+    if case is None:
+        hint = "it does not even load; if onnx.checker accepts the model, report it to ONNX Runtime"
+        return VerifyError("reference-failed", what, where=where, why=why, hint=hint)
+    where = f"{where}, case '{case}'" if case else where
+    return VerifyError("reference-failed", what, where=where, why=why, hint=advice(model.facts, why))
+
+
+def _ending(returncode: int) -> str:
+    try:
+        return (
+            f"it was ended by {signal.Signals(-returncode).name}" if returncode < 0 else f"it ended with {returncode}"
+        )
+    except ValueError:
+        return f"it was ended by signal {-returncode}"
 
 
 def _read_index(folder: Path, model: PreparedModel) -> _Index:

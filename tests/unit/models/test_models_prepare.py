@@ -106,8 +106,9 @@ def test_inputs_that_have_a_value_are_not_inputs(base: Path, root: Path) -> None
         model_of([helper.make_node("Relu", ["a"], ["y"]), helper.make_node("Relu", ["x"], ["a"])]),
         model_of([helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")]),
         model_of([helper.make_node("Relu", ["x"], ["y"])], outputs=[value("y", shape=None)]),
+        model_of([helper.make_node("Relu", ["x"], ["y"])], outputs=[onnx.ValueInfoProto(name="y")]),
     ],
-    ids=["unsorted", "no import of com.microsoft", "output without rank"],
+    ids=["unsorted", "no import of com.microsoft", "output without rank", "output without type"],
 )
 def test_what_onnx_runtime_forgives_is_forgiven(model: onnx.ModelProto, base: Path, root: Path) -> None:
     """Models that the checker refuses but ONNX Runtime runs are left to the converter's judgement."""
@@ -182,29 +183,67 @@ def test_an_unknown_version_leaves_the_judgement_to_the_converter(base: Path, ro
     assert prepare(spec, base=base, root=root, ort_version="9.9.9", where=WHERE).facts.ir_version == 12
 
 
+FLOATS = helper.make_tensor_type_proto(FLOAT, [1])
+SCORES = helper.make_map_type_proto(TensorProto.INT64, FLOATS)
+COMPLEX = helper.make_tensor_type_proto(TensorProto.COMPLEX64, [1])
+
+
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("role", "kind", "words"),
     [
-        (helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, [1])), "sequence"),
-        (helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, [1])), "optional"),
-        (helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(FLOAT, [1])), "map"),
-        (helper.make_sparse_tensor_type_proto(FLOAT, [1]), "sparse"),
-        (helper.make_tensor_type_proto(TensorProto.COMPLEX64, [1]), "complex64"),
-        (helper.make_tensor_type_proto(TensorProto.INT4, [1]), "int4"),
-        (onnx.TypeProto(), "no type"),
+        ("input", helper.make_sequence_type_proto(FLOATS), "sequence(float32)"),
+        ("input", SCORES, "map(int64, float32)"),
+        ("input", onnx.TypeProto(), "no type"),
+        ("output", helper.make_sequence_type_proto(COMPLEX), "sequence(complex64)"),
+        ("output", helper.make_map_type_proto(TensorProto.INT8, FLOATS), "map(int8, float32)"),
+        ("output", helper.make_sequence_type_proto(helper.make_sequence_type_proto(FLOATS)), "sequence(sequence("),
+        *(
+            (role, kind, words)
+            for role in ("input", "output")
+            for kind, words in (
+                (helper.make_optional_type_proto(FLOATS), "optional(float32)"),
+                (helper.make_sparse_tensor_type_proto(FLOAT, [1]), "sparse"),
+                (COMPLEX, "complex64"),
+                (helper.make_tensor_type_proto(TensorProto.INT4, [1]), "int4"),
+                (helper.make_tensor_type_proto(99, [1]), "type 99"),
+            )
+        ),
     ],
 )
-@pytest.mark.parametrize("role", ["input", "output"])
-def test_inputs_and_outputs_have_to_be_plain_tensors(
-    kind: onnx.TypeProto, words: str, role: str, base: Path, root: Path
+def test_what_cannot_be_fed_or_compared_is_refused(
+    role: str, kind: onnx.TypeProto, words: str, base: Path, root: Path
 ) -> None:
-    """What cannot be fed or compared is refused, by name."""
+    """The diagnostic names the input or output and its type."""
     odd = helper.make_value_info("odd", kind)
     inputs, outputs = ([odd], []) if role == "input" else ([], [odd])
     write(base / "m.onnx", model_of([helper.make_node("Identity", ["x"], ["y"])], inputs, outputs))
     error = refused(base, root, f"unsupported-{role}-type")
     assert "'odd'" in error.what
     assert words in error.what
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.STRING, [1])), "sequence(string)"),
+        (SCORES, "map(int64, float32)"),
+        (helper.make_sequence_type_proto(SCORES), "sequence(map(int64, float32))"),
+    ],
+)
+def test_outputs_can_be_sequences_and_maps(kind: onnx.TypeProto, words: str, base: Path, root: Path) -> None:
+    """What comes down to tensors goes through; it has no shape of its own."""
+    odd = helper.make_value_info("y", kind)
+    write(base / "m.onnx", model_of([helper.make_node("Identity", ["x"], ["y"])], outputs=[odd]))
+    assert prepared(base, root).facts.outputs == (TensorInfo(name="y", element_type=words, shape=None),)
+
+
+@pytest.mark.parametrize(("shape", "known"), [(None, None), ((), ())])
+def test_an_unknown_rank_is_not_a_scalar(
+    shape: tuple[int, ...] | None, known: tuple[int, ...] | None, base: Path, root: Path
+) -> None:
+    """Both lack dimensions in the file, and mean the opposite."""
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=shape)]))
+    assert prepared(base, root).facts.inputs[0].shape == known
 
 
 def test_an_invalid_model_is_refused_with_the_checkers_words(base: Path, root: Path) -> None:

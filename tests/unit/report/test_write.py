@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ def test_values_that_are_no_numbers_survive(report: VerifyReport, tmp_path: Path
     """A difference that is not a number, or infinite, comes back as what it was."""
     broken = replace(report.parity[0], max_absolute=math.inf, cosine=math.nan)
     write_reports(replace(report, parity=(broken,)), tmp_path)
+    json.loads((tmp_path / "report.json").read_text(), parse_constant=pytest.fail)
     found = read_report(tmp_path / "report.json").parity[0]
     assert found.max_absolute == math.inf
     assert math.isnan(found.cosine)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import StorageError
-from ortrim.storage.files import sha256_of, storage_errors, write_atomically
+from ortrim.storage.files import require_writable, sha256_of, storage_errors, write_atomically
 
 
 def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
@@ -78,3 +78,28 @@ def test_each_cause_has_its_own_reference(tmp_path: Path, number: int, reference
         raise OSError(number, os.strerror(number))
     assert caught.value.reference == reference
     assert caught.value.where == str(tmp_path)
+
+
+def test_a_folder_that_can_be_written_is_found_so_without_being_made(tmp_path: Path) -> None:
+    """Asking beforehand leaves nothing behind, however deep the folder is."""
+    require_writable(tmp_path / "a" / "b" / "c")
+    require_writable(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["file", "file/inside", "dangling"])
+def test_a_file_in_the_way_is_found_beforehand(tmp_path: Path, name: str) -> None:
+    """A file, a folder inside a file, a link to nothing."""
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to(tmp_path / "absent")
+    with pytest.raises(StorageError) as caught:
+        require_writable(tmp_path / name)
+    assert caught.value.reference == "path-in-the-way"
+
+
+def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the reason: the owner, or a file system that is only read."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StorageError) as caught:
+        require_writable(tmp_path / "new")
+    assert caught.value.reference == "not-permitted"

@@ -17,7 +17,7 @@ MakeOutput = Callable[..., RunnerOutput]
 def make_model(tmp_path: Path) -> MakeModel:
     """Make a prepared model from (name, element type, shape) of its inputs; nothing reads its file."""
 
-    def make(*inputs: tuple[str, str, tuple[int | str | None, ...]]) -> PreparedModel:
+    def make(*inputs: tuple[str, str, tuple[int | str | None, ...] | None]) -> PreparedModel:
         infos = tuple(TensorInfo(name=name, element_type=kind, shape=shape) for name, kind, shape in inputs)
         facts = ModelFacts(
             sha256="a" * 64,

@@ -141,6 +141,19 @@ def test_a_near_miss_is_hinted_at(make_model: MakeModel, tmp_path: Path) -> None
     assert caught.value.hint == "did you mean 'batch'?"
 
 
+def test_an_input_of_unknown_rank_needs_a_shape(make_model: MakeModel, tmp_path: Path) -> None:
+    """Such an input is not taken for a scalar; the hint says what to write, and any rank will do."""
+    model = make_model(("input:0", "float32", None))
+    with pytest.raises(SpecError) as caught:
+        made(model, None, tmp_path)
+    assert (caught.value.reference, caught.value.exit_code) == ("unknown-rank", ExitCode.SPEC)
+    assert 'inputs = { "input:0" = { shape = ' in caught.value.hint
+    assert not list((tmp_path / "cases").glob("default-*"))
+    for shape in ((), (2, 3)):
+        case = CaseSpec(name="c", inputs={"input:0": InputSpec(shape=shape)})
+        assert made(model, case, tmp_path)[0].shape == shape
+
+
 def test_cases_are_written_once(make_model: MakeModel, tmp_path: Path) -> None:
     """A second call returns the same folder without writing; another seed gives another."""
     model = make_model(X)

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from hypothesis.extra import numpy as npst
 from ortrim.core.buildspec import Tolerance
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.serialization import from_json, to_json
+from ortrim.core.tolerances import Bounds, bounds_of
 from ortrim.errors import VerifyError
 from ortrim.verify.arrays import save_array
 from ortrim.verify.devices.base import SavedOutput
-from ortrim.verify.parity import compare, difference_of, tolerance_of
+from ortrim.verify.parity import compare, difference_of
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 
 Save = Callable[..., SavedOutputs]
@@ -127,6 +129,35 @@ def test_what_is_no_tensor_is_not_judged(save: Save) -> None:
     assert "not a tensor" in parity.reason
 
 
+def test_keys_of_maps_are_equal_or_fail(save: Save) -> None:
+    """What a buildspec allows for integers does not hold for the keys of a map, which are told by their file."""
+    sides = {side: save(side, y=np.array(keys)) for side, keys in (("reference", [1, 2]), ("ours", [1, 3]))}
+    loose = {"int64": Tolerance(absolute=1.0)}
+    assert compare("m", sides["reference"], sides["ours"], loose)[0].verdict is Verdict.PASS  # type: ignore[arg-type]
+    renamed = [as_keys(sides[side]) for side in ("reference", "ours")]
+    assert compare("m", renamed[0], renamed[1], loose)[0].verdict is Verdict.FAIL  # type: ignore[arg-type]
+
+
+def as_keys(saved: SavedOutputs) -> SavedOutputs:
+    """Rename the one saved output to that of a map's keys."""
+    folder = saved.folder / "case"
+    (folder / "output_000.npy").rename(folder / "output_000_keys.npy")
+    output = replace(saved.cases[0].outputs[0], file="output_000_keys.npy")
+    return replace(saved, cases=(replace(saved.cases[0], outputs=(output,)),))
+
+
+def test_random_outputs_are_not_judged(save: Save) -> None:
+    """An output that the reference itself makes anew for each seed cannot be held against it; a missing one can."""
+    reference, ours = save("reference", y=floats(1)), save("ours", y=floats(2))
+    output = replace(reference.cases[0].outputs[0], random=True)
+    drawn = replace(reference, cases=(replace(reference.cases[0], outputs=(output,)),))
+    (parity,) = compare("m", drawn, ours, {})
+    assert parity.verdict is Verdict.NOT_JUDGED
+    assert "random numbers" in parity.reason
+    (missing,) = compare("m", drawn, replace(ours, cases=()), {})
+    assert missing.verdict is Verdict.FAIL
+
+
 def test_missing_outputs_and_cases_fail(save: Save) -> None:
     """What only one side has is out of parity, whichever side it is."""
     reference, ours = save("reference", a=floats(1), b=floats(1)), save("ours", a=floats(1), c=floats(1))
@@ -141,8 +172,8 @@ def test_tolerances_go_by_type(save: Save) -> None:
     loose = Tolerance(absolute=1.0, relative=0.0, cosine=0.9)
     parity = compared(save, np.array([10, 20]), np.array([10, 21]), int64=loose)
     assert (parity.verdict, parity.absolute_tolerance) == (Verdict.PASS, 1.0)
-    assert tolerance_of("int64", {}).absolute == 0
-    assert tolerance_of("float16", {}).absolute > tolerance_of("float32", {}).absolute
+    assert bounds_of("int64", {}).absolute == 0
+    assert bounds_of("float16", {}).absolute > bounds_of("float32", {}).absolute
 
 
 def test_half_precision_is_held_to_its_own_tolerance(save: Save) -> None:
@@ -154,20 +185,20 @@ def test_bfloat16_is_compared_by_value(save: Save) -> None:
     """Its bits are numbers again: one unit in the last place passes, a wrong sign does not."""
     one, near, minus = (np.array([bits], np.uint16) for bits in (0x3F80, 0x3F81, 0xBF80))
     assert compared(save, (one, "bfloat16"), (near, "bfloat16")).verdict is Verdict.PASS
-    assert difference_of(one, minus, "bfloat16", tolerance_of("bfloat16", {})).reason
+    assert difference_of(one, minus, "bfloat16", bounds_of("bfloat16", {})).reason
 
 
 def test_cosine_is_judged() -> None:
     """An output whose elements all pass but whose direction differs fails; noise has no direction."""
-    wide = Tolerance(absolute=1.0, relative=0.0, cosine=0.999)
+    wide = Bounds(absolute=1.0, relative=0.0, cosine=0.999)
     one, other = floats(2, 0), floats(2, 1)
     assert "cosine" in difference_of(one, other, "float32", wide).reason
-    assert difference_of(floats(1e-9), floats(-1e-9), "float32", tolerance_of("float32", {})).reason == ""
+    assert difference_of(floats(1e-9), floats(-1e-9), "float32", bounds_of("float32", {})).reason == ""
 
 
 def test_argmax_agreement_is_judged() -> None:
     """The share of rows whose largest element is the same is measured along the last axis."""
-    wide = Tolerance(absolute=9.0, cosine=-1.0, argmax_agreement=0.75)
+    wide = Bounds(absolute=9.0, cosine=-1.0, argmax_agreement=0.75)
     one, other = np.eye(2, dtype=np.float32), np.ones((2, 2), np.float32)
     found = difference_of(one, other, "float32", wide)
     assert found.argmax_agreement == 0.5
@@ -190,7 +221,7 @@ ELEMENTS = st.floats(width=32, allow_nan=True, allow_infinity=True)
 @given(pair=st.integers(0, 6).flatmap(lambda n: st.tuples(*[npst.arrays(np.float32, n, elements=ELEMENTS)] * 2)))
 def test_numbers_are_always_finite(pair: tuple[Any, Any]) -> None:
     """Whatever the values, what is measured can be written as JSON, and the comparison is symmetric."""
-    tolerance = tolerance_of("float32", {})
+    tolerance = bounds_of("float32", {})
     found, turned = (difference_of(*order, "float32", tolerance) for order in (pair, pair[::-1]))
     numbers = (found.max_absolute, found.max_relative, found.cosine, found.argmax_agreement)
     assert np.isfinite(numbers).all()

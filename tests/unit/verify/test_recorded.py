@@ -36,6 +36,14 @@ def test_npz_arrays_come_in_the_models_order(tmp_path: Path) -> None:
     assert (x.shape, int(y)) == ((4, 2), 3)
 
 
+def test_an_input_of_unknown_rank_takes_what_was_recorded(tmp_path: Path) -> None:
+    """Where the model does not say how many dimensions there are, the recording does."""
+    info = TensorInfo(name="x", element_type="float32", shape=None)
+    for shape in ((), (2, 3)):
+        (array,) = recorded_inputs(npz(tmp_path, x=np.ones(shape, np.float32)), (info,))
+        assert array.shape == shape
+
+
 def test_strings_are_taken_in_every_form(tmp_path: Path) -> None:
     """NumPy's own strings become plain ones."""
     info = TensorInfo(name="s", element_type="string", shape=(2,))

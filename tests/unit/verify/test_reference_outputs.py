@@ -64,7 +64,7 @@ def test_the_script_gets_the_original_model_and_each_case(make_model: MakeModel,
     [
         ("""echo '{"status": "error", "message": "InvalidArgument: x"}'; exit 1""", "InvalidArgument: x"),
         ("echo Traceback >&2; exit 1", "Traceback"),
-        ("kill -SEGV $$", "-11"),
+        ("kill -SEGV $$", "ended by SIGSEGV"),
         ("echo '[]'; exit 1", "ended with 1"),
     ],
 )
@@ -75,6 +75,16 @@ def test_failures_say_why_and_leave_nothing(make_model: MakeModel, tmp_path: Pat
     assert (caught.value.reference, caught.value.exit_code) == ("reference-failed", ExitCode.VERIFY)
     assert words in caught.value.why
     assert not list((tmp_path / "reference").glob("tiny-*"))
+
+
+def test_the_case_that_fails_is_named(make_model: MakeModel, tmp_path: Path) -> None:
+    """A refusal while a case runs names it and says what to change in the buildspec."""
+    document = {"status": "error", "message": "idx=9 must be within the inclusive range [-5,4]", "case": "long"}
+    full = runtime(tmp_path, f"echo '{json.dumps(document)}'; exit 1")
+    with pytest.raises(VerifyError) as caught:
+        reference_outputs(make_model(("ids", "int64", ("n",))), CASES, full, tmp_path / "reference")
+    assert caught.value.where == "model 'tiny', case 'long'"
+    assert "inputs = { ids = { high = 4 } }" in caught.value.hint
 
 
 @pytest.mark.parametrize("script", ["echo hello", "true", """echo '{"status": "ok"}'"""])

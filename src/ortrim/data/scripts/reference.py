@@ -9,8 +9,10 @@ import argparse
 import ctypes
 import json
 import math
+import re
 import struct
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +22,46 @@ import onnxruntime
 BFLOAT16_TENSOR = "tensor(bfloat16)"
 BFLOAT16 = 16
 """The number of bfloat16 in ONNX's `TensorProto.DataType`."""
+MAP = re.compile(r"map\((int64|string),tensor\((int64|string|float|double)\)\)")
+MAP_TYPES = {"int64": "int64", "string": "object", "float": "float32", "double": "float64"}
 
 
 def main() -> int:
-    """Run all cases; exit code 1 with a message in the JSON when the runtime refuses the model or an input."""
+    """Run all cases; exit code 1 with a message in the JSON when the runtime refuses the model, or a case by name."""
     arguments = read_arguments()
+    cases: list[dict[str, Any]] = []
+    case = None
     try:
+        onnxruntime.set_seed(1)
         session = open_session(arguments.model)
-        cases = [run_case(session, name, folder, arguments.outputs) for name, folder in arguments.case]
+        for name, folder in arguments.case:
+            case = name
+            cases.append(run_case(session, name, folder, arguments.outputs))
+        mark_random(arguments, cases)
     except Exception as error:  # noqa: BLE001 - the runtime raises its own kinds, one for each error code
-        print(json.dumps({"status": "error", "message": f"{type(error).__name__}: {error}"}))  # noqa: T201
+        message = f"{type(error).__name__}: {error}"
+        print(json.dumps({"status": "error", "message": message, "case": case}))  # noqa: T201
         return 1
     print(json.dumps({"status": "ok", "runtime_version": onnxruntime.__version__, "cases": cases}))  # noqa: T201
     return 0
+
+
+def mark_random(arguments: argparse.Namespace, cases: list[dict[str, Any]]) -> None:
+    """Mark the outputs that another seed makes different, for which no two runs can agree."""
+    onnxruntime.set_seed(2)
+    session = open_session(arguments.model)
+    with tempfile.TemporaryDirectory() as again:
+        for (name, folder), case in zip(arguments.case, cases, strict=True):
+            run_case(session, name, folder, Path(again))
+            for output in case["outputs"]:
+                output["random"] = output["file"] is not None and not same_bytes(
+                    arguments.outputs / name / output["file"], Path(again) / name / output["file"]
+                )
+
+
+def same_bytes(one: Path, other: Path) -> bool:
+    """Whether both files are there with the same content."""
+    return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
 
 
 def read_arguments() -> argparse.Namespace:
@@ -102,15 +131,37 @@ def read_input(folder: Path, index: int) -> Any:
 
 def save_output(folder: Path, stem: str, info: Any, value: Any) -> list[dict[str, Any]]:
     """Save one output, or each element of a sequence; describe what was saved as the runner does."""
+    if not isinstance(value, list):
+        return save_value(folder, stem, info.name, info.type, value)
+    saved = []
+    for at, part in enumerate(value):
+        saved += save_value(folder, f"{stem}_{at:03}", f"{info.name}[{at}]", info.type, part)
+    return saved
+
+
+def save_value(folder: Path, stem: str, name: str, kind: str, value: Any) -> list[dict[str, Any]]:
+    """Save a tensor, or the keys and the values of a map; `kind` is the type of the whole output."""
     if value is None:
-        return [{"name": info.name, "element_type": "absent", "shape": [], "file": None}]
-    if isinstance(value, list) and not any(isinstance(part, dict) for part in value):
-        parts = enumerate(value)
-        return [save_array(folder, f"{stem}_{at:03}", f"{info.name}[{at}]", np.asarray(part)) for at, part in parts]
+        return [{"name": name, "element_type": "absent", "shape": [], "file": None}]
+    if isinstance(value, dict):
+        return save_map(folder, stem, name, kind, value)
     if not isinstance(value, np.ndarray):
-        return [{"name": info.name, "element_type": "unsupported", "shape": [], "file": None}]
-    saved = save_array(folder, stem, info.name, value)
-    return [saved | {"element_type": "bfloat16"} if info.type == BFLOAT16_TENSOR else saved]
+        return [{"name": name, "element_type": "unsupported", "shape": [], "file": None}]
+    saved = save_array(folder, stem, name, value)
+    return [saved | {"element_type": "bfloat16"} if kind == BFLOAT16_TENSOR else saved]
+
+
+def save_map(folder: Path, stem: str, name: str, kind: str, value: dict[Any, Any]) -> list[dict[str, Any]]:
+    """Save keys and values as two vectors of the types that `kind` names, which Python's numbers have lost."""
+    found = MAP.search(kind)
+    if found is None:
+        return [{"name": name, "element_type": "unsupported", "shape": [], "file": None}]
+    keys = np.array(list(value.keys()), dtype=MAP_TYPES[found[1]])
+    values = np.array(list(value.values()), dtype=MAP_TYPES[found[2]])
+    return [
+        save_array(folder, f"{stem}_keys", f"{name}.keys", keys),
+        save_array(folder, f"{stem}_values", f"{name}.values", values),
+    ]
 
 
 def save_array(folder: Path, stem: str, name: str, array: Any) -> dict[str, Any]:

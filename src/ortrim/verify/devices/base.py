@@ -54,14 +54,16 @@ class RunRequest:
 class SavedOutput:
     """One output of one case: `file` lies in the case's folder of outputs; None when it cannot be saved.
 
-    `element_type` is in NumPy's words, or `absent` for an optional output without a value, or `unsupported`
-    (maps and the like).
+    `element_type` is in NumPy's words, or `absent` for an optional output without a value, or `unsupported` (what is
+    neither a tensor nor a sequence or map of them). The element of a sequence is named `y[0]`, a map's keys and values
+    `y.keys` and `y.values`. `random` says that the reference gives other values with another seed.
     """
 
     name: str
     element_type: str
     shape: tuple[int, ...]
     file: str | None
+    random: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,94 @@
+"""From a buildspec to converted models and the operators that they require."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from ortrim.console import Console
+from ortrim.core.buildspec import LoadedSpec
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.operators import RequiredOperators
+from ortrim.models.convert import Conversion, convert
+from ortrim.models.prepare import prepare
+from ortrim.models.reduce import reduce_operators
+from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.spec.load import load_spec
+from ortrim.storage.cache import cache_folder
+from ortrim.tools.full_runtime import FullRuntime, full_runtime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a task was asked for: the buildspec's file, what overrides it, and where output goes."""
+
+    spec: Path
+    target: str | None = None
+    profile: Literal["balanced", "upstream"] | None = None
+    jobs: int | None = None
+    output: Path = Path("artifacts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The buildspec's models through prepare, convert and reduce."""
+
+    loaded: LoadedSpec
+    pins: RuntimePins
+    runtime: FullRuntime
+    prepared: tuple[PreparedModel, ...]
+    converted: tuple[OrtModel, ...]
+    operators: RequiredOperators
+
+
+def convert_models(request: Request, console: Console) -> Models:
+    """Load the buildspec, take copies of its models, convert them and derive the required operators."""
+    return converted_models(load(request), console)
+
+
+def load(request: Request) -> LoadedSpec:
+    """Load the buildspec, with what the request overrides. Raises `SpecError`."""
+    loaded = load_spec(request.spec)
+    if request.profile is None:
+        return loaded
+    return replace(loaded, spec=replace(loaded.spec, profile=request.profile))
+
+
+def converted_models(loaded: LoadedSpec, console: Console) -> Models:
+    """Take copies of a buildspec's models, convert them and derive the required operators."""
+    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    prepared = _prepare(loaded, console)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    converted = _convert(loaded, prepared, runtime, console)
+    return Models(
+        loaded=loaded,
+        pins=pins,
+        runtime=runtime,
+        prepared=prepared,
+        converted=converted,
+        operators=reduce_operators(converted),
+    )
+
+
+def _prepare(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
+    root = cache_folder("models")
+    prepared = []
+    with console.step("prepare models") as step:
+        for number, model in enumerate(loaded.spec.models):
+            step.progress(number, len(loaded.spec.models), model.name)
+            where = f"{loaded.file}: models[{number}]"
+            version = loaded.spec.onnxruntime.version
+            prepared.append(prepare(model, base=loaded.file.parent, root=root, ort_version=version, where=where))
+    return tuple(prepared)
+
+
+def _convert(
+    loaded: LoadedSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> tuple[OrtModel, ...]:
+    root = cache_folder("conversions")
+    converted = []
+    with console.step("convert to ORT format") as step:
+        for number, (model, spec) in enumerate(zip(prepared, loaded.spec.models, strict=True)):
+            step.progress(number, len(prepared), model.name)
+            conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+            converted.append(convert(model, conversion, runtime=runtime, root=root))
+    return tuple(converted)

@@ -1,0 +1,369 @@
+"""The native executor with a source tree whose build.py is a few lines of the test's own."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_sources import private_cache
+from sample_plans import sample_plan, system_gcc
+
+from ortrim.core.artifacts import CompilerCacheUse
+from ortrim.core.plan import BuildJob, RunnerJob, digest
+from ortrim.errors import BuildError, Diagnostic, ExitCode, StorageError
+from ortrim.executors.native import NativeExecutor, Progress
+from ortrim.executors.parallelism import Parallelism
+from ortrim.executors.results import finished_build, result_of
+from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
+from ortrim.tools.command import run
+
+LIBRARY = "MinSizeRel/libonnxruntime.so.1.21.0"
+PREAMBLE = f"""
+import json, os, pathlib, signal, sys, time
+build = pathlib.Path(sys.argv[sys.argv.index("--build_dir") + 1])
+(build / "calls").open("a").write("x")
+seen = {{"argv": sys.argv[1:], "environment": dict(os.environ), "cwd": os.getcwd()}}
+(build / "seen.json").write_text(json.dumps(seen))
+def leave(*names):
+    for name in names:
+        (build / name).parent.mkdir(exist_ok=True)
+        (build / name).write_text(name)
+OUTPUTS = ("{LIBRARY}", "link.map")
+"""
+GOOD = """
+print("configuring")
+for n in (1, 2):
+    print(f"[{n}/2] Building CXX object dir/file{n}.cc.o")
+leave(*OUTPUTS)
+"""
+SCCACHE_STATS = {"stats": {"cache_hits": {"counts": {"C": 3, "C++": 4}}, "requests_executed": 9}}
+
+
+class Workshop:
+    """Sources, tools and a cache for one test; `progress` is what the executor reported."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.progress: list[tuple[int, int, str]] = []
+        self.log = folder / "artifacts" / "linux-x64" / "build.log"
+        self.job = sample_plan().targets[0].job
+        self.write("")
+        headers = folder / "sources" / "onnxruntime" / "include" / "onnxruntime"
+        for name in ("core/session/onnxruntime_c_api.h", "core/session/other.h"):
+            (headers / name).parent.mkdir(parents=True, exist_ok=True)
+            (headers / name).write_text(name)
+        (folder / "tools" / "bin").mkdir(parents=True)
+        (folder / "runner").mkdir()
+
+    def write(self, script: str) -> None:
+        """Make this the source tree's build.py."""
+        path = self.folder / "sources" / "onnxruntime" / "tools" / "ci_build" / "build.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PREAMBLE + script)
+
+    def sccache(self, script: str) -> None:
+        """Put a launcher of this text among the tools."""
+        path = self.folder / "tools" / "bin" / "sccache"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def executor(self, on_progress: Progress | None = None) -> NativeExecutor:
+        """Return an executor for one build."""
+        folder = self.folder
+        return NativeExecutor(
+            inputs=Inputs(sources=folder / "sources", tools=folder / "tools", runner=folder / "runner"),
+            log=self.log,
+            parallelism=Parallelism(jobs=3, reason="as asked"),
+            on_progress=on_progress or (lambda *step: self.progress.append(step)),
+        )
+
+    @property
+    def work(self) -> Path:
+        """The folder that survives an interruption."""
+        return finished_build(self.job).with_name(f"{digest(self.job)[:20]}.work")
+
+    def calls(self) -> int:
+        """Return how often build.py ran in the folder that is left."""
+        return len((self.work / "out" / "calls").read_text())
+
+    def seen(self, work: Path | None = None) -> dict[str, object]:
+        """Return what build.py saw of the world, of a build that failed."""
+        found: dict[str, object] = json.loads(((work or self.work) / "out" / "seen.json").read_text())
+        return found
+
+    def nothing_finished(self) -> bool:
+        """Whether no finished build and no half of one is there."""
+        return not [path.name for path in finished_build(self.job).parent.iterdir() if self._is_build(path)]
+
+    def _is_build(self, path: Path) -> bool:
+        return path.is_dir() and path != self.work
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """Make the folders."""
+    private_cache(tmp_path, monkeypatch)
+    return Workshop(tmp_path)
+
+
+def test_a_build_leaves_its_results(workshop: Workshop) -> None:
+    """Library, map, headers of the public API, log and duration outlive the build folder, which goes."""
+    workshop.write(GOOD)
+    result = workshop.executor().run(workshop.job)
+    assert result.library.read_text() == LIBRARY
+    assert result.link_map is not None
+    assert result.link_map.read_text() == "link.map"
+    assert [path.name for path in result.headers.iterdir()] == ["onnxruntime_c_api.h"]
+    assert result.log.read_text() == workshop.log.read_text()
+    assert result.log.read_text().splitlines()[0] == "configuring"
+    assert 0 <= result.seconds < 60
+    assert not workshop.work.exists()
+    assert result == result_of(finished_build(workshop.job))
+
+
+def test_progress_is_passed_on(workshop: Workshop) -> None:
+    """The console hears of every step of ninja's, as it is done."""
+    workshop.write(GOOD)
+    workshop.executor().run(workshop.job)
+    assert workshop.progress == [(1, 2, "file1.cc"), (2, 2, "file2.cc")]
+
+
+def test_the_same_job_is_built_once(workshop: Workshop) -> None:
+    """A second executor with another log returns what is there; build.py would fail if it ran."""
+    workshop.write(GOOD)
+    first = workshop.executor().run(workshop.job)
+    workshop.write("sys.exit(1)")
+    assert workshop.executor().run(workshop.job) == first
+
+
+def test_another_job_is_another_build(workshop: Workshop) -> None:
+    """What differs in a digest does not share a folder."""
+    workshop.write(GOOD)
+    first = workshop.executor().run(workshop.job)
+    second = workshop.executor().run(replace(workshop.job, exceptions=True))
+    assert first.folder != second.folder
+
+
+def test_build_py_sees_only_what_the_plan_says(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments are resolved, the user's environment stays out, the operators are the plan's."""
+    monkeypatch.setenv("CFLAGS", "-march=native")
+    monkeypatch.setenv("PYTHONSTARTUP", "/nowhere")
+    workshop.write("sys.exit(1)")
+    with pytest.raises(BuildError):
+        workshop.executor().run(workshop.job)
+    seen = workshop.seen()
+    argv, environment = seen["argv"], seen["environment"]
+    assert isinstance(argv, list)
+    assert isinstance(environment, dict)
+    assert not [word for word in argv if "$" in word]
+    assert argv[argv.index("--parallel") + 1] == "3"
+    assert (workshop.work / "operators.config").read_text() == workshop.job.operator_config
+    assert {"CFLAGS", "PYTHONSTARTUP"}.isdisjoint(environment)
+    assert environment["HOME"] == seen["cwd"] == str(workshop.work / "out")
+    assert environment["CC"] == str(workshop.work / "wrappers" / "cc")
+    assert os.access(environment["CC"], os.X_OK)
+
+
+def failed(workshop: Workshop) -> Diagnostic:
+    """Run a build that fails and return its diagnostic."""
+    with pytest.raises((BuildError, StorageError)) as caught:
+        workshop.executor().run(workshop.job)
+    return caught.value
+
+
+def test_a_failure_shows_the_first_error_and_the_log(workshop: Workshop) -> None:
+    """The compiler's words, where all of it is, and what to do; no finished build, but all that was compiled."""
+    workshop.write('print("[1/2] Building a.o")\nprint("FAILED: a.o")\nprint("a.cc:1:2: error: wrong")\nsys.exit(1)')
+    error = failed(workshop)
+    assert (error.reference, error.exit_code) == ("build-failed", ExitCode.BUILD)
+    assert error.where == "linux-x64"
+    assert error.why == "a.cc:1:2: error: wrong"
+    assert str(workshop.log) in error.hint
+    assert workshop.log.read_text().splitlines()[-1] == "a.cc:1:2: error: wrong"
+    assert workshop.nothing_finished()
+    assert workshop.calls() == 1
+
+
+def test_a_rerun_goes_on_in_the_same_folder(workshop: Workshop) -> None:
+    """What the first attempt compiled is there for the second."""
+    workshop.write("sys.exit(1)")
+    failed(workshop)
+    workshop.write(f'assert (build / "calls").read_text() == "xx"\n{GOOD}')
+    assert workshop.executor().run(workshop.job).library.is_file()
+
+
+def test_a_build_that_a_signal_ended_says_so(workshop: Workshop) -> None:
+    """A negative exit code is no exit code."""
+    workshop.write("os.kill(os.getpid(), signal.SIGKILL)")
+    assert failed(workshop).what == "the build was stopped by signal 9"
+
+
+def test_a_full_disk_is_told_as_one(workshop: Workshop) -> None:
+    """The exit code is storage's, so that a script need not read the compiler's words."""
+    workshop.write('print("LLVM ERROR: IO failure on output stream: No space left on device")\nsys.exit(1)')
+    error = failed(workshop)
+    assert (error.reference, error.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert workshop.nothing_finished()
+    assert workshop.calls() == 1
+
+
+def test_output_in_any_encoding_is_logged(workshop: Workshop) -> None:
+    """A compiler may print what is not UTF-8, or names in any script."""
+    workshop.write('sys.stdout.buffer.write("größe 文.cc: error: x\\n".encode() + b"\\xff\\n")\nsys.exit(1)')
+    assert failed(workshop).why.splitlines()[0] == "größe 文.cc: error: x"
+    assert workshop.log.read_text(encoding="utf-8").splitlines()[0] == "größe 文.cc: error: x"
+
+
+@pytest.mark.parametrize("missing", [LIBRARY, "link.map"])
+def test_a_build_that_leaves_too_little_is_no_build(workshop: Workshop, missing: str) -> None:
+    """Exit code 0 is not believed; what is missing is named."""
+    workshop.write(f"leave(*(name for name in OUTPUTS if name != {missing!r}))")
+    error = failed(workshop)
+    assert (error.reference, error.exit_code) == ("output-missing", ExitCode.BUILD)
+    assert missing in error.what
+    assert str(workshop.log) in error.hint
+    assert workshop.nothing_finished()
+
+
+def test_an_interruption_stops_the_build_and_keeps_what_was_done(workshop: Workshop) -> None:
+    """Ctrl-C while ninja runs: the build is stopped, its folder stays, the next run goes on there."""
+    hang = 'print("[1/2] Building a.o", flush=True)\ntime.sleep(0 if (build / "again").exists() else 60)\n'
+    workshop.write(hang + GOOD)
+    started = time.monotonic()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workshop.executor(interrupt).run(workshop.job)
+    assert time.monotonic() - started < 20
+    assert workshop.nothing_finished()
+    assert workshop.log.read_text() == "[1/2] Building a.o\n"
+    (workshop.work / "out" / "again").touch()
+    workshop.executor().run(workshop.job)
+    assert not workshop.work.exists()
+
+
+def test_something_in_the_way_of_the_log_is_a_diagnostic(workshop: Workshop) -> None:
+    """A file where the folder of results should be is told before anything is compiled."""
+    workshop.log.parent.parent.write_text("in the way")
+    error = failed(workshop)
+    assert (error.reference, error.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+
+
+@pytest.mark.parametrize("content", [None, "", "{", '{"seconds": "x", "compiler_cache": null}'])
+def test_a_damaged_finished_build_is_not_used(workshop: Workshop, content: str | None) -> None:
+    """The folder to remove is named."""
+    workshop.write(GOOD)
+    folder = workshop.executor().run(workshop.job).folder
+    (folder / "facts.json").unlink()
+    if content is not None:
+        (folder / "facts.json").write_text(content)
+    error = failed(workshop)
+    assert (error.reference, error.exit_code) == ("build-damaged", ExitCode.STORAGE)
+    assert str(folder) in error.hint
+
+
+SERVER = f"""case "$1" in
+  --show-stats) echo '{json.dumps(SCCACHE_STATS)}' ;;
+  --start-server) echo "$SCCACHE_SERVER_UDS" > "$SCCACHE_DIR/socket" ;;
+  --stop-server) rm "$SCCACHE_DIR/socket" ;;
+esac"""
+
+
+def test_a_compiler_cache_is_used_and_counted(workshop: Workshop) -> None:
+    """The launcher goes before the compiler; the server is stopped when the build ends."""
+    workshop.sccache(SERVER)
+    workshop.write(f'assert any("COMPILER_LAUNCHER=" in word for word in sys.argv)\n{GOOD}')
+    result = workshop.executor().run(workshop.job)
+    assert result.compiler_cache == CompilerCacheUse(hits=7, requests=9)
+    assert not list(workshop.folder.rglob("socket"))
+
+
+def test_a_failed_build_stops_its_cache_server(workshop: Workshop) -> None:
+    """No server outlives its build."""
+    workshop.sccache(SERVER)
+    workshop.write("sys.exit(1)")
+    assert failed(workshop).reference == "build-failed"
+    assert not list(workshop.folder.rglob("socket"))
+
+
+@pytest.mark.parametrize("script", [None, "exit 2", "not-executable"])
+def test_a_build_without_a_cache_is_slow_not_wrong(workshop: Workshop, script: str | None) -> None:
+    """No sccache, one that fails, one that cannot be started: the compiler is called directly."""
+    if script is not None:
+        workshop.sccache(script)
+    if script == "not-executable":
+        (workshop.folder / "tools" / "bin" / "sccache").chmod(0o644)
+    workshop.write(f'assert not any("COMPILER_LAUNCHER=" in word for word in sys.argv)\n{GOOD}')
+    assert workshop.executor().run(workshop.job).compiler_cache is None
+
+
+@pytest.mark.parametrize("answer", ["exit 1", "echo", "echo '{}'", """echo '{"stats": []}'""", "echo '[1]'"])
+def test_a_cache_that_cannot_count_does_not_spoil_the_build(workshop: Workshop, answer: str) -> None:
+    """Nonsense instead of statistics means that nothing is known of its use."""
+    workshop.sccache(f'if [ "$1" = --show-stats ]; then {answer}; fi')
+    workshop.write(GOOD)
+    result = workshop.executor().run(workshop.job)
+    assert result.library.is_file()
+    assert result.compiler_cache is None
+
+
+def test_programs_of_the_system_are_found_on_path(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan names gcc; the job gets the place where this machine's PATH has it."""
+    program = workshop.folder / "bin" / "gcc"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    inputs = workshop.executor().inputs
+    environment = job_environment(prepare_workspace(workshop.folder / "work", inputs, system_gcc()), system_gcc())
+    assert environment["ORTRIM_COMPILER_C"] == str(program)
+    assert environment["ORTRIM_AR"] == "ar"
+    assert environment["PATH"] == "/usr/bin:/bin"
+
+
+Compile = Callable[[str], Path]
+
+
+@pytest.fixture
+def compile_runner(workshop: Workshop) -> Compile:
+    """Compile the runner with a compiler that is a few lines of shell."""
+
+    def compiled(script: str) -> Path:
+        compiler = workshop.folder / "tools" / "ziglang" / "zig"
+        compiler.parent.mkdir(exist_ok=True)
+        compiler.write_text(f"#!/bin/sh\n{script}\n")
+        compiler.chmod(0o755)
+        return workshop.executor().run_runner(runner_of(workshop.job))
+
+    return compiled
+
+
+def runner_of(job: BuildJob) -> RunnerJob:
+    """Return the runner's job of a build job's target."""
+    (target,) = sample_plan(job.target.identifier).targets
+    return target.runner
+
+
+TO_OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
+
+
+def test_a_runner_is_compiled_once(compile_runner: Compile) -> None:
+    """The program can be run, nothing else is left beside it, and a broken compiler is not asked again."""
+    runner = compile_runner(TO_OUTPUT + 'printf "#!/bin/sh\\necho ran\\n" > "$2"; chmod +x "$2"')
+    assert run((runner,)).stdout == "ran\n"
+    assert [path.name for path in runner.parent.iterdir()] == ["runner"]
+    assert compile_runner("exit 1") == runner
+
+
+def test_a_runner_that_does_not_compile_shows_the_error(compile_runner: Compile, workshop: Workshop) -> None:
+    """The first error is the cause; nothing is left that a later run could take for a runner."""
+    with pytest.raises(BuildError) as caught:
+        compile_runner('echo "runner.c:3:1: error: no" >&2; exit 1')
+    assert caught.value.where == "runner for linux-x64"
+    assert caught.value.why == "runner.c:3:1: error: no"
+    assert not [path for path in (workshop.folder / "cache" / "runners").iterdir() if path.is_dir()]

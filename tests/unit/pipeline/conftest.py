@@ -1,0 +1,67 @@
+"""A pipeline whose expensive stages are small: no conversion, no sources, no compiling."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_sources import private_cache
+from onnx_samples import relu, write
+from sample_plans import SOURCES
+
+from ortrim.console import Console
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.targets import TARGETS
+from ortrim.models.prepare import prepare
+from ortrim.pipeline import converted, planned
+from ortrim.pipeline.converted import Request
+from ortrim.sources.tree import SourceTree
+from ortrim.tools.full_runtime import FullRuntime
+
+
+class Stages:
+    """Which stages ran, in order, and the console that they wrote to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ran: list[str] = []
+        self.stdout = io.StringIO()
+        self.console = Console(stdout=self.stdout, stderr=io.StringIO(), environment={})
+        write(folder / "tiny.onnx", relu())
+
+    def request(self, body: str = "", **changes: Any) -> Request:
+        """Write a buildspec with the model `tiny` and what `body` adds to it, and return a request for it."""
+        path = self.folder / "sample.toml"
+        path.write_text(f'[[models]]\nname = "tiny"\npath = "tiny.onnx"\n{body}', encoding="utf-8")
+        return Request(**{"spec": path, "output": self.folder / "artifacts", **changes})
+
+
+@pytest.fixture
+def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
+    """Replace conversion and sources on an x86-64 host."""
+    private_cache(tmp_path, monkeypatch)
+    made = Stages(tmp_path)
+
+    def stage(name: str, result: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **options: Any) -> Any:
+            made.ran.append(name)
+            return result(*arguments, **options)
+
+        return run
+
+    runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=tmp_path, library=tmp_path / "full.so")
+    monkeypatch.setattr(converted, "full_runtime", lambda *_: runtime)
+    monkeypatch.setattr(converted, "convert", stage("convert", _converted))
+    monkeypatch.setattr(converted, "prepare", stage("prepare", prepare))
+    tree = SourceTree(folder=tmp_path, kind="archive", pins=SOURCES, notes=("archive: taken from the cache",))
+    monkeypatch.setattr(planned, "fetch_sources", stage("sources", lambda *_, **__: tree))
+    monkeypatch.setattr(planned, "host_target", lambda: TARGETS["linux-x64"])
+    return made
+
+
+def _converted(model: PreparedModel, *_: Any, **__: Any) -> OrtModel:
+    return OrtModel(
+        name=model.name, path=model.path, sha256="5" * 64, size_bytes=1, ort_version="1.21.0", style="fixed",
+        level="extended", config="ai.onnx;14;Relu\n",
+    )  # fmt: skip

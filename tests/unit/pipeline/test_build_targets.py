@@ -1,0 +1,144 @@
+"""From a plan to reports: what is done, what is left alone, what is refused before work."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from ortrim.console import Console
+from ortrim.core.measurements import VerifyReport
+from ortrim.errors import ExitCode, StorageError, VerifyError
+from ortrim.pipeline import targets
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.targets import build, reports_of, target_folder, verify_again
+from ortrim.report.write import read_report, write_reports
+
+RECORDED = Path(__file__).parents[1] / "report" / "data" / "report.json"
+
+
+class Text(Protocol):
+    """A stream that can be read."""
+
+    def getvalue(self) -> str:
+        """Return what was written."""
+
+
+class Stages(Protocol):
+    """What conftest.py offers."""
+
+    folder: Path
+    ran: list[str]
+    console: Console
+    stdout: Text
+
+    def request(self, body: str = "", **changes: object) -> Request:
+        """Return a request for a buildspec with one model."""
+
+
+@pytest.fixture
+def finished(stages: Stages) -> Callable[[], Path]:
+    """Leave what a finished build leaves, and return its folder."""
+
+    def leave() -> Path:
+        planned = make_planned(stages.request(), stages.console)
+        folder = target_folder(planned, planned.plan.targets[0])
+        report = replace(read_report(RECORDED), package="package.tar.gz")
+        write_reports(report, folder)
+        (folder / report.package).write_bytes(b"package")
+        return folder
+
+    return leave
+
+
+def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let any attempt to build fail the test."""
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(targets, "_build", forbidden)
+
+
+def test_what_is_finished_is_not_touched_again(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run says that nothing has changed, in one line, and returns the report."""
+    folder = finished()
+    forbid(monkeypatch)
+    (report,) = build(stages.request(), stages.console)
+    assert report.package == "package.tar.gz"
+    assert stages.stdout.getvalue().count("nothing has changed") == 1
+    assert str(folder) in stages.stdout.getvalue()
+
+
+def test_a_package_that_was_removed_is_made_again(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report alone is not a result."""
+    (finished() / "package.tar.gz").unlink()
+    made: list[str] = []
+    report = read_report(RECORDED)
+
+    def verified(*_: object) -> VerifyReport:
+        made.append("verified")
+        return report
+
+    monkeypatch.setattr(targets, "_build", lambda *_: made.append("built"))
+    monkeypatch.setattr(targets, "_verify", verified)
+    assert build(stages.request(), stages.console) == (report,)
+    assert made == ["built", "verified"]
+
+
+def test_a_damaged_report_is_a_diagnostic(stages: Stages, finished: Callable[[], Path]) -> None:
+    """It says what to do, and nothing is measured behind the user's back."""
+    (finished() / "report.json").write_text("{")
+    with pytest.raises(StorageError) as caught:
+        build(stages.request(), stages.console)
+    assert caught.value.reference == "report-damaged"
+
+
+def test_results_that_cannot_be_written_are_refused_before_any_work(stages: Stages) -> None:
+    """A file where the folder should be, or a folder inside a file: told at once, and nothing is made."""
+    (stages.folder / "file").write_text("in the way")
+    for output in (stages.folder / "file", stages.folder / "file" / "inside"):
+        with pytest.raises(StorageError) as caught:
+            build(stages.request(output=output), stages.console)
+        assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert stages.ran == []
+
+
+def test_a_relative_output_folder_is_seen_from_where_one_is(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--output results` finds what was built there from the same folder."""
+    folder = finished()
+    monkeypatch.chdir(stages.folder)
+    forbid(monkeypatch)
+    (report,) = build(stages.request(output=Path("artifacts")), stages.console)
+    assert (folder / report.package).is_file()
+
+
+def test_what_was_not_built_cannot_be_verified_again(stages: Stages) -> None:
+    """The command that builds is named."""
+    with pytest.raises(VerifyError) as caught:
+        verify_again(stages.request(), stages.console)
+    assert (caught.value.reference, caught.value.hint) == ("not-built", "run: invoke build")
+
+
+def test_what_cannot_run_here_is_not_verified_again(stages: Stages) -> None:
+    """As for a build."""
+    with pytest.raises(VerifyError) as caught:
+        verify_again(stages.request(target="linux-arm64"), stages.console)
+    assert caught.value.reference == "no-device"
+
+
+def test_a_report_can_be_shown_of_what_was_built(stages: Stages, finished: Callable[[], Path]) -> None:
+    """And only of that."""
+    with pytest.raises(VerifyError) as caught:
+        reports_of(stages.request(), stages.console)
+    assert caught.value.reference == "report-missing"
+    finished()
+    assert len(reports_of(stages.request(), stages.console)) == 1

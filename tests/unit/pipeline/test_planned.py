@@ -1,0 +1,178 @@
+"""From a request to a plan: what is refused, and before which work."""
+
+import platform
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from ortrim.console import Console
+from ortrim.core.plan import digest
+from ortrim.core.targets import TARGETS
+from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError, VerifyError
+from ortrim.pipeline import planned
+from ortrim.pipeline.converted import Request, convert_models
+from ortrim.pipeline.planned import Planned, make_planned
+
+
+class Stages(Protocol):
+    """What conftest.py offers."""
+
+    folder: Path
+    ran: list[str]
+    console: Console
+
+    def request(self, body: str = "", **changes: object) -> Request:
+        """Return a request for a buildspec with one model."""
+
+
+def plan(stages: Stages, body: str = "", **changes: object) -> Planned:
+    """Plan a buildspec."""
+    return make_planned(stages.request(body, **changes), stages.console)
+
+
+def refused(stages: Stages, request: Request, *, to_run: bool = False) -> Diagnostic:
+    """Plan what is refused and return the diagnostic."""
+    with pytest.raises(Diagnostic) as caught:
+        make_planned(request, stages.console, to_run=to_run)
+    return caught.value
+
+
+def test_a_request_becomes_a_plan(stages: Stages) -> None:
+    """Model, operators, sources and the host's target; nothing is written where results go."""
+    made = plan(stages)
+    assert stages.ran == ["prepare", "convert", "sources"]
+    (target,) = made.plan.targets
+    assert target.job.target.identifier == "linux-x64"
+    assert target.job.operator_config == "ai.onnx;14;Relu\n"
+    assert made.folder == stages.folder / "artifacts" / "sample" / digest(made.plan)[:12]
+    assert not (stages.folder / "artifacts").exists()
+
+
+def test_a_profile_on_the_command_line_replaces_the_buildspecs(stages: Stages) -> None:
+    """The plan is another one, and the buildspec's other keys stay."""
+    made = plan(stages, profile="upstream")
+    assert made.plan.targets[0].job.profile == "upstream"
+    assert digest(made.plan) != digest(plan(stages).plan)
+
+
+def test_the_plan_is_the_same_the_second_time(stages: Stages) -> None:
+    """A rerun with nothing changed finds its own folder."""
+    assert plan(stages).folder == plan(stages).folder
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '[[models.cases]]\nname = "one"\nseed = 1\n',
+        "[models.tolerances.float32]\nabsolute = 0.5\n",
+        "[budgets]\nlibrary_bytes = 7\n",
+    ],
+    ids=["cases", "tolerances", "budgets"],
+)
+def test_what_verification_depends_on_is_in_the_plan(stages: Stages, body: str) -> None:
+    """Another case, tolerance or budget is another plan, so that no old report is taken for its own."""
+    before, after = plan(stages), plan(stages, body)
+    assert digest(before.plan) != digest(after.plan)
+    assert digest(before.plan.targets[0].job) == digest(after.plan.targets[0].job)
+
+
+def test_a_change_of_recorded_inputs_is_another_plan(stages: Stages) -> None:
+    """Their content counts, not only their name."""
+    body = '[[models.cases]]\nname = "one"\ndata = "one.npz"\n'
+    np.savez(stages.folder / "one.npz", x=np.array([1.0], np.float32))
+    before = plan(stages, body)
+    np.savez(stages.folder / "one.npz", x=np.array([2.0], np.float32))
+    assert digest(plan(stages, body).plan) != digest(before.plan)
+
+
+def test_a_target_that_does_not_exist_is_refused_before_any_work(stages: Stages) -> None:
+    """No model is fetched for a word that was misspelt."""
+    error = refused(stages, stages.request(target="windows"))
+    assert isinstance(error, UsageError)
+    assert stages.ran == []
+
+
+def test_a_target_without_a_device_is_refused_before_compiling(stages: Stages) -> None:
+    """Whoever wants to run the result is told in a second, not after a quarter of an hour."""
+    error = refused(stages, stages.request(target="linux"), to_run=True)
+    assert isinstance(error, VerifyError)
+    assert (error.reference, error.exit_code, error.where) == ("no-device", ExitCode.VERIFY, "linux-arm64")
+    assert "invoke plan" in error.hint
+    assert stages.ran == []
+
+
+def test_a_target_without_a_device_can_be_planned(stages: Stages) -> None:
+    """Looking at a plan needs no device."""
+    made = plan(stages, target="linux-*")
+    assert [target.job.target.identifier for target in made.plan.targets] == ["linux-x64", "linux-arm64"]
+
+
+def test_a_bad_buildspec_is_refused_before_any_work(stages: Stages) -> None:
+    """Nothing is fetched for a key that does not exist."""
+    error = refused(stages, stages.request('colour = "red"\n'))
+    assert error.exit_code is ExitCode.SPEC
+    assert stages.ran == []
+
+
+@pytest.mark.parametrize(
+    ("case", "reference"),
+    [
+        ("inputs = { z = { value = 1.0 } }", "unknown-input"),
+        ("dimensions = { batch = 2 }", "unknown-dimension"),
+        ("inputs = { x = { shape = [2, 2] } }", "shape-mismatch"),
+        ("inputs = { x = { value = 'text' } }", "wrong-value"),
+    ],
+)
+def test_a_case_that_does_not_fit_is_refused_before_sources_and_compiling(
+    stages: Stages, case: str, reference: str
+) -> None:
+    """Cases need only the model, so that a slip in one does not cost a build."""
+    error = refused(stages, stages.request(f'[[models.cases]]\nname = "one"\n{case}\n'))
+    assert (error.reference, error.exit_code) == (reference, ExitCode.SPEC)
+    assert "sources" not in stages.ran
+    assert not [path for path in (stages.folder / "cache" / "cases").iterdir() if path.is_dir()]
+    assert not (stages.folder / "artifacts").exists()
+
+
+def test_cases_are_made_once_for_all_targets(stages: Stages) -> None:
+    """They lie in the cache under a name of their own and are not written again."""
+    made = plan(stages, '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\n')
+    ((one, two),) = made.cases
+    assert (one.name, two.name) == ("one", "two")
+    assert (one.folder / "input_000.npy").is_file()
+    assert one.folder.parent == two.folder.parent == stages.folder / "cache" / "cases"
+
+
+def test_a_system_compiler_compiles_for_its_own_machine_only(stages: Stages) -> None:
+    """What it would make of another target is a library for this one."""
+    error = refused(stages, stages.request('[[targets]]\nid = "linux-arm64"\ncompiler = "gcc"\n', target="linux-arm64"))
+    assert isinstance(error, PlanError)
+    assert (error.reference, error.exit_code) == ("no-cross-compiler", ExitCode.PLAN)
+    assert 'compiler = "zig"' in error.hint
+    assert stages.ran == []
+
+
+def test_converting_needs_neither_sources_nor_cases(stages: Stages) -> None:
+    """`convert` and `reduce` are quick."""
+    models = convert_models(stages.request(), stages.console)
+    assert stages.ran == ["prepare", "convert"]
+    assert [operator.name for operator in models.operators.operators] == ["Relu"]
+
+
+@pytest.mark.parametrize(
+    ("system", "machine"), [("Windows", "AMD64"), ("Linux", "riscv64"), ("Darwin", "arm64"), ("", "")]
+)
+def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine is named in its own words."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    with pytest.raises(ToolError, match=f"{machine} is no host") as caught:
+        planned.host_target()
+    assert caught.value.reference == "unsupported-host"
+
+
+def test_this_host_is_a_target() -> None:
+    """The machine that runs the tests can build for itself."""
+    assert planned.host_target() in TARGETS.values()

@@ -1,0 +1,71 @@
+"""The program as a whole: its list, its help, and words that it does not know."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ortrim.tasks import namespace
+
+Run = Callable[..., Any]
+TASKS = ("build", "convert", "doctor", "inspect", "plan", "reduce", "report", "schema", "verify", "pins.update")
+
+
+def listed(printed: str) -> dict[str, str]:
+    """Return the tasks of a list with their texts."""
+    return dict(re.findall(r"^  (\S+) +(\S.*)$", printed, re.MULTILINE))
+
+
+def test_the_list_shows_each_task_with_one_line(ortrim: Run) -> None:
+    """Eighty columns are enough for all of them."""
+    ended = ortrim("--list")
+    assert ended.code == 0
+    assert tuple(listed(ended.out)) == TASKS
+    assert len(ended.out.strip().splitlines()) == len(TASKS) + 2
+    assert all(text.endswith(".") for text in listed(ended.out).values())
+
+
+def test_without_a_task_the_list_is_shown_and_nothing_is_built(ortrim: Run) -> None:
+    """A quarter of an hour of compiling is not what one expects of a bare word."""
+    assert ortrim().out == ortrim("--list").out
+    assert namespace.default is None
+
+
+def test_the_version_is_the_packages(ortrim: Run) -> None:
+    """Name and number."""
+    assert re.fullmatch(r"ortrim \d+\.\d+\.\d+\n", ortrim("--version").out)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_option_of_every_task_is_explained(ortrim: Run, task: str) -> None:
+    """`--help` names each option with a text."""
+    ended = ortrim("--help", task)
+    assert ended.code == 0
+    assert ended.err == ""
+    options = ended.out.partition("Options:")[2]
+    for line in options.splitlines():
+        if re.match(r"  -", line):
+            assert re.match(r"  -.*?  +\S", line), line
+
+
+def test_help_of_build_names_the_issues_options(ortrim: Run) -> None:
+    """The main task's command line is part of what users rely on."""
+    printed = ortrim("--help", "build").out
+    for option in ("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"):
+        assert f"--{option}" in printed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bild",), ("--frob",), ("build", "--frob"), ("build", "--jobs"), ("inspect",), ("--help", "bild"),
+        ("build", "extra"), ("plan", "--jobs", "2"),
+    ],
+)  # fmt: skip
+def test_words_that_make_no_sense_end_with_the_code_of_usage(ortrim: Run, words: tuple[str, ...]) -> None:
+    """The text goes to standard error, in the layout of all errors, and nothing is done."""
+    ended = ortrim(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: bad-usage\n  ")
+    assert "Traceback" not in ended.err

@@ -1,0 +1,153 @@
+"""Plans: golden ones beside this file, what changes them, and which targets are selected."""
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_plans import FOREST, sample_plan, sample_spec, system_gcc
+
+from ortrim.core.buildspec import Budgets, TargetSpec
+from ortrim.core.plan import BuildPlan, digest
+from ortrim.core.serialization import from_json, to_data, to_json
+from ortrim.core.targets import TARGETS
+from ortrim.errors import ExitCode, UsageError
+from ortrim.executors.paths import JobPaths
+from ortrim.planning import select_targets
+
+PLANS = Path(__file__).parent / "data" / "plans"
+REGENERATE = "ORTRIM_WRITE_PLANS"
+"""Set this in the environment of pytest to write the golden plans anew, then read what git says has changed."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_plan_is_the_golden_one(target: str) -> None:
+    """Nothing about a plan changes by accident: it would compile every library anew."""
+    golden, text = PLANS / f"{target}.json", to_json(sample_plan(target))
+    if os.environ.get(REGENERATE):
+        golden.write_text(text)
+    expected = golden.read_text()
+    difference = difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "planned", lineterm="", n=1)
+    assert text == expected, "\n".join([*difference, f"if this is meant: {REGENERATE}=1 pytest {Path(__file__).name}"])
+
+
+def test_every_target_has_a_golden_plan_and_no_other_has() -> None:
+    """A new target comes with its plan."""
+    assert {path.stem for path in PLANS.iterdir()} == set(TARGETS)
+
+
+def strings(data: Any) -> Iterator[str]:
+    """Yield every string in JSON-ready data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for each in data.values() if isinstance(data, dict) else data:
+            yield from strings(each)
+
+
+@pytest.mark.parametrize("plan", [*(sample_plan(name) for name in TARGETS), sample_plan(toolchain=system_gcc())])
+def test_a_plan_holds_no_path_of_a_machine(plan: BuildPlan) -> None:
+    """The same inputs give the same plan, digest and cache keys wherever it is made."""
+    for text in strings(to_data(plan)):
+        without_shebang = text.replace("#!/bin/sh", "")
+        assert not re.search(r"(^|[\s='\":;,]|-[IL])/\w", without_shebang), text
+        assert str(Path.home()) not in text
+
+
+@pytest.mark.parametrize("plan", [*(sample_plan(name) for name in TARGETS), sample_plan(toolchain=system_gcc())])
+def test_every_symbolic_path_can_be_made_real(plan: BuildPlan, tmp_path: Path) -> None:
+    """Each `${name}` of a job is one that the executor knows, and none is left over."""
+    places = {name: tmp_path / name for name in ("sources", "build", "tools", "wrappers", "config", "runner")}
+    paths = JobPaths(**places)
+    for target in plan.targets:
+        for toolchain in (target.job.toolchain, target.runner.toolchain):
+            environment = [value for _, value in toolchain.environment]
+            resolved = paths.resolve_all((*target.job.arguments, *target.runner.arguments, *environment))
+            assert not [argument for argument in resolved if "$" in argument]
+            assert f"--include_ops_by_config {places['config']}" in " ".join(resolved)
+
+
+def test_a_name_that_does_not_exist_is_not_left_as_it_is(tmp_path: Path) -> None:
+    """A misspelt symbolic path stops the build before it starts."""
+    paths = JobPaths(**dict.fromkeys(("sources", "build", "tools", "wrappers", "config", "runner"), tmp_path))
+    with pytest.raises(KeyError, match="souces"):
+        paths.resolve("${souces}/onnxruntime")
+
+
+def test_digests_follow_what_they_cover() -> None:
+    """A plan is as it was the second time and after a round trip; another budget is another plan but the same job."""
+    plan = sample_plan()
+    assert digest(plan) == digest(sample_plan()) == digest(from_json(BuildPlan, to_json(plan)))
+    other = sample_plan(budgets=Budgets(library_bytes=1))
+    assert digest(other) != digest(plan)
+    assert digest(other.targets[0].job) == digest(plan.targets[0].job)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"exceptions": True}, {"profile": "upstream"}, {"operators": FOREST}, {"toolchain": system_gcc()}],
+    ids=["exceptions", "profile", "operators", "toolchain"],
+)
+def test_what_enters_the_library_changes_the_job(changes: dict[str, Any]) -> None:
+    """No two libraries that differ share a build."""
+    assert digest(sample_plan(**changes).targets[0].job) != digest(sample_plan().targets[0].job)
+
+
+def test_a_budget_of_a_target_replaces_the_buildspecs() -> None:
+    """The plan holds the budgets that apply, not those that were written."""
+    targets = (TargetSpec(id="linux-x64", budgets=Budgets(library_bytes=7)),)
+    plan = sample_plan(targets=targets, budgets=Budgets(library_bytes=9, load_ms=3.0))
+    assert plan.targets[0].budgets == Budgets(library_bytes=7, load_ms=3.0)
+
+
+def test_a_plan_is_json_with_its_schema() -> None:
+    """Programs that read plans can tell which version they read."""
+    assert json.loads(to_json(sample_plan()))["schema"] == "ortrim-plan/1"
+
+
+HOST = TARGETS["linux-x64"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "selected"),
+    [
+        (None, ["linux-x64"]),
+        ("linux-arm64", ["linux-arm64"]),
+        ("linux", ["linux-x64", "linux-arm64"]),
+        ("*", ["linux-x64", "linux-arm64"]),
+        ("*-arm64", ["linux-arm64"]),
+        ("linux-?64", ["linux-x64"]),
+    ],
+)
+def test_targets_are_selected_by_name_prefix_or_glob(pattern: str | None, selected: list[str]) -> None:
+    """Without a pattern it is the host's; a prefix ends at a dash; the order is the buildspec's."""
+    assert [target.id for target in select_targets(sample_spec(), pattern, HOST)] == selected
+
+
+@pytest.mark.parametrize("pattern", ["lin", "linux-", "windows", "", "linux-x64-musl", "LINUX"])
+def test_a_pattern_that_selects_nothing_is_refused(pattern: str) -> None:
+    """The targets that there are to choose from are named."""
+    with pytest.raises(UsageError) as caught:
+        select_targets(sample_spec(), pattern, HOST)
+    assert caught.value.reference == "no-such-target"
+    assert caught.value.exit_code is ExitCode.USAGE
+    assert repr(pattern) in caught.value.what
+    assert caught.value.hint == "choose among: linux-x64, linux-arm64"
+
+
+def test_a_host_that_is_no_target_of_the_buildspec_is_told_so() -> None:
+    """The text speaks of the host, not of a pattern that nobody gave."""
+    spec = sample_spec(targets=(TargetSpec(id="linux-arm64"),))
+    with pytest.raises(UsageError, match="the host's target linux-x64 is not among the targets"):
+        select_targets(spec, None, HOST)
+
+
+def test_a_buildspec_without_targets_offers_all() -> None:
+    """Its targets are the host's by default and any that exists when asked for."""
+    spec = sample_spec(targets=())
+    assert [target.id for target in select_targets(spec, None, HOST)] == ["linux-x64"]
+    assert [target.id for target in select_targets(spec, "linux-arm64", HOST)] == ["linux-arm64"]

@@ -19,6 +19,7 @@ def make_plan(
     targets: tuple[TargetSpec, ...],
     models: tuple[PlannedModel, ...],
     sources: tuple[SourcePin, ...],
+    tools: tuple[tuple[str, str], ...],
     toolchains: Mapping[str, Toolchain],
     runner_sha256: str,
     ortrim_version: str,
@@ -29,14 +30,28 @@ def make_plan(
     `runner_sha256` is the digest of the runner's source.
     """
     config = render_config(operators)
+    jobs = [
+        BuildJob(
+            target=TARGETS[target.id],
+            ort_version=spec.onnxruntime.version,
+            profile=spec.profile,
+            exceptions=spec.exceptions,
+            minimum_glibc=target.glibc if target.compiler == "zig" else "",
+            operator_config=config,
+            toolchain=toolchains[target.id],
+            tools=tools,
+            sources=sources,
+        )
+        for target in targets
+    ]
     return BuildPlan(
         ortrim_version=ortrim_version,
         spec_name=spec.name,
         ort_version=spec.onnxruntime.version,
         models=models,
         targets=tuple(
-            _target(spec, target, _job(spec, target, config, sources, toolchains[target.id]), runner_sha256)
-            for target in targets
+            _target(spec, target, _with_arguments(job), runner_sha256)
+            for target, job in zip(targets, jobs, strict=True)
         ),
     )
 
@@ -72,19 +87,7 @@ def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: s
     return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
 
 
-def _job(
-    spec: BuildSpec, target: TargetSpec, config: str, sources: tuple[SourcePin, ...], toolchain: Toolchain
-) -> BuildJob:
-    job = BuildJob(
-        target=TARGETS[target.id],
-        ort_version=spec.onnxruntime.version,
-        profile=spec.profile,
-        exceptions=spec.exceptions,
-        minimum_glibc=target.glibc if toolchain.kind == "zig" else "",
-        operator_config=config,
-        toolchain=toolchain,
-        sources=sources,
-    )
+def _with_arguments(job: BuildJob) -> BuildJob:
     platform = PLATFORMS[job.target.system]
     return replace(
         job,

@@ -32,6 +32,7 @@ def build_job() -> BuildJob:
         minimum_glibc="2.28",
         operator_config="ai.onnx;13;Gemm\n",
         toolchain=toolchain,
+        tools=(("cmake", "3.31.6"), ("ziglang", "0.17.0")),
         sources=SOURCES,
         arguments=("--minimal_build", "--path_to_protoc_exe", "${tools}/bin/protoc"),
     )
@@ -107,7 +108,6 @@ def make_inputs(folder: Path) -> PackageInputs:
             {("ai.onnx", "Gemm"): OperatorTypes(inputs=((0, ("float",)),))},
         ),
         cpuinfo=False,
-        tools=(("cmake", "3.31.6"), ("ziglang", "0.17.0")),
         licence=texts / "LICENSE",
         notices=texts / "ThirdPartyNotices.txt",
         licences=(

@@ -56,7 +56,7 @@ class Toolchain:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildJob:
-    """Everything an executor needs to build one target's library."""
+    """Everything an executor needs to build one target's library; `tools` are names and versions."""
 
     target: Target
     ort_version: str
@@ -65,6 +65,7 @@ class BuildJob:
     minimum_glibc: str
     operator_config: str
     toolchain: Toolchain
+    tools: tuple[tuple[str, str], ...]
     sources: tuple[SourcePin, ...]
     arguments: tuple[str, ...] = ()
     expected_outputs: tuple[PurePosixPath, ...] = ()

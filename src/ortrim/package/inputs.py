@@ -27,7 +27,7 @@ class ComponentLicence:
 class PackageInputs:
     """All that a package of one target is made from.
 
-    `tools` are names and versions; `licence` and `notices` are upstream's `LICENSE` and `ThirdPartyNotices.txt`;
+    `licence` and `notices` are upstream's `LICENSE` and `ThirdPartyNotices.txt`;
     `licences` are the texts of all components that are compiled in, which upstream's notices may leave out.
     """
 
@@ -37,7 +37,6 @@ class PackageInputs:
     models: tuple[OrtModel, ...]
     operators: RequiredOperators
     cpuinfo: bool
-    tools: tuple[tuple[str, str], ...]
     licence: Path
     notices: Path
     licences: tuple[ComponentLicence, ...]

@@ -33,7 +33,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         minimum_glibc=job.minimum_glibc,
         cpuinfo=inputs.cpuinfo,
         compiler=f"{job.toolchain.kind} {job.toolchain.version}",
-        tools=inputs.tools,
+        tools=inputs.job.tools,
         arguments=job.arguments,
         operators=inputs.operators,
         models=inputs.plan.models,

@@ -9,6 +9,7 @@ from ortrim.core.buildspec import LoadedSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operators import RequiredOperators
 from ortrim.models.convert import Conversion, convert
+from ortrim.models.copies import FACTS_LAYOUT
 from ortrim.models.prepare import prepare
 from ortrim.models.reduce import reduce_operators
 from ortrim.pins.runtime import RuntimePins, runtime_pins
@@ -70,7 +71,7 @@ def converted_models(loaded: LoadedSpec, console: Console) -> Models:
 
 
 def _prepare(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
-    root = cache_folder("models")
+    root = cache_folder("models") / FACTS_LAYOUT
     prepared = []
     with console.step("prepare models") as step:
         for number, model in enumerate(loaded.spec.models):

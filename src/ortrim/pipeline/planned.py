@@ -68,6 +68,7 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
         targets=targets,
         models=_planned_models(models, cases),
         sources=sources.pins,
+        tools=tool_versions(),
         toolchains=toolchains,
         runner_sha256=_runner_digest(),
         ortrim_version=installed_version("ortrim"),

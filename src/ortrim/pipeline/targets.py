@@ -14,7 +14,7 @@ from ortrim.executors.results import finished_build, result_of
 from ortrim.executors.workspace import Inputs
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.package.layout import make_package
-from ortrim.pins.tools import tool_requirements, tool_versions
+from ortrim.pins.tools import tool_requirements
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.verification import verify
@@ -128,7 +128,6 @@ def _package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> Packa
         models=planned.models.converted,
         operators=planned.models.operators,
         cpuinfo=False,
-        tools=tool_versions(),
         licence=upstream / "LICENSE",
         notices=upstream / "ThirdPartyNotices.txt",
         licences=tuple(

@@ -3,11 +3,13 @@
 import json as json_module
 
 from invoke.context import Context
+from invoke.exceptions import Exit
 from invoke.tasks import task
 from rich.table import Table
 from rich.text import Text
 
 from ortrim.core.serialization import to_data
+from ortrim.errors import ExitCode
 from ortrim.spec.schema import buildspec_schema
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for
@@ -23,6 +25,8 @@ def doctor(_context: Context, json: bool = False) -> None:
             console.result(json_module.dumps([to_data(finding) for finding in findings], indent=2))
         else:
             console.render(_table(findings))
+        if not all(finding.satisfied for finding in findings if finding.required):
+            raise Exit(code=int(ExitCode.TOOL))
 
 
 @task

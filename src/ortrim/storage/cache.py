@@ -11,11 +11,12 @@ from ortrim.storage.files import storage_errors
 def cache_folder(kind: str) -> Path:
     """Return the cache folder for one kind of thing (`sources`, `tools`, ...), absolute, created when absent.
 
-    It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another. Raises
-    `StorageError` when it cannot be made.
+    It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another. Symbolic links in
+    it are followed: upstream's `build.py` does so too, and the paths that are kept out of objects and of compiler
+    cache keys have to be those that the compiler sees. Raises `StorageError` when it cannot be made.
     """
     chosen = os.environ.get("ORTRIM_CACHE")
     folder = (Path(chosen).expanduser().absolute() if chosen else user_cache_path("ortrim")) / kind
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    return folder
+        return folder.resolve()

@@ -34,3 +34,11 @@ def test_file_in_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(StorageError) as caught:
         cache_folder("tools")
     assert caught.value.reference == "path-in-the-way"
+
+
+def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache reached through a symbolic link has its real path: the one that compilers will see."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "c").symlink_to(tmp_path / "disk")
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
+    assert cache_folder("tools") == tmp_path / "disk/tools"

@@ -1,0 +1,305 @@
+"""The main job for real, through the command line: the demo is compiled, killed, resumed, packaged and verified.
+
+The caches of sources, tools and compiled objects are the user's; all else starts empty, so that a library is compiled
+and linked in every run of these tests.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ortrim.binaries.elf import read_library
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import sha256_of
+from ortrim.tools.command import Completed, run, stream
+
+pytestmark = [pytest.mark.build, pytest.mark.network]
+
+ROOT: Final = Path(__file__).parents[2]
+SHARED: Final = ("apt", "compiler", "downloads", "packages", "sources", "zig")
+"""Parts of the cache that hold only what was fetched or compiled before."""
+PUBLIC_API: Final = {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
+IN_THE_MIDDLE: Final = re.compile(r"build linux-\w+: [2-9]\d %")
+NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)
+REST_SECONDS: Final = 6.0
+"""What a run with nothing to do may take on a machine that is busy; 2 on one that is not."""
+BUILD_SECONDS: Final = 1800.0
+
+UNSEEN: Final = """
+budgets = { library_ratio = 0.09, peak_rss_ratio = 0.5 }
+
+[[models]]
+name = "digits"
+path = "models/digits.onnx"
+
+[[models.cases]]
+name = "several"
+dimensions = { batch = 3 }
+"""
+
+Environment = Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interrupted:
+    """A build that was killed: the highest step that ninja had reached, and of how many."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A finished build: its folder, its report, and what it had left to do after the interruption."""
+
+    folder: Path
+    report: dict[str, Any]
+    package: Path
+    remaining: int
+
+
+def own_cache(folder: Path, shared: Mapping[str, Path]) -> dict[str, str]:
+    """Make a cache whose parts in `shared` are other folders, and return the environment in which it is used."""
+    for kind, target in shared.items():
+        (folder / kind).symlink_to(target)
+    return {**os.environ, "ORTRIM_CACHE": str(folder)}
+
+
+def command(output: Path) -> list[str]:
+    """Return the words that build the demo."""
+    return [sys.executable, "-m", "invoke", "build", "--json", "--output", str(output)]
+
+
+def build(output: Path, environment: Environment) -> Completed:
+    """Build the demo."""
+    return run(command(output), cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
+
+
+def report_of(done: Completed) -> dict[str, Any]:
+    """Return the one report that standard output holds."""
+    assert done.returncode == 0, done.stderr
+    (report,) = json.loads(done.stdout)["reports"]
+    assert isinstance(report, dict)
+    return report
+
+
+def steps(folder: Path) -> tuple[int, int]:
+    """Return how far ninja came, by the log of a build."""
+    (log,) = folder.rglob("build.log")
+    found = [(int(done), int(total)) for done, total in NINJA_STEP.findall(log.read_text())]
+    return found[-1]
+
+
+def processes_of(cache: Path) -> list[int]:
+    """Return the processes that work with a cache, by what their environment says."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if str(cache).encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue  # ended meanwhile, or somebody else's
+    return found
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give a folder for a cache; end what a killed build left running, which is the compiler cache's server."""
+    folder = tmp_path_factory.mktemp("cache")
+    yield folder
+    for process in processes_of(folder):
+        os.kill(process, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def environment(cache: Path) -> Iterator[Environment]:
+    """Give the environment of the builds, with a place of its own for what a killed build leaves there."""
+    with tempfile.TemporaryDirectory(prefix="ortrim-") as folder:
+        yield own_cache(cache, {kind: cache_folder(kind) for kind in SHARED}) | {"TMPDIR": folder}
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder for packages and reports."""
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def interrupted(output: Path, environment: Environment) -> Interrupted:
+    """Start a build and kill it, and nothing but it, when a good part is compiled."""
+    lines: list[str] = []
+
+    def on_line(line: str) -> None:
+        lines.append(line)
+        if IN_THE_MIDDLE.search(line):
+            os.kill(int(lines[0]), signal.SIGKILL)
+
+    words = ["/bin/sh", "-c", 'echo $$; exec "$@"', "sh", *command(output)]
+    assert stream(words, on_line, cwd=ROOT, environment=environment) == -signal.SIGKILL, lines
+    done, total = steps(output)
+    return Interrupted(done=done, total=total)
+
+
+@pytest.fixture(scope="module")
+def built(output: Path, environment: Environment, interrupted: Interrupted) -> Built:
+    """Run the command of the killed build again, at once."""
+    report = report_of(build(output, environment))
+    folder = output / report["name"] / report["plan_digest"][:12] / report["target"]
+    package = folder / report["package"].removesuffix(".tar.gz")
+    return Built(folder=folder, report=report, package=package, remaining=steps(output)[1])
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unpack the package as a user would."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(built.folder / built.report["package"]) as archive:
+        archive.extractall(folder, filter="data")
+    (package,) = folder.iterdir()
+    return package
+
+
+def test_a_killed_build_goes_on(interrupted: Interrupted, built: Built, cache: Path) -> None:
+    """What was compiled before the kill is not compiled again, and nothing of the killed build is left."""
+    assert built.report["verdict"] == "pass"
+    assert built.remaining < interrupted.total - interrupted.done / 2
+    assert [entry.name for entry in (cache / "builds").iterdir() if "work" in entry.name and entry.is_dir()] == []
+    assert list((cache / "builds").glob(".*.partial-*")) == []
+
+
+def test_the_demo_is_small_and_lean(built: Built) -> None:
+    """The library is at most 9 % of the official one, and peak memory at most 40 % of the baseline's."""
+    ratios = {line["measure"]: line["ratio"] for line in built.report["comparisons"]}
+    assert ratios["library"] <= 0.09
+    assert ratios["peak RSS"] <= 0.40
+    assert built.report["baseline_size"]["file_bytes"] == 20_571_088
+    assert (built.package / "lib" / "libonnxruntime.so").stat().st_size == built.report["size"]["file_bytes"]
+
+
+def test_the_demo_is_in_parity(built: Built) -> None:
+    """All outputs of all cases agree with the original model in the full runtime."""
+    assert {line["verdict"] for line in built.report["parity"]} == {"pass"}
+    assert {(line["case"], line["output"]) for line in built.report["parity"]} == {
+        (case["case"], output) for case in built.report["runs"][0]["cases"] for output in ("output", "stateN")
+    }
+    assert len(built.report["parity"]) == 16
+
+
+def test_the_library_is_one_to_ship(built: Built, unpacked: Path) -> None:
+    """It exports the public API and nothing else, has no executable stack, and every other gate passes."""
+    facts = read_library(unpacked / "lib" / "libonnxruntime.so")
+    assert set(facts.exported) == PUBLIC_API
+    assert not facts.executable_stack
+    assert {gate["verdict"] for gate in built.report["gates"]} == {"pass"}
+
+
+def test_the_package_is_what_it_says(unpacked: Path) -> None:
+    """`sha256sum` agrees, and the manifest lists every file with its size and digest."""
+    done = run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=unpacked)
+    assert done.returncode == 0, done.stdout
+    manifest = json.loads((unpacked / "manifest.json").read_text())
+    listed = {entry["path"]: (entry["size_bytes"], entry["sha256"]) for entry in manifest["files"]}
+    files = {path.relative_to(unpacked).as_posix(): path for path in unpacked.rglob("*") if path.is_file()}
+    links = {name for name, path in files.items() if path.is_symlink()}
+    assert set(files) == {*listed, *links, "manifest.json", "SHA256SUMS"}
+    assert listed == {name: (files[name].stat().st_size, sha256_of(files[name])) for name in listed}
+    (model,) = manifest["models"]
+    assert listed["models/silero-vad.ort"][1] == model["ort_sha256"]
+
+
+def test_the_package_names_no_folder_of_this_machine(unpacked: Path, cache: Path, output: Path) -> None:
+    """Neither the caches, the checkout, the output, the home nor Python's own folder is named in any file."""
+    folders = {ROOT, cache, output, cache_folder("sources").parent, Path.home() / ".cache", Path(sys.prefix)}
+    for path in unpacked.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert [folder for folder in folders if str(folder).encode() in content] == [], path.name
+
+
+def test_a_run_with_nothing_to_do_does_nothing(built: Built, output: Path, environment: Environment) -> None:
+    """It says so, gives the same report, writes no file, and takes little time."""
+    before = {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()}
+    started = time.monotonic()
+    done = build(output, environment)
+    assert time.monotonic() - started < REST_SECONDS
+    assert "nothing has changed" in done.stderr
+    assert report_of(done) == built.report
+    assert {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()} == before
+
+
+def test_without_its_report_a_build_is_verified_again(built: Built, output: Path, environment: Environment) -> None:
+    """Nothing is compiled, and the package stays the same."""
+    package = sha256_of(built.folder / built.report["package"])
+    (built.folder / "report.json").unlink()
+    done = build(output, environment)
+    assert "up to date (built before)" in done.stderr
+    assert report_of(done)["verdict"] == "pass"
+    assert json.loads((built.folder / "report.json").read_text())["parity"] == built.report["parity"]
+    assert sha256_of(built.folder / built.report["package"]) == package
+
+
+def test_the_same_inputs_give_the_same_package(built: Built, cache: Path, tmp_path: Path) -> None:
+    """Converted and packaged anew, elsewhere, with other permissions and in another time zone, the bytes are equal."""
+    kept = {kind: cache / kind for kind in (*SHARED, "builds", "models", "runners")}
+    (tmp_path / "cache").mkdir()
+    environment = own_cache(tmp_path / "cache", kept) | {"TZ": "Pacific/Apia"}
+    words = ["/bin/sh", "-c", 'umask 077; exec "$@"', "sh", *command(tmp_path / "elsewhere")]
+    done = run(words, cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
+    assert report_of(done)["plan_digest"] == built.report["plan_digest"]
+    (package,) = (tmp_path / "elsewhere").rglob("*.tar.gz")
+    assert package.read_bytes() == (built.folder / built.report["package"]).read_bytes()
+
+
+def unseen_model() -> onnx.ModelProto:
+    """Return a small network for images with random weights that no other test knows."""
+    chosen = np.random.default_rng(20)
+    shapes = {"kernel": (8, 1, 3, 3), "bias": (8,), "weights": (8, 10), "offsets": (10,)}
+    numbers = {name: chosen.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    nodes = [
+        helper.make_node("Conv", ["image", "kernel", "bias"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("GlobalAveragePool", ["r"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "weights", "offsets"], ["g"]),
+        helper.make_node("Softmax", ["g"], ["probabilities"], axis=1),
+    ]
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ("batch", 1, 28, 28))
+    answer = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ("batch", 10))
+    initializers = [numpy_helper.from_array(array, name) for name, array in numbers.items()]
+    graph = helper.make_graph(nodes, "digits", [image], [answer], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+
+
+def test_a_model_that_nobody_tried_goes_through(environment: Environment, tmp_path: Path) -> None:
+    """An app team's folder, a model of opset 13, a buildspec of ten lines, and the installed program are enough."""
+    program = shutil.which("ortrim", path=str(Path(sys.executable).parent))
+    assert program
+    (tmp_path / "models").mkdir()
+    onnx.save(unseen_model(), tmp_path / "models" / "digits.onnx")
+    (tmp_path / "unseen.toml").write_text(UNSEEN)
+    words = [program, "build", "--spec", "unseen.toml", "--json"]
+    done = run(words, cwd=tmp_path, environment=environment, timeout_seconds=BUILD_SECONDS)
+    report = report_of(done)
+    assert report["verdict"] == "pass"
+    assert [(line["case"], line["shape"], line["verdict"]) for line in report["parity"]] == [
+        ("several", [3, 10], "pass")
+    ]
+    assert report["ort_version"] == onnxruntime.__version__
+    (package,) = (tmp_path / "artifacts" / "unseen").rglob("*.tar.gz")
+    assert package.name == report["package"]

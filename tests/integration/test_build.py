@@ -43,6 +43,7 @@ BUILD_SECONDS: Final = 1800.0
 
 UNSEEN: Final = """
 budgets = { library_ratio = 0.09, peak_rss_ratio = 0.5 }
+targets = [{ id = "linux-x64", glibc = "2.28" }, { id = "linux-arm64", glibc = "2.28" }]
 
 [[models]]
 name = "digits"

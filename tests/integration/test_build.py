@@ -41,6 +41,7 @@ REST_SECONDS: Final = 6.0
 """What a run with nothing to do may take on a machine that is busy; 2 on one that is not."""
 BUILD_SECONDS: Final = 1800.0
 
+# The glibc is the demo's: another would be another compiler, for which nothing was compiled before.
 UNSEEN: Final = """
 budgets = { library_ratio = 0.09, peak_rss_ratio = 0.5 }
 targets = [{ id = "linux-x64", glibc = "2.28" }, { id = "linux-arm64", glibc = "2.28" }]

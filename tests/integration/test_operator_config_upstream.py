@@ -7,8 +7,8 @@ from typing import Any, Final
 import onnxruntime
 import pytest
 from hypothesis import given, settings
-from operator_strategies import required_sets
 
+from operator_strategies import required_sets
 from ortrim.core.operator_config import render_config
 from ortrim.core.operator_config_types import render_types
 from ortrim.core.operators import OperatorTypes, RequiredOperators

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample_plans import FOREST, sample_plan, sample_spec, system_gcc
 
 from ortrim.core.buildspec import Budgets, TargetSpec
 from ortrim.core.plan import BuildPlan, digest
@@ -18,6 +17,7 @@ from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError
 from ortrim.executors.paths import JobPaths
 from ortrim.planning import select_targets
+from sample_plans import FOREST, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"
 REGENERATE = "ORTRIM_WRITE_PLANS"

@@ -1,8 +1,8 @@
 """Required operators and how two sets merge."""
 
 from hypothesis import given
-from operator_strategies import TYPES, required_sets
 
+from operator_strategies import TYPES, required_sets
 from ortrim.core.operators import (
     EMPTY,
     UNRESTRICTED,

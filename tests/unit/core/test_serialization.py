@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
-from sample_plans import OPERATORS, sample_plan
 
 from ortrim.core.artifacts import FileEntry, Manifest
 from ortrim.core.plan import BuildPlan, PlannedModel
 from ortrim.core.serialization import from_json, to_canonical_json, to_data, to_json
+from sample_plans import OPERATORS, sample_plan
 
 MODEL = PlannedModel(
     name="grüße", onnx_sha256="1", ort_sha256="2", tests_sha256="3", style="fixed", level="extended"

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_sources import private_cache
-from sample_plans import sample_plan, system_gcc
 
+from fake_sources import private_cache
 from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.plan import BuildJob, RunnerJob, digest
 from ortrim.errors import BuildError, Diagnostic, ExitCode, StorageError
@@ -19,6 +18,7 @@ from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.results import finished_build, result_of
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.tools.command import run
+from sample_plans import sample_plan, system_gcc
 
 LIBRARY = "MinSizeRel/libonnxruntime.so.1.21.0"
 PREAMBLE = f"""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
-from onnx_samples import branching, model_of, weighted, write
 
+from onnx_samples import branching, model_of, weighted, write
 from ortrim.core.operators import OperatorId
 from ortrim.errors import ExitCode, ModelError, OperatorsError
 from ortrim.models.inspect import inspect_config, inspect_onnx, inspect_ort

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from onnx import TensorProto, helper
-from onnx_samples import branching, model_of, value, write
 
+from onnx_samples import branching, model_of, value, write
 from ortrim.models.kernels import MissingKernel, missing_kernel
 from ortrim.models.node_types import OperatorUse, find_uses
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
 
+from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
 from ortrim.core.buildspec import ModelSpec
 from ortrim.core.models import PreparedModel, TensorInfo
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sample_package import make_inputs
 
 from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import digest
@@ -15,6 +14,7 @@ from ortrim.core.serialization import to_json
 from ortrim.errors import ExitCode, PackageError
 from ortrim.package.inputs import PackageInputs
 from ortrim.package.manifest import make_manifest, read_manifest
+from sample_package import make_inputs
 
 FILES = (
     FileEntry(path="z", size_bytes=1, sha256="a" * 64),

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fake_sources import private_cache
 from onnx_samples import relu, write
-from sample_plans import SOURCES
-
 from ortrim.console import Console
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.targets import TARGETS
@@ -18,6 +17,7 @@ from ortrim.pipeline import converted, planned
 from ortrim.pipeline.converted import Request
 from ortrim.sources.tree import SourceTree
 from ortrim.tools.full_runtime import FullRuntime
+from sample_plans import SOURCES
 
 
 class Stages:

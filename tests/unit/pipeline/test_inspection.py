@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from onnx_samples import relu, write
 
+from onnx_samples import relu, write
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, OperatorsError
 from ortrim.pipeline.inspection import inspect_file
 

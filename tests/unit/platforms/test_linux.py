@@ -3,13 +3,13 @@
 from pathlib import Path, PurePosixPath
 
 import pytest
-from sample_plans import FOREST, OPERATORS, sample_plan, system_gcc
 
 from ortrim.core.plan import BuildJob
 from ortrim.core.targets import OperatingSystem
 from ortrim.platforms import PLATFORMS, linux
 from ortrim.platforms.upstream import DEFINITIONS, FETCHED, RUNNER_SOURCES
 from ortrim.storage.shipped import shipped_folder
+from sample_plans import FOREST, OPERATORS, sample_plan, system_gcc
 
 
 def job(**changes: object) -> BuildJob:

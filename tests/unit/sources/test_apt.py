@@ -3,8 +3,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fake_sources import FakeSources, private_cache
 
+from fake_sources import FakeSources, private_cache
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources import apt

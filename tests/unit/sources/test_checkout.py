@@ -2,8 +2,8 @@ import os
 from pathlib import Path
 
 import pytest
-from fake_sources import RUNTIME_FILES, FakeSources, private_cache
 
+from fake_sources import RUNTIME_FILES, FakeSources, private_cache
 from ortrim.errors import SourcesError
 from ortrim.pins.source_sets import GitPin
 from ortrim.sources.checkout import copy_checkout, identify

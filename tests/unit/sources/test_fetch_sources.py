@@ -9,8 +9,8 @@ from typing import Final
 from unittest.mock import patch
 
 import pytest
-from fake_sources import RUNTIME_FILES, FakeSources, private_cache
 
+from fake_sources import RUNTIME_FILES, FakeSources, private_cache
 from ortrim.errors import ExitCode, NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import RuntimePins
 from ortrim.pins.source_sets import ComponentPin

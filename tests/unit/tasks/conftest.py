@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_sources import private_cache
 
+from fake_sources import private_cache
 from ortrim.tasks import namespace
 from ortrim.tasks.program import program
 

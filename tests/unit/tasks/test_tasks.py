@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from onnx import helper
-from onnx_samples import model_of, relu, write
-from sample_plans import OPERATORS, sample_plan
 
+from onnx_samples import model_of, relu, write
 from ortrim.core.measurements import Gate, Verdict, VerifyReport
 from ortrim.core.models import OrtModel
 from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.pipeline.converted import Request
 from ortrim.report.write import read_report
+from sample_plans import OPERATORS, sample_plan
 
 Run = Callable[..., Any]
 UNIT = Path(__file__).parents[1]

@@ -5,7 +5,6 @@ import re
 import shutil
 import sys
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -119,8 +118,8 @@ def assert_refused(done: Completed, reference: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_fresh_checkout_is_set_up_and_the_second_run_is_quick(checkout: Checkout) -> None:
-    """The first run prints a line for each step on stderr; the second adds nothing, in less than 0.3 s.
+def test_a_fresh_checkout_is_set_up_and_the_second_run_does_nothing(checkout: Checkout) -> None:
+    """The first run prints a line for each step on stderr; the second adds nothing.
 
     A user's pip settings may name an index, and nothing that bends where packages go.
     """
@@ -135,10 +134,8 @@ print(importlib.metadata.version('ortrim'), ortrim.__file__, sys.prefix)
     assert first.stdout == f"1.0 {folder}/src/ortrim/__init__.py {folder}/.venv\n", first.stderr
     assert [line.split(" ")[1] for line in first.stderr.splitlines()] == ["making", "installing", "installing"]
     assert not elsewhere.exists()
-    started = time.monotonic()
     second = checkout.bootstrap("ortrim")
     assert (second.stdout, second.stderr, second.returncode) == ("ortrim runs\n", "", 0)
-    assert time.monotonic() - started < 0.3
 
 
 def test_the_command_runs_as_it_would_without(ready_checkout: Checkout, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import signal
 import sys
 import tarfile
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +36,6 @@ SHARED: Final = ("apt", "compiler", "downloads", "packages", "sources", "zig")
 PUBLIC_API: Final = {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
 IN_THE_MIDDLE: Final = re.compile(r"build linux-\w+: [2-9]\d %")
 NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)
-REST_SECONDS: Final = 6.0
-"""What a run with nothing to do may take on a machine that is busy; 2 on one that is not."""
 BUILD_SECONDS: Final = 1800.0
 
 # The glibc is the demo's: another would be another compiler, for which nothing was compiled before.
@@ -235,11 +232,9 @@ def test_the_package_names_no_folder_of_this_machine(unpacked: Path, cache: Path
 
 
 def test_a_run_with_nothing_to_do_does_nothing(built: Built, output: Path, environment: Environment) -> None:
-    """It says so, gives the same report, writes no file, and takes little time."""
+    """It says so, gives the same report and writes no file."""
     before = {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()}
-    started = time.monotonic()
     done = build(output, environment)
-    assert time.monotonic() - started < REST_SECONDS
     assert "nothing has changed" in done.stderr
     assert report_of(done) == built.report
     assert {path: path.stat().st_mtime_ns for path in output.rglob("*") if path.is_file()} == before

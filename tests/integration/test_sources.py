@@ -1,6 +1,5 @@
 """Sources fetched for real, through the host's own apt and pip."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +47,4 @@ def test_debian_sources_come_and_stay(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(archives, "run", fail_on_use)
     monkeypatch.setattr(archives, "fetch_debian", fail_on_use)
-    started = time.perf_counter()
     assert fetch_sources(runtime_pins("1.21.0"), "debian").folder == tree.folder
-    assert time.perf_counter() - started < 0.5

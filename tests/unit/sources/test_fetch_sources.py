@@ -97,15 +97,13 @@ def test_missing_licence_is_refused(fake: FakeSources, cache: Path) -> None:
 
 
 def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree that is there is used without network, apt or unpacking, and quickly."""
+    """A tree that is there is used without network, apt or unpacking."""
     runtime = fake.runtime("debian")
     first = fetch_sources(runtime, "auto")
     monkeypatch.setattr(archives, "fetch_debian", fail_on_use)
     monkeypatch.setattr(archives, "download", fail_on_use)
     monkeypatch.setattr(fetch_module, "fetch_archives", fail_on_use)
-    started = time.perf_counter()
     again = fetch_sources(runtime, "auto")
-    assert time.perf_counter() - started < 0.5
     assert again.folder == first.folder
     assert "debian: taken from the cache" in again.notes
 

@@ -36,7 +36,7 @@ def make_plan(
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
             exceptions=spec.exceptions,
-            minimum_glibc=target.glibc if target.compiler == "zig" else "",
+            minimum_glibc=target.glibc if toolchains[target.id].kind == "zig" else "",
             operator_config=config,
             toolchain=toolchains[target.id],
             tools=tools,

@@ -18,6 +18,7 @@ KNOWN_TOOLS: Final = (
     "dpkg-deb",
     "gcc",
     "git",
+    "pkg-config",
     "python3.10",
     "python3.11",
     "python3.12",

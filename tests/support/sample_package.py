@@ -107,7 +107,6 @@ def make_inputs(folder: Path) -> PackageInputs:
             [OperatorId(domain="ai.onnx", opset=13, name="Gemm")],
             {("ai.onnx", "Gemm"): OperatorTypes(inputs=((0, ("float",)),))},
         ),
-        cpuinfo=False,
         licence=texts / "LICENSE",
         notices=texts / "ThirdPartyNotices.txt",
         licences=(

@@ -92,9 +92,8 @@ class NativeExecutor:
             return stream(command, on_line, cwd=paths.build, environment=environment)
 
     def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
-        work = (
-            destination / "work"
-        )  # not in the system's temporary folder, from which programs may not be allowed to run
+        # Not in the system's temporary folder, from which programs may not be allowed to run.
+        work = destination / "work"
         paths = prepare_workspace(work, self.inputs, job.toolchain)
         command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
         done = run(command, cwd=paths.build, environment=job_environment(paths, job.toolchain))

@@ -36,7 +36,6 @@ class PackageInputs:
     result: JobResult
     models: tuple[OrtModel, ...]
     operators: RequiredOperators
-    cpuinfo: bool
     licence: Path
     notices: Path
     licences: tuple[ComponentLicence, ...]

@@ -14,6 +14,7 @@ from ortrim.errors import PackageError
 from ortrim.package.inputs import PackageInputs
 
 MANIFEST: Final = "manifest.json"
+NO_CPUINFO: Final = "onnxruntime_ENABLE_CPUINFO=OFF"
 LARGEST_BYTES: Final = 16 << 20
 MEMBERS_LIMIT: Final = 10_000
 UNPACKED_LIMIT: Final = 8 << 30
@@ -31,7 +32,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         profile=job.profile,
         exceptions=job.exceptions,
         minimum_glibc=job.minimum_glibc,
-        cpuinfo=inputs.cpuinfo,
+        cpuinfo=NO_CPUINFO not in inputs.job.arguments,
         compiler=f"{job.toolchain.kind} {job.toolchain.version}",
         tools=inputs.job.tools,
         arguments=job.arguments,

@@ -127,7 +127,6 @@ def _package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> Packa
         result=result,
         models=planned.models.converted,
         operators=planned.models.operators,
-        cpuinfo=False,
         licence=upstream / "LICENSE",
         notices=upstream / "ThirdPartyNotices.txt",
         licences=tuple(

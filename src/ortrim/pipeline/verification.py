@@ -9,6 +9,7 @@ from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict, VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
+from ortrim.executors.results import LIBRARY
 from ortrim.pipeline.planned import Planned
 from ortrim.verify.devices.host import Host
 from ortrim.verify.gates import check_library
@@ -107,13 +108,14 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
 
 
 def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
-    facts = read_library(result.library)
+    library = package.folder / "lib" / LIBRARY
+    facts = read_library(library)
     return Delivery(
         archive=package.archive,
-        library=result.library,
+        library=library,
         facts=facts,
         gates=_gates(job, facts),
-        size=library_size(result.library, result.link_map),
+        size=library_size(library, result.link_map),
         baseline_size=library_size(planned.models.runtime.library, None),
     )
 

@@ -34,7 +34,7 @@ def verdict_text(report: VerifyReport) -> str:
     named = ", ".join(dict.fromkeys(unsure))
     if report.verdict is Verdict.INCONCLUSIVE:
         return f"INCONCLUSIVE: the differences lie inside the run's own spread ({named or 'see the tables'})"
-    text = "PASS: within every budget, outputs in parity" if report.verdict is Verdict.PASS else "NOT JUDGED"
+    text = f"PASS: within every budget, {_parity_claim(report)}" if report.verdict is Verdict.PASS else "NOT JUDGED"
     return f"{text}; inconclusive: {named}" if named else text
 
 
@@ -47,9 +47,25 @@ def parity_text(report: VerifyReport) -> str:
     worst = worst_output(report.parity)
     place = f"{name_text(worst.case)}, {name_text(worst.output)}"
     total = f"{counted(len(report.parity), 'output')} of {counted(cases, 'case')}"
-    agree = f"{total} agree" if not failed else f"{failed} of {total} differ"
+    agree = f"{failed} of {total} differ" if failed else _agreement(report.parity, total)
     difference, tolerance = difference_text(worst.max_absolute), difference_text(worst.absolute_tolerance)
     return f"{agree}; largest difference {difference} where {tolerance} is allowed ({place})"
+
+
+def _parity_claim(report: VerifyReport) -> str:
+    """Say no more of parity than was judged: a model that draws random numbers has none to show."""
+    return "outputs in parity" if any(map(_judged, report.parity)) else "parity not judged"
+
+
+def _agreement(parity: tuple[OutputParity, ...], total: str) -> str:
+    unjudged = sum(not _judged(output) for output in parity)
+    if not unjudged:
+        return f"{total} agree"
+    return f"{unjudged} of {total} cannot be judged" + ("" if unjudged == len(parity) else ", the others agree")
+
+
+def _judged(output: OutputParity) -> bool:
+    return output.verdict is not Verdict.NOT_JUDGED
 
 
 def worst_output(parity: tuple[OutputParity, ...]) -> OutputParity:

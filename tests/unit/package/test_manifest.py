@@ -2,6 +2,7 @@ import gzip
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,11 @@ def outcome(path: Path) -> str:
     except PackageError as error:
         return error.reference
     return ""
+
+
+def test_cpuinfo_is_what_the_build_was_told(tmp_path: Path) -> None:
+    """The manifest takes it from the arguments of the build and from nowhere else."""
+    inputs = make_inputs(tmp_path)
+    without = replace(inputs, job=replace(inputs.job, arguments=("onnxruntime_ENABLE_CPUINFO=OFF",)))
+    assert make_manifest(inputs, ()).cpuinfo is True
+    assert make_manifest(without, ()).cpuinfo is False

@@ -22,12 +22,13 @@ def make_plan(
     tools: tuple[tuple[str, str], ...],
     toolchains: Mapping[str, Toolchain],
     runner_sha256: str,
+    hooks_sha256: str,
     ortrim_version: str,
 ) -> BuildPlan:
     """Decide every job that a buildspec comes to, for the `targets` selected from it.
 
     `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
-    `runner_sha256` is the digest of the runner's source.
+    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of ortrim's CMake files.
     """
     config = render_config(operators)
     jobs = [
@@ -40,6 +41,7 @@ def make_plan(
             operator_config=config,
             toolchain=toolchains[target.id],
             tools=tools,
+            hooks_sha256=hooks_sha256,
             sources=sources,
         )
         for target in targets
@@ -50,8 +52,7 @@ def make_plan(
         ort_version=spec.onnxruntime.version,
         models=models,
         targets=tuple(
-            _target(spec, target, _with_arguments(job), runner_sha256)
-            for target, job in zip(targets, jobs, strict=True)
+            _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
         ),
     )
 
@@ -87,7 +88,8 @@ def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: s
     return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
 
 
-def _with_arguments(job: BuildJob) -> BuildJob:
+def with_arguments(job: BuildJob) -> BuildJob:
+    """Return a job with the arguments that its operator configuration and options come to on its platform."""
     platform = PLATFORMS[job.target.system]
     return replace(
         job,

@@ -52,6 +52,7 @@ def sample_plan(
         tools=(("cmake", "3.31.10"), ("ninja", "1.13.2"), ("ziglang", "0.17.0")),
         toolchains={target: toolchain or zig_toolchain(TARGETS[target], "2.28", "0.17.0")},
         runner_sha256="4" * 64,
+        hooks_sha256="d" * 64,
         ortrim_version="0.1.0",
     )
 

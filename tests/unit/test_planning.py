@@ -22,6 +22,7 @@ from sample_plans import FOREST, sample_plan, sample_spec, system_gcc
 PLANS = Path(__file__).parent / "data" / "plans"
 REGENERATE = "ORTRIM_WRITE_PLANS"
 """Set this in the environment of pytest to write the golden plans anew, then read what git says has changed."""
+PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -61,7 +62,7 @@ def test_a_plan_holds_no_path_of_a_machine(plan: BuildPlan) -> None:
 @pytest.mark.parametrize("plan", [*(sample_plan(name) for name in TARGETS), sample_plan(toolchain=system_gcc())])
 def test_every_symbolic_path_can_be_made_real(plan: BuildPlan, tmp_path: Path) -> None:
     """Each `${name}` of a job is one that the executor knows, and none is left over."""
-    places = {name: tmp_path / name for name in ("sources", "build", "tools", "wrappers", "config", "runner")}
+    places = {name: tmp_path / name for name in PLACES}
     paths = JobPaths(**places)
     for target in plan.targets:
         for toolchain in (target.job.toolchain, target.runner.toolchain):
@@ -73,7 +74,7 @@ def test_every_symbolic_path_can_be_made_real(plan: BuildPlan, tmp_path: Path) -
 
 def test_a_name_that_does_not_exist_is_not_left_as_it_is(tmp_path: Path) -> None:
     """A misspelt symbolic path stops the build before it starts."""
-    paths = JobPaths(**dict.fromkeys(("sources", "build", "tools", "wrappers", "config", "runner"), tmp_path))
+    paths = JobPaths(**dict.fromkeys(PLACES, tmp_path))
     with pytest.raises(KeyError, match="souces"):
         paths.resolve("${souces}/onnxruntime")
 

@@ -42,8 +42,8 @@ def with_elf(path: Path, read: Callable[[ELFFile], T]) -> T:
     data = read_bytes(path)
     if data[:4] != b"\x7fELF":
         raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
-    with _diagnosed(path):
-        elf = ELFFile(_BoundedStream(data))
+    with diagnosed(path):
+        elf = ELFFile(BoundedStream(data))
         kind = elf.header["e_type"]
         if kind != "ET_DYN":
             raise BinaryError("not-a-library", "this ELF file is not a shared library", where=str(path), why=str(kind))
@@ -68,7 +68,7 @@ def _check_extent(elf: ELFFile, size_bytes: int) -> None:
 
 
 @contextmanager
-def _diagnosed(path: Path) -> Iterator[None]:
+def diagnosed(path: Path) -> Iterator[None]:
     """Turn all that pyelftools raises on damaged files (it does not limit itself to its own errors) into ours."""
     try:
         yield
@@ -80,7 +80,7 @@ def _diagnosed(path: Path) -> Iterator[None]:
         raise BinaryError("corrupt-elf", "the ELF file is damaged", where=str(path), why=why, hint=hint) from error
 
 
-class _BoundedStream(io.BytesIO):
+class BoundedStream(io.BytesIO):
     """A file in memory that refuses to be read for ever, since a forged count can make a reader loop."""
 
     def __init__(self, data: bytes) -> None:
@@ -88,6 +88,7 @@ class _BoundedStream(io.BytesIO):
         self._reads = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
+        """Read as a file does; raises ValueError after too many reads."""
         self._reads += 1
         if self._reads > READS_LIMIT:
             raise ValueError("it asks for more reads than any real library")

@@ -17,8 +17,19 @@ class CompilerCacheUse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CompiledUnits:
+    """How many source files a build compiled, and how many upstream compiles for the same library."""
+
+    compiled: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobResult:
-    """A finished build, in `folder`: `seconds` is the wall time that it took."""
+    """A finished build, in `folder`: `seconds` is the wall time that it took.
+
+    `units` is None when everything was compiled.
+    """
 
     folder: Path
     library: Path
@@ -27,6 +38,7 @@ class JobResult:
     log: Path
     seconds: float
     compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

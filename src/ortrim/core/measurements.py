@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from ortrim.core.artifacts import CompilerCacheUse
+from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 
 
 class Verdict(StrEnum):
@@ -15,7 +15,7 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
     """The difference lies inside the spread of the run itself; not a failure."""
     NOT_JUDGED = "not judged"
-    """No budget was given."""
+    """No budget was given, or the device cannot measure what it is about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Comparison:
 
     `case` is the one that stands worst, empty for what is not measured case by case. `unit` is `bytes` or `ms`;
     `budget` is in that unit or, when `budget_is_ratio`, a ratio; `spread` is the relative half-width of the ratio
-    within the run.
+    within the run. `reason` says why a budget that was given is not judged.
     """
 
     measure: str
@@ -74,6 +74,7 @@ class Comparison:
     budget: float | None
     budget_is_ratio: bool
     verdict: Verdict
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,15 +148,37 @@ class Gate:
     detail: str
 
 
+DeviceKind = Literal["physical", "emulator", "simulator", "vm", "user-emulation"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """The machine on which a verification ran."""
+    """The machine on which a verification ran, as it describes itself; what is not known is empty or None.
+
+    `abi` is in the words of its system (`arm64-v8a`, `aarch64`), `os_version` its name and version (`Android 14`,
+    `Linux 6.12`). Thermal states are Android's, from 0 (none) to 6 (shutdown). `memory_meaningful` and
+    `time_meaningful` say whether what a process takes there says anything of a real device: an emulator's does not.
+    """
 
     system: str
     machine: str
     cpu: str
     cores: int
     memory_bytes: int
+    kind: DeviceKind | None = None
+    model: str = ""
+    soc: str = ""
+    abi: str = ""
+    os_version: str = ""
+    api_level: int | None = None
+    fingerprint: str = ""
+    page_bytes: int | None = None
+    cpu_features: tuple[str, ...] = ()
+    thermal_before: int | None = None
+    thermal_after: int | None = None
+    battery_celsius: float | None = None
+    memory_meaningful: bool = True
+    time_meaningful: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,4 +206,5 @@ class VerifyReport:
     runs: tuple[RunnerResult, ...]
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
     verdict: Verdict

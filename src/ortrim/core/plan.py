@@ -2,7 +2,8 @@
 
 Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
 unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
-toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source).
+toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
+(ortrim's own CMake files).
 """
 
 import hashlib
@@ -56,7 +57,10 @@ class Toolchain:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildJob:
-    """Everything an executor needs to build one target's library; `tools` are names and versions."""
+    """Everything an executor needs to build one target's library.
+
+    `tools` are names and versions; `hooks_sha256` is the digest of ortrim's own CMake files.
+    """
 
     target: Target
     ort_version: str
@@ -66,6 +70,7 @@ class BuildJob:
     operator_config: str
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
+    hooks_sha256: str
     sources: tuple[SourcePin, ...]
     arguments: tuple[str, ...] = ()
     expected_outputs: tuple[PurePosixPath, ...] = ()

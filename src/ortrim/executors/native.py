@@ -2,29 +2,30 @@
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.artifacts import CompilerCacheUse, JobResult
+from ortrim.core.artifacts import CompiledUnits, JobResult
 from ortrim.core.plan import BuildJob, RunnerJob, digest
 from ortrim.errors import BuildError, StorageError
-from ortrim.executors.build_log import FULL_DISK, first_error, ninja_step, remedy
+from ortrim.executors.build_log import FULL_DISK, first_error, remedy
+from ortrim.executors.compilation import Outcome, Progress, Upstream
+from ortrim.executors.demand import Demand
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
-from ortrim.executors.results import collect, finished_build, result_of, write_facts
+from ortrim.executors.results import BuildFacts, collect, finished_build, result_of, write_facts
+from ortrim.executors.trees import build_tree, forget_old_trees
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import locked, publish_folder
-from ortrim.tools.command import run, stream
+from ortrim.storage.folders import publish_folder
+from ortrim.tools.command import run
 from ortrim.tools.compiler_cache import CompilerCache, compiler_cache
-from ortrim.tools.environments import ISOLATED_PYTHON
 
 RUNNER: Final = "runner"
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,19 +33,22 @@ class NativeExecutor:
     """Builds on this machine.
 
     Results lie in the user's cache by the job's digest, so that the same job is never built twice. The log of the
-    build is written to `log` while it runs.
+    build is written to `log` while it runs. For measurements, `pruned=False` compiles every file as upstream does, and
+    `cached=False` leaves the compiler cache alone; neither changes the library.
     """
 
     inputs: Inputs
     log: Path
     parallelism: Parallelism
     on_progress: Progress
+    on_note: Callable[[str], None]
+    pruned: bool = True
+    cached: bool = True
 
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before; see `Executor.run`."""
         folder = finished_build(job)
-        publish_folder(folder, lambda destination: self._build(job, destination))
-        shutil.rmtree(_work_folder(job), ignore_errors=True)  # only now: until then it is what a rerun goes on from
+        publish_folder(folder, lambda destination: self._build(job, destination), self._say_that_it_waits)
         return result_of(folder)
 
     def run_runner(self, job: RunnerJob) -> Path:
@@ -53,43 +57,50 @@ class NativeExecutor:
         publish_folder(folder, lambda destination: self._compile_runner(job, destination))
         return folder / RUNNER
 
+    @contextmanager
+    def on_tree(self, job: BuildJob) -> Iterator[Demand]:
+        """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
+        with build_tree(job, self._say_that_it_waits) as tree:
+            paths = prepare_workspace(tree, self.inputs, job.toolchain, job.operator_config)
+            with self._compiler_cache(paths) as cache:
+                yield self._demand(job, paths, cache)
+
     def _build(self, job: BuildJob, destination: Path) -> None:
-        """Build in a folder that survives an interruption, so that the next run goes on from there."""
-        work = _work_folder(job)
-        with locked(work):
-            paths = prepare_workspace(work, self.inputs, job.toolchain, job.operator_config)
-            started = time.monotonic()
-            cache_use = self._compile(job, paths)
-            collect(job, paths, destination, self.log)
-            write_facts(destination, time.monotonic() - started, cache_use)
+        started = time.monotonic()
+        with self.on_tree(job) as demand:
+            units = self._compile(job, demand)
+            collect(job, demand.upstream.paths, destination, self.log)
+            facts = BuildFacts(seconds=time.monotonic() - started, compiler_cache=demand.cache_use(), units=units)
+            write_facts(destination, facts)
+        forget_old_trees()
 
-    def _compile(self, job: BuildJob, paths: JobPaths) -> CompilerCacheUse | None:
-        launcher = paths.tools / "bin" / "sccache"
-        bases = (paths.build, paths.sources, paths.tools)
-        with compiler_cache(launcher, cache_folder("compiler"), bases) as cache:
-            lines: list[str] = []
-            code = self._stream_upstream(job, paths, cache, lines)
-            if code != 0:
-                raise _build_failed(job.target.identifier, first_error(lines), f"the whole log is {self.log}; ", code)
-            return cache.use() if cache else None
+    def _compile(self, job: BuildJob, demand: Demand) -> CompiledUnits | None:
+        outcome, units = demand.compile_needed() if self.pruned else (demand.compile_all(), None)
+        require_success(job, outcome, self.log)
+        return units
 
-    def _stream_upstream(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, lines: list[str]) -> int:
-        script = paths.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
-        parallel = ("--parallel", str(self.parallelism.jobs))
-        arguments = (*paths.resolve_all(job.arguments), *_launcher_definitions(cache), *parallel)
-        environment = job_environment(paths, job.toolchain) | dict(cache.environment if cache else {})
+    def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None) -> Demand:
         with storage_errors(self.log):
             self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("w", buffering=1, encoding="utf-8") as log:
+            self.log.write_bytes(b"")
+        parallel = ("--parallel", str(self.parallelism.jobs))
+        upstream = Upstream(
+            paths=paths,
+            arguments=(*paths.resolve_all(job.arguments), *_launcher_definitions(cache), *parallel),
+            environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
+            log=self.log,
+            on_progress=self.on_progress,
+        )
+        return Demand(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
 
-            def on_line(line: str) -> None:
-                log.write(line + "\n")
-                lines.append(line)
-                if step := ninja_step(line):
-                    self.on_progress(*step)
+    def _compiler_cache(self, paths: JobPaths) -> AbstractContextManager[CompilerCache | None]:
+        if not self.cached:
+            return nullcontext()
+        launcher = paths.tools / "bin" / "sccache"
+        return compiler_cache(launcher, cache_folder("compiler"), (paths.build, paths.sources, paths.tools))
 
-            command = (*ISOLATED_PYTHON, str(script), *arguments)
-            return stream(command, on_line, cwd=paths.build, environment=environment)
+    def _say_that_it_waits(self) -> None:
+        self.on_note("waits for another build that uses the same folder")
 
     def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
@@ -105,18 +116,17 @@ class NativeExecutor:
 
 
 def _launcher_definitions(cache: CompilerCache | None) -> tuple[str, ...]:
-    if cache is None:
-        return ()
-    return (
-        "--cmake_extra_defines",
-        f"CMAKE_C_COMPILER_LAUNCHER={cache.launcher}",
-        f"CMAKE_CXX_COMPILER_LAUNCHER={cache.launcher}",
-    )
+    """Name the compiler cache, or none: a tree remembers the one that it was configured with."""
+    launcher = cache.launcher if cache else ""
+    definitions = (f"CMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX"))
+    return ("--cmake_extra_defines", *definitions)
 
 
-def _work_folder(job: BuildJob) -> Path:
-    """Return the folder that a job is built in; it goes when the finished build is there."""
-    return cache_folder("builds") / f"{digest(job)[:20]}.work"
+def require_success(job: BuildJob, outcome: Outcome, log: Path) -> None:
+    """Raise what a failed build is told as: `BuildError` `build-failed`, or `StorageError` `disk-full`."""
+    if outcome.failed:
+        why = first_error(outcome.lines)
+        raise _build_failed(job.target.identifier, why, f"the whole log is {log}; ", outcome.code)
 
 
 def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | StorageError:

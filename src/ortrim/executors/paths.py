@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from typing import Final
+
+CONFIGURATION: Final = "MinSizeRel"
+"""The folder below `build` in which upstream's build.py configures and compiles: its `--config`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +20,12 @@ class JobPaths:
     wrappers: Path
     config: Path
     runner: Path
+    hooks: Path
+
+    @property
+    def configured(self) -> Path:
+        """The folder in which CMake and ninja run."""
+        return self.build / CONFIGURATION
 
     def resolve(self, argument: str) -> str:
         """Return an argument with its symbolic paths made real; raises KeyError for a name that does not exist."""

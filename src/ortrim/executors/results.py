@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ortrim.core.artifacts import CompilerCacheUse, JobResult
+from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse, JobResult
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import BuildError, StorageError
@@ -24,6 +24,7 @@ class BuildFacts:
 
     seconds: float
     compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
 
 
 def finished_build(job: BuildJob) -> Path:
@@ -47,14 +48,13 @@ def result_of(folder: Path) -> JobResult:
         log=folder / "build.log",
         seconds=facts.seconds,
         compiler_cache=facts.compiler_cache,
+        units=facts.units,
     )
 
 
-def write_facts(destination: Path, seconds: float, compiler_cache: CompilerCacheUse | None) -> None:
+def write_facts(destination: Path, facts: BuildFacts) -> None:
     """Write what `result_of` reads beside the files."""
-    (destination / "facts.json").write_text(
-        to_json(BuildFacts(seconds=seconds, compiler_cache=compiler_cache)), encoding="utf-8"
-    )
+    (destination / "facts.json").write_text(to_json(facts), encoding="utf-8")
 
 
 def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:

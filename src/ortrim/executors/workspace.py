@@ -7,16 +7,18 @@ from pathlib import Path
 from ortrim.core.plan import Toolchain
 from ortrim.executors.paths import JobPaths
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import write_if_changed
 from ortrim.tools.environments import environment_with
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Complete folders that jobs only read: the source tree, the tool packages, the runner's source."""
+    """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks."""
 
     sources: Path
     tools: Path
     runner: Path
+    hooks: Path
 
 
 def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "") -> JobPaths:
@@ -28,13 +30,16 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
         wrappers=work / "wrappers",
         config=work / "operators.config",
         runner=inputs.runner,
+        hooks=work / "hooks",
     )
     paths.wrappers.mkdir(parents=True, exist_ok=True)
     paths.build.mkdir(exist_ok=True)
     for name, text in toolchain.wrappers:
-        (paths.wrappers / name).write_text(text, encoding="utf-8")
+        write_if_changed(paths.wrappers / name, text)
         (paths.wrappers / name).chmod(0o755)
     paths.config.write_text(operator_config, encoding="utf-8")
+    for hook in sorted(inputs.hooks.iterdir()):
+        write_if_changed(paths.hooks / hook.name, hook.read_text(encoding="utf-8"))
     return paths
 
 
@@ -51,6 +56,7 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "HOME": str(paths.build),
         "ORTRIM_BUILD": str(paths.build),
         "ORTRIM_LINK_MAP": str(paths.build / "link.map"),
+        "ORTRIM_PRECOMPILED_HEADER": str(paths.hooks / "precompiled.h"),
         "ORTRIM_SOURCES": str(paths.sources),
         "SOURCE_DATE_EPOCH": "315532800",
         "TZ": "UTC",

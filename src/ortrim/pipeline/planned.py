@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -70,7 +71,8 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
         sources=sources.pins,
         tools=tool_versions(),
         toolchains=toolchains,
-        runner_sha256=_runner_digest(),
+        runner_sha256=_digest_of(shipped_folder("runner").glob("*.[ch]")),
+        hooks_sha256=_digest_of(shipped_folder("cmake").iterdir()),
         ortrim_version=installed_version("ortrim"),
     )
     return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=_folder(request, plan))
@@ -133,9 +135,9 @@ def _tests_digest(model: ModelSpec, cases: tuple[Case, ...]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _runner_digest() -> str:
-    files = sorted(shipped_folder("runner").glob("*.[ch]"))
-    return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in files).encode()).hexdigest()
+def _digest_of(files: Iterable[Path]) -> str:
+    listing = "".join(f"{file.name} {sha256_of(file)}\n" for file in sorted(files))
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def _folder(request: Request, plan: BuildPlan) -> Path:

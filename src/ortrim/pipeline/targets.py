@@ -77,22 +77,25 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
         if done.is_dir():
             step.skip("built before")
             return result_of(done)
-        executor = _executor(planned, target, request, step)
+        executor = executor_for(planned, target, request, step)
         step.note(f"{executor.parallelism.jobs} at a time ({executor.parallelism.reason}); log: {executor.log}")
         step.progress(0, 0, "tools and configuration")
         return executor.run(job)
 
 
-def _executor(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
+def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
+    """Return what builds a target here, telling `step` how far it is."""
     return NativeExecutor(
         inputs=Inputs(
             sources=planned.sources.folder,
             tools=packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),
+            hooks=shipped_folder("cmake"),
         ),
         log=(target_folder(planned, target) / "build.log").absolute(),
         parallelism=choose_parallelism(request.jobs),
         on_progress=step.progress,
+        on_note=step.note,
     )
 
 
@@ -111,7 +114,7 @@ def _verify(
     with console.step(f"package {target.job.target.identifier}"):
         package = make_package(_package_inputs(planned, target.job, result), folder)
     with console.step("compile the runner") as step:
-        runner = _executor(planned, target, request, step).run_runner(target.runner)
+        runner = executor_for(planned, target, request, step).run_runner(target.runner)
     report = verify(planned, target, result, package=package, runner=runner, console=console)
     with console.step("report") as step:
         write_reports(report, folder)

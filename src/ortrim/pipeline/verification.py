@@ -104,6 +104,7 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
         profile=job.profile,
         build_seconds=result.seconds,
         compiler_cache=result.compiler_cache,
+        units=result.units,
     )
 
 

@@ -6,14 +6,15 @@ from typing import Final
 
 from ortrim.core.plan import AssemblyJob, BuildJob
 from ortrim.core.targets import Architecture
-from ortrim.platforms.upstream import DEFINITIONS, RUNNER_SOURCES, common_arguments
+from ortrim.platforms.upstream import DEFINITIONS, RUNNER_SOURCES, common_arguments, hook_definitions
 
 PROCESSOR: Final = {Architecture.X64: "x86_64", Architecture.ARM64: "aarch64"}
 
 
 def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return upstream's `build.py` arguments for a Linux target."""
-    return (*common_arguments(job), "--cmake_extra_defines", *DEFINITIONS, *_system(job), *_linking(job))
+    definitions = (*DEFINITIONS, *hook_definitions(job), *_system(job), *_linking(job))
+    return (*common_arguments(job), "--cmake_extra_defines", *definitions)
 
 
 def runner_arguments() -> tuple[str, ...]:

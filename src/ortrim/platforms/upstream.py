@@ -5,6 +5,7 @@ Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake
 
 from typing import Final
 
+from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import BuildJob
 
 # Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>.
@@ -13,6 +14,8 @@ FETCHED: Final = (
     "safeint", "mp11",
 )  # fmt: skip
 
+
+PRECOMPILING: Final = ("zig", "clang")
 
 RUNNER_SOURCES: Final = (
     "inputs.c", "measure.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "tensor.c",
@@ -38,9 +41,12 @@ does not need. cpuinfo is not among the pinned sources; without it ONNX Runtime 
 
 
 def common_arguments(job: BuildJob) -> tuple[str, ...]:
-    """Return the arguments that make a minimal build with reduced operators and types."""
+    """Return the arguments that make a minimal build with reduced operators and types.
+
+    The phase, `--update` or `--build`, is the executor's.
+    """
     return (
-        *("--build_dir", "${build}", "--config", "MinSizeRel", "--update", "--build", "--target", "onnxruntime"),
+        *("--build_dir", "${build}", "--config", "MinSizeRel", "--target", "onnxruntime"),
         *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
         *("--cmake_generator", "Ninja", "--cmake_path", "${tools}/cmake/data/bin/cmake"),
         *("--ctest_path", "", "--path_to_protoc_exe", "${tools}/protoc/data/bin/protoc"),
@@ -51,5 +57,17 @@ def common_arguments(job: BuildJob) -> tuple[str, ...]:
     )
 
 
+def hook_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled.
+
+    The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
+    library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
+    """
+    hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
+    precompiled = job.toolchain.kind in PRECOMPILING and job.profile != "upstream"
+    return (*hook, "ORTRIM_PRECOMPILED=ON") if precompiled else hook
+
+
 def _needs_ml_operators(job: BuildJob) -> bool:
-    return any(line.startswith("ai.onnx.ml;") for line in job.operator_config.splitlines())
+    operators = parse_config(job.operator_config)
+    return operators.everything or "ai.onnx.ml" in operators.domains

@@ -127,7 +127,7 @@ def gates(report: VerifyReport) -> tuple[tuple[str, Verdict, str], ...]:
 
 def facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
     """Return what else is known, as pairs of a label and a value."""
-    library, host, cache = report.library, report.host, report.compiler_cache
+    library, host, cache, units = report.library, report.host, report.compiler_cache, report.units
     pairs = (
         ("package", f"{report.package} ({bytes_text(report.package_bytes)})"),
         ("library", f"{library.soname or NONE}, {library.machine}"),
@@ -140,6 +140,7 @@ def facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("baseline", report.baseline),
         ("built in", duration_text(report.build_seconds) if math.isfinite(report.build_seconds) else NONE),
         ("compiler cache", f"{cache.hits} of {counted(cache.requests, 'compilation')}" if cache else "not used"),
+        ("compiled", f"{units.compiled} of {counted(units.total, 'file')}" if units else "every file"),
         ("plan", report.plan_digest),
         ("made by", f"ortrim {report.ortrim_version}"),
     )

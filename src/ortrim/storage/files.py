@@ -59,6 +59,18 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             raise
 
 
+def write_if_changed(path: Path, content: str) -> bool:
+    """Write a text file unless it holds that text already, so that builds see a new time only with new content.
+
+    Returns whether it was written. Raises `StorageError` as `write_atomically` does.
+    """
+    with storage_errors(path):
+        if path.is_file() and path.read_bytes() == content.encode():
+            return False
+    write_atomically(path, content)
+    return True
+
+
 def _write(descriptor: int, data: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

@@ -4,41 +4,63 @@ import glob
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from ortrim.storage.files import storage_errors
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold an exclusive lock named after `path`; the operating system frees it if the process dies.
 
-    The lock's file stays: removing it would let two processes hold a lock of the same name. Not reentrant.
-    Raises `StorageError` when the folder of `path` cannot be written.
+    `on_wait` is called once when another process holds it. The lock's file stays: removing it would let two processes
+    hold a lock of the same name. Not reentrant. Raises `StorageError` when the folder of `path` cannot be written.
     """
     with storage_errors(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
-        lock.acquire()
+        lock = _lock(path)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            on_wait()
+            lock.acquire()
     try:
         yield
     finally:
         lock.release()
 
 
-def publish_folder(destination: Path, fill: Callable[[Path], None]) -> bool:
+@contextmanager
+def locked_if_free(path: Path) -> Iterator[bool]:
+    """Hold the lock of `path` unless another process does; yields whether it is held."""
+    with storage_errors(path.parent):
+        lock = _lock(path)
+        with suppress(Timeout):
+            lock.acquire(blocking=False)
+    try:
+        yield lock.is_locked
+    finally:
+        lock.release()
+
+
+def _lock(path: Path) -> FileLock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path.with_name(f".{path.name}.lock"))
+
+
+def publish_folder(destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None) -> bool:
     """Make `destination` with what `fill` writes into a temporary sibling, then rename it into place.
 
     Returns False, without calling `fill`, when the folder is already there. Two processes that ask for the
-    same folder at once make it once. Whatever `fill` raises is passed on and nothing is left behind; what a
-    killed process left is removed by the next one. Raises `StorageError` when a file has the folder's name.
+    same folder at once make it once; `on_wait` is called in the one that waits. Whatever `fill` raises is passed on
+    and nothing is left behind; what a killed process left is removed by the next one. Raises `StorageError` when a
+    file has the folder's name.
     """
     if destination.is_dir():
         return False
-    with locked(destination):
+    with locked(destination, on_wait):
         if destination.is_dir():
             return False
         remove_leftovers(destination)

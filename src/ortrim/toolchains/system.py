@@ -36,7 +36,7 @@ def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
         environment=tuple(zip(names, programs, strict=True)),
         wrappers=(
             ("cc", compiler_wrapper(identity, '"$ORTRIM_COMPILER_C"')),
-            ("c++", compiler_wrapper(identity, '"$ORTRIM_COMPILER_CXX"')),
+            ("c++", compiler_wrapper(identity, '"$ORTRIM_COMPILER_CXX"', precompiles=kind == "clang")),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR"')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB"')),
         ),

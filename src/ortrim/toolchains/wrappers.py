@@ -16,12 +16,39 @@ PRINT_MAP: Final = "-Wl,--print-map"
 """Asks lld, through zig, for a link map on standard output; `-Map` is refused by zig's driver."""
 
 
-def compiler_wrapper(identity: str, command: str, rewrites: tuple[tuple[str, str], ...] = ()) -> str:
+PRECOMPILED_MARK: Final = "-DORTRIM_PRECOMPILED"
+"""Marks the compilations that use the precompiled header; `data/cmake/units.cmake` puts it on targets."""
+
+PRECOMPILING: Final = """\
+precompile() {{
+  for argument do
+    shift
+    case "$argument" in -D*|-I*|-O*|-f*|-g*|-m*|-std=*|-W*) set -- "$@" "$argument" ;; esac
+  done
+  {command} {maps} "$@" -fpch-instantiate-templates -x c++-header "$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
+}}
+case " $* " in
+*" -E "*) ;;
+*" {mark} "*)
+  header="$ORTRIM_BUILD/precompiled.pch"
+  [ -f "$header" ] || precompile "$@" || exit
+  set -- -include-pch "$header" "$@" ;;
+esac
+"""
+
+
+def compiler_wrapper(
+    identity: str, command: str, rewrites: tuple[tuple[str, str], ...] = (), *, precompiles: bool = False
+) -> str:
     """Return the text of a compiler's wrapper.
 
     `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax;
     `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently. When the
     arguments ask for a link map on standard output, it goes to `$ORTRIM_LINK_MAP`.
+
+    A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
+    them compiles. Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at
+    once make the header twice, and the second replaces the first with the same.
     """
     cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
     rewriting = (
@@ -31,6 +58,7 @@ def compiler_wrapper(identity: str, command: str, rewrites: tuple[tuple[str, str
         f"#!/bin/sh\n# {identity}\n"
         f"{rewriting if rewrites else ''}"
         f'case " $* " in *" {PRINT_MAP} "*) exec >"$ORTRIM_LINK_MAP" ;; esac\n'
+        f"{PRECOMPILING.format(command=command, maps=PREFIX_MAPS, mark=PRECOMPILED_MARK) if precompiles else ''}"
         f'exec {command} {PREFIX_MAPS} "$@"\n'
     )
 

@@ -30,6 +30,7 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str) -> Toolchain
     """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer."""
     triple = f"{MACHINE[target.architecture]}-linux-gnu.{minimum_glibc}"
     identity = f"zig {version} {triple}"
+    cxx = f'"$ORTRIM_COMPILER_CXX" c++ -target {triple}'
     rewrites = ARM64_REWRITES if target.architecture is Architecture.ARM64 else ()
     return Toolchain(
         kind="zig",
@@ -41,7 +42,7 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str) -> Toolchain
         ),
         wrappers=(
             ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc -target {triple}', rewrites)),
-            ("c++", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_CXX" c++ -target {triple}', rewrites)),
+            ("c++", compiler_wrapper(identity, cxx, rewrites, precompiles=True)),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
         ),

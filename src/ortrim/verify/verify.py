@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.artifacts import CompilerCacheUse
+from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.buildspec import Budgets, ModelSpec
 from ortrim.core.measurements import Comparison, Gate, LibraryFacts, LibrarySize, OutputParity, Verdict, VerifyReport
 from ortrim.core.models import OrtModel, PreparedModel
@@ -43,6 +43,7 @@ class Identity:
     profile: str
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import StorageError
-from ortrim.storage.files import require_writable, sha256_of, storage_errors, write_atomically
+from ortrim.storage.files import require_writable, sha256_of, storage_errors, write_atomically, write_if_changed
 
 
 def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
@@ -103,3 +103,36 @@ def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeyp
     with pytest.raises(StorageError) as caught:
         require_writable(tmp_path / "new")
     assert caught.value.reference == "not-permitted"
+
+
+def test_a_file_is_written_only_when_its_text_changes(tmp_path: Path) -> None:
+    """The same text keeps the file's time, which is what builds go by; its folder is made with it."""
+    path = tmp_path / "deep" / "file"
+    assert write_if_changed(path, "grün\n")
+    os.utime(path, (1, 1))
+    assert not write_if_changed(path, "grün\n")
+    assert path.stat().st_mtime == 1
+    assert write_if_changed(path, "rot\n")
+    assert path.stat().st_mtime > 1
+    assert path.read_text(encoding="utf-8") == "rot\n"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("before", [b"", b"text\r\n", b"text", b"\xff\xfe"])
+def test_other_bytes_are_other_text(tmp_path: Path, before: bytes) -> None:
+    """An empty or truncated file, other line ends, and what is no text are replaced."""
+    path = tmp_path / "file"
+    path.write_bytes(before)
+    assert write_if_changed(path, "text\n")
+    assert path.read_bytes() == b"text\n"
+
+
+@pytest.mark.parametrize("name", ["folder", "file/inside"])
+def test_something_in_the_way_of_a_changed_file_is_a_diagnostic(tmp_path: Path, name: str) -> None:
+    """A folder of its name, or a file in place of its folder; both stay."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError) as caught:
+        write_if_changed(tmp_path / name, "text")
+    assert caught.value.reference == "path-in-the-way"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+from contextlib import ExitStack
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Final
 import pytest
 
 from ortrim.errors import StorageError
-from ortrim.storage.folders import locked, publish_folder
+from ortrim.storage.folders import locked, locked_if_free, publish_folder
 
 SPAWN: Final = get_context("spawn")
 
@@ -41,6 +42,13 @@ def publish_and_hang(destination: Path, started: Event) -> None:
         time.sleep(60)
 
     publish_folder(destination, half)
+
+
+def hold(path: Path, held: Event, enough: Event) -> None:
+    """Hold a lock in a process of its own."""
+    with locked(path):
+        held.set()
+        enough.wait(60)
 
 
 def names(folder: Path) -> list[str]:
@@ -128,3 +136,75 @@ def test_error_of_the_body_is_passed_on_as_it_is(tmp_path: Path) -> None:
         (tmp_path / "absent").read_text()
     with locked(tmp_path / "x"):
         pass
+
+
+def test_who_waits_for_a_lock_is_told_once(tmp_path: Path) -> None:
+    """Nothing is said when the lock is free; what was said is said before the waiting."""
+    said = []
+    with ExitStack() as other:
+        other.enter_context(locked(tmp_path / "x", lambda: said.append("at once")))
+
+        def on_wait() -> None:
+            said.append("waits")
+            other.close()
+
+        with locked(tmp_path / "x", on_wait):
+            said.append("holds")
+    assert said == ["waits", "holds"]
+
+
+def test_who_waits_for_a_folder_is_told(tmp_path: Path) -> None:
+    """The folder that the other one makes meanwhile is taken; `fill` is not asked."""
+    said = []
+    with ExitStack() as other:
+        other.enter_context(locked(tmp_path / "d"))
+
+        def on_wait() -> None:
+            said.append("waits")
+            (tmp_path / "d").mkdir()
+            other.close()
+
+        assert not publish_folder(tmp_path / "d", lambda _: pytest.fail("made again"), on_wait)
+    assert said == ["waits"]
+
+
+def test_a_free_lock_is_taken_and_freed(tmp_path: Path) -> None:
+    """While it is held nobody else gets it, afterwards anyone does; the folder for it is made."""
+    path = tmp_path / "deep" / "x"
+    for _ in range(2):
+        with locked_if_free(path) as free, locked_if_free(path) as second:
+            assert (free, second) == (True, False)
+    with locked(path, lambda: pytest.fail("still held")):
+        pass
+
+
+def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
+    """Not by another process either, whose lock stays its own."""
+    held, enough = SPAWN.Event(), SPAWN.Event()
+    child = SPAWN.Process(target=hold, args=(tmp_path / "x", held, enough))
+    child.start()
+    assert held.wait(30)
+    for _ in range(2):
+        with locked_if_free(tmp_path / "x") as free:
+            assert not free
+    enough.set()
+    child.join(30)
+    assert child.exitcode == 0
+    with locked_if_free(tmp_path / "x") as free:
+        assert free
+
+
+def test_a_lock_that_cannot_be_made_is_a_diagnostic(tmp_path: Path) -> None:
+    """Below a file there is no place for one."""
+    (tmp_path / "f").write_text("")
+    with pytest.raises(StorageError) as caught, locked_if_free(tmp_path / "f" / "lock"):
+        pass
+    assert caught.value.reference == "path-in-the-way"
+
+
+def test_an_error_under_a_free_lock_is_passed_on(tmp_path: Path) -> None:
+    """It is not taken for trouble with the lock, which is freed."""
+    with pytest.raises(FileNotFoundError), locked_if_free(tmp_path / "x"):
+        (tmp_path / "absent").read_text()
+    with locked_if_free(tmp_path / "x") as free:
+        assert free

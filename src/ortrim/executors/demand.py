@@ -1,0 +1,121 @@
+"""Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ortrim.binaries.objects import read_object
+from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
+from ortrim.core.operator_config import parse_config
+from ortrim.core.plan import BuildJob
+from ortrim.core.unit_making import ObjectSymbols, make_index
+from ortrim.core.unit_paths import symbolic_path
+from ortrim.core.unit_selection import providers, select_units
+from ortrim.core.units import UnitIndex
+from ortrim.errors import BinaryError, SourcesError, StorageError
+from ortrim.executors.build_log import UNDEFINED
+from ortrim.executors.compilation import Outcome, Upstream
+from ortrim.executors.paths import JobPaths
+from ortrim.executors.selection import variant_of, write_selection
+from ortrim.pins.unit_index import find_index, save_learnt
+from ortrim.tools.command import run
+from ortrim.tools.compiler_cache import CompilerCache
+
+MISSES_LIMIT: Final = 3
+"""How often what is missing is added before everything is compiled; one round does unless the index is of no use."""
+ROOT: Final = "generated_source.c"
+"""The one source of the shared library itself, which names what it exports."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """One job's compilation on its tree; `on_note` is told what a reader should know."""
+
+    job: BuildJob
+    upstream: Upstream
+    cache: CompilerCache | None
+    on_note: Callable[[str], None]
+
+    def cache_use(self) -> CompilerCacheUse | None:
+        """Return how far the compiler cache has helped so far; None without one."""
+        return self.cache.use() if self.cache else None
+
+    @property
+    def _paths(self) -> JobPaths:
+        return self.upstream.paths
+
+    def compile_needed(self) -> tuple[Outcome, CompiledUnits | None]:
+        """Compile what the link takes; everything when no index serves the job, which is then learnt."""
+        found = find_index(variant_of(self.job))
+        if found.note:
+            self.on_note(found.note)
+        operators = parse_config(self.job.operator_config)
+        if operators.everything:
+            return self.compile_all(), None
+        if found.index is None:
+            self.on_note("nothing is known of this version with these flags yet: everything is compiled, and learnt")
+            return self._learnt(self.compile_all()), None
+        return self.compile_selected(found.index)
+
+    def compile_all(self) -> Outcome:
+        """Compile every unit, as upstream does."""
+        write_selection(self._paths, ())
+        return self.upstream.compile()
+
+    def compile_selected(self, index: UnitIndex) -> tuple[Outcome, CompiledUnits | None]:
+        """Compile what an index selects for the job's operators, and what the link then asks for."""
+        units = frozenset(select_units(index, parse_config(self.job.operator_config)))
+        for misses in range(MISSES_LIMIT + 1):
+            self.on_note(f"compiles {len(units)} of {len(index.units)} files")
+            write_selection(self._paths, sorted(units))
+            outcome = self.upstream.compile()
+            if not outcome.failed:
+                return outcome, CompiledUnits(compiled=len(units), total=len(index.units))
+            if not any(UNDEFINED.search(line) for line in outcome.lines):
+                return outcome, None
+            missing = frozenset(providers(index, _undefined(self._objects())).units) - units
+            if not missing or misses == MISSES_LIMIT:
+                break
+            self.on_note(f"the link asks for {len(missing)} more files than were foreseen")
+            units |= missing
+        self.on_note("the index does not fit this build: everything is compiled")
+        return self.compile_all(), None
+
+    def _learnt(self, outcome: Outcome) -> Outcome:
+        """Keep the index of a build that ended well; the library is there even when nothing can be learnt of it."""
+        if not outcome.failed:
+            try:
+                save_learnt(self.index())
+            except (BinaryError, SourcesError, StorageError) as error:
+                self.on_note(f"nothing is learnt of this build: {error.where} {error.what} ({error.why})")
+        return outcome
+
+    def index(self) -> UnitIndex:
+        """Return the index that the objects of this tree make, all of which must have been compiled."""
+        objects = self._objects()
+        roots = [symbols.unit for symbols in objects if symbols.unit.endswith(f"/{ROOT}")]
+        return make_index(variant_of(self.job), objects, roots)
+
+    def _objects(self) -> tuple[ObjectSymbols, ...]:
+        """Read all objects of the tree, with the sources that ninja says they are made from."""
+        paths = self._paths
+        ninja = paths.tools / "bin" / "ninja"
+        commands = json.loads(run((ninja, "-t", "compdb"), cwd=paths.configured).stdout)
+        return tuple(
+            ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
+            for command in commands
+            if (path := paths.configured / command["output"]).suffix == ".o" and path.is_file()
+            for unit in [symbolic_path(command["file"], *map(str, (paths.configured, paths.sources, paths.build)))]
+            if unit is not None
+            for defined, undefined in [read_object(path)]
+        )
+
+
+def _undefined(objects: Iterable[ObjectSymbols]) -> frozenset[str]:
+    defined: set[str] = set()
+    undefined: set[str] = set()
+    for symbols in objects:
+        defined |= symbols.defined
+        undefined |= symbols.undefined
+    return frozenset(undefined - defined)

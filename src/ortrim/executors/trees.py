@@ -1,0 +1,48 @@
+"""Build trees: folders in which CMake has configured and ninja has compiled, kept for the next model.
+
+A tree serves every job that differs in the operator configuration alone: what the new one changes is compiled, the
+rest is there. Few are kept, and any may go at any time: the compiler cache and a new configuration bring it back.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.plan import BuildJob, digest
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import storage_errors
+from ortrim.storage.folders import locked, locked_if_free
+
+KEPT: Final = 6
+"""One tree of a pruned build takes 60 to 150 MB."""
+
+
+@contextmanager
+def build_tree(job: BuildJob, on_wait: Callable[[], None]) -> Iterator[Path]:
+    """Hold the tree of a job, alone; `on_wait` is called when another build is using it."""
+    tree = cache_folder("trees") / digest(replace(job, operator_config=""))[:20]
+    with locked(tree, on_wait):
+        with storage_errors(tree):
+            tree.mkdir(exist_ok=True)
+            tree.touch()
+        yield tree
+
+
+def forget_old_trees() -> None:
+    """Remove all but the trees used last; one that is in use stays."""
+    trees = [path for path in cache_folder("trees").iterdir() if path.is_dir() and not path.name.startswith(".")]
+    for tree in sorted(trees, key=_last_used)[:-KEPT]:
+        with locked_if_free(tree) as free:
+            if free:
+                shutil.rmtree(tree, ignore_errors=True)
+
+
+def _last_used(tree: Path) -> int:
+    """Return when a tree was used last, in nanoseconds; 0 for one that another build has removed meanwhile."""
+    try:
+        return tree.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

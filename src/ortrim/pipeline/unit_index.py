@@ -1,0 +1,79 @@
+"""Making the index of units that pruned builds rest on, and proving it on a buildspec."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.binaries.differences import differences
+from ortrim.console import Console
+from ortrim.core.artifacts import CompiledUnits
+from ortrim.core.operator_config import render_config
+from ortrim.core.operators import RequiredOperators
+from ortrim.core.plan import BuildJob
+from ortrim.core.units import UnitIndex, render_index
+from ortrim.errors import BuildError
+from ortrim.executors.native import NativeExecutor, require_success
+from ortrim.pins.shipped import writable_pins_folder
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.targets import executor_for
+from ortrim.planning import with_arguments
+from ortrim.storage.files import write_atomically
+
+EVERYTHING: Final = render_config(RequiredOperators(no_operators_means_all=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexMade:
+    """The index as written to `path`, and what it came to for the buildspec that proved it."""
+
+    path: Path
+    index: UnitIndex
+    units: CompiledUnits
+
+
+def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]:
+    """Build each target in full, write the index of it, and check that a pruned library of the buildspec is the same.
+
+    Takes as long as upstream's own build. Raises what a build raises, and `BuildError` (`pruning-differs`): the index
+    is then not written.
+    """
+    planned = make_planned(request, console, to_run=True)
+    made = []
+    for target in planned.plan.targets:
+        with console.step(f"index {target.job.target.identifier}") as step:
+            executor = executor_for(planned, target, request, step)
+            everything = with_arguments(replace(target.job, operator_config=EVERYTHING))
+            index = _full_index(executor, everything)
+            step.note(f"{len(index.units)} files, {len(index.kernels)} operators")
+            # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.
+            units = _proved(executor, replace(everything, operator_config=target.job.operator_config), index)
+            path = writable_pins_folder() / "units" / f"{index.variant.stem}.json"
+            write_atomically(path, render_index(index))
+        made.append(IndexMade(path=path, index=index, units=units))
+    return tuple(made)
+
+
+def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
+    """Compile all operators with all types: what they need is what any fewer of them can need."""
+    with executor.on_tree(job) as demand:
+        require_success(job, demand.compile_all(), executor.log)
+        return demand.index()
+
+
+def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> CompiledUnits:
+    """Link the job's library from everything and from the selected units, and compare the two."""
+    library = executor.log.parent / "unpruned.so"
+    with executor.on_tree(job) as demand:
+        linked = demand.upstream.paths.build / job.expected_outputs[0]
+        require_success(job, demand.compile_all(), executor.log)
+        library.write_bytes(linked.read_bytes())
+        outcome, units = demand.compile_selected(index)
+        require_success(job, outcome, executor.log)
+        found = differences(library, linked)
+    if units is None or found:
+        what = "the library of the selected files is not the one of all files"
+        why = "\n".join(found) or "the selected files do not link"
+        raise BuildError("pruning-differs", what, where=job.target.identifier, why=why, hint=f"compare {library}")
+    library.unlink()
+    return units

@@ -1,0 +1,73 @@
+"""A source tree with a few kernel sources, and the type control that upstream's configuration writes for them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ortrim.executors.paths import JobPaths
+
+CPU = "onnxruntime/onnxruntime/core/providers/cpu"
+CONTRIB = "onnxruntime/onnxruntime/contrib_ops/cpu"
+OVERRIDES = "op_reduction.generated/onnxruntime/core/providers/op_kernel_type_control_overrides.inc"
+TYPED = {
+    f"{CPU}/math/element_wise_ops.cc": """
+ORT_SPECIFY_OP_KERNEL_ARG_DEFAULT_TYPES(kCpuExecutionProvider, kOnnxDomain, Pow, 7, Input, 0, float, double);
+ORT_SPECIFY_OP_KERNEL_ARG_DEFAULT_TYPES(
+    kCpuExecutionProvider, kOnnxDomain, Max, 8, Input, 0,
+    float, double);
+""",
+    f"{CPU}/tensor/cast_op.cc": """
+using Enabled = ORT_OP_KERNEL_ARG_ENABLED_TYPE_LIST_ALL_OPSETS(kCpuExecutionProvider, kOnnxDomain,
+                                                               Cast, Input, 0);  // not CastLike's
+""",
+    f"{CONTRIB}/crop.cc": "using T = ORT_OP_KERNEL_GLOBAL_ENABLED_TYPE_LIST;\n",
+}
+"""The kernel sources with type control: CastLike is named in a comment, which costs a compilation and nothing else."""
+UNTYPED = {
+    f"{CPU}/math/gemm.cc": "// Gemm has MY_ORT_OP_KERNEL_ARGUMENTS\n",
+    f"{CPU}/math/types.h": "using T = ORT_OP_KERNEL_ARG_ENABLED_TYPE_LIST(kCpuExecutionProvider, kOnnxDomain, Pow);\n",
+    "onnxruntime/onnxruntime/core/providers/cuda/cast.cc": "ORT_OP_KERNEL_ARG_ENABLED_TYPE_LIST(Cast)\n",
+}
+"""No type control, no source, no source of the processor's own kernels."""
+
+BEFORE = """\
+// Copyright (c) Microsoft Corporation. All rights reserved.
+namespace onnxruntime {
+#define ORT_SPECIFY_OP_KERNEL_ARG_ALLOWED_TYPES(                              \\
+    OpDomain, OpName, ArgDirection, ArgIndex, ...)                            \\
+  class ORT_OP_KERNEL_TYPE_CTRL_INTERNAL_OP_TAG_CLASS_NAME(OpDomain, OpName);
+#define ORT_SPECIFY_OP_KERNEL_GLOBAL_ALLOWED_TYPES(...)             \\
+  template <>                                                       \\
+  struct TypesHolder<>;
+// Examples:
+//   ORT_SPECIFY_OP_KERNEL_ARG_ALLOWED_TYPES(kOnnxDomain, Gather, Input, 0, float, int64_t);
+
+// @@insertion_point_begin(allowed_types)@@
+"""
+AFTER = """\
+// @@insertion_point_end(allowed_types)@@
+
+#undef ORT_SPECIFY_OP_KERNEL_ARG_ALLOWED_TYPES
+}  // namespace onnxruntime
+"""
+
+
+def make_kernels(folder: Path) -> JobPaths:
+    """Write the kernel sources into a folder and return the paths of a job that compiles them."""
+    for name, text in {**TYPED, **UNTYPED}.items():
+        path = folder / "sources" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    names = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")
+    return JobPaths(**{name: folder / name for name in names})
+
+
+def allowed(operator: str, domain: str = "kOnnxDomain", types: str = "float") -> str:
+    """Return upstream's line that allows types of an operator's first input."""
+    return f"ORT_SPECIFY_OP_KERNEL_ARG_ALLOWED_TYPES({domain}, {operator}, Input, 0, {types});\n"
+
+
+def write_overrides(paths: JobPaths, lines: Iterable[str]) -> None:
+    """Write what upstream's configuration leaves, with these lines in the place for them."""
+    path = paths.configured / OVERRIDES
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(BEFORE + "".join(lines) + AFTER)

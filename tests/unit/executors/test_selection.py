@@ -1,0 +1,124 @@
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fake_kernels import TYPED, make_kernels
+from ortrim.core.units import Variant
+from ortrim.executors.paths import JobPaths
+from ortrim.executors.selection import SELECTION, variant_of, write_selection
+from ortrim.executors.type_control import type_folder
+from sample_plans import sample_plan, system_gcc
+from unit_samples import GEMM, INTERFACE, PROVIDER, SGEMM, UNITS
+
+AWKWARD = ("plain", "a b", "a[1]", "a=b", "[==[a]=]", "$HOME", "a#b", 'a"b', "a\\b", "${sources}", "ü")
+"""Folder names of users. A semicolon or a single bracket breaks every list of CMake, upstream's own too."""
+
+
+@pytest.fixture(params=AWKWARD)
+def paths(request: pytest.FixtureRequest, tmp_path: Path) -> JobPaths:
+    """Make kernel sources in a folder of an awkward name."""
+    return make_kernels(tmp_path / request.param)
+
+
+def read_lists(text: str) -> dict[str, list[str]]:
+    """Read `set(NAME [==[value]==] ...)` as CMake does: nothing between the brackets means anything."""
+    found = {}
+    for name, body in re.findall(r"^set\((\w+)\n(.*?)^\)\n", text, re.MULTILINE | re.DOTALL):
+        found[name] = re.findall(r"^  \[==\[(.*?)\]==\]$", body, re.MULTILINE)
+        assert "".join(f"  [==[{value}]==]\n" for value in found[name]) == body
+    assert "".join(f"set({name}\n" for name in found) == "".join(re.findall(r"^set\(\w+\n", text, re.MULTILINE))
+    return found
+
+
+def selection_of(paths: JobPaths) -> dict[str, list[str]]:
+    """Return the lists that CMake will read."""
+    return read_lists((paths.hooks / SELECTION).read_text())
+
+
+def test_units_are_named_by_where_they_lie_here(paths: JobPaths) -> None:
+    """Each unit's source or generated file, whatever the folders are called."""
+    write_selection(paths, [INTERFACE, GEMM])
+    assert selection_of(paths)["ORTRIM_UNITS"] == [
+        f"{paths.build}/MinSizeRel/generated_source.c",
+        f"{paths.sources}/onnxruntime/onnxruntime/core/providers/cpu/math/gemm.cc",
+    ]
+
+
+def test_registrations_may_be_compiled_from_their_reduced_copies(paths: JobPaths) -> None:
+    """Upstream compiles the copy; the original is listed as well, for a build that does not reduce."""
+    write_selection(paths, [PROVIDER])
+    name = "onnxruntime/core/providers/cpu/cpu_execution_provider.cc"
+    assert selection_of(paths)["ORTRIM_UNITS"] == [
+        f"{paths.sources}/onnxruntime/{name}",
+        f"{paths.build}/MinSizeRel/op_reduction.generated/{name}",
+    ]
+
+
+def test_each_typed_unit_has_its_folder_beside_it(paths: JobPaths) -> None:
+    """The two lists are as long as each other and in the same order, whatever is selected."""
+    write_selection(paths, [SGEMM])
+    lists = selection_of(paths)
+    assert list(lists) == ["ORTRIM_UNITS", "ORTRIM_TYPED_UNITS", "ORTRIM_TYPE_FOLDERS"]
+    units = [paths.sources / name for name in TYPED]
+    assert lists["ORTRIM_TYPED_UNITS"] == list(map(str, units))
+    assert lists["ORTRIM_TYPE_FOLDERS"] == [str(type_folder(paths, unit)) for unit in units]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> JobPaths:
+    """Make kernel sources."""
+    return make_kernels(tmp_path)
+
+
+def test_nothing_selected_means_everything(plain: JobPaths) -> None:
+    """CMake finds an empty list, not that of an earlier selection; type control stays."""
+    write_selection(plain, [GEMM])
+    write_selection(plain, ())
+    lists = selection_of(plain)
+    assert lists["ORTRIM_UNITS"] == []
+    assert len(lists["ORTRIM_TYPED_UNITS"]) == len(TYPED)
+
+
+def test_the_same_selection_keeps_its_time(plain: JobPaths) -> None:
+    """CMake configures again when the file is newer, and only then."""
+    write_selection(plain, [GEMM])
+    os.utime(plain.hooks / SELECTION, (1, 1))
+    write_selection(plain, [GEMM])
+    assert (plain.hooks / SELECTION).stat().st_mtime == 1
+    write_selection(plain, [GEMM, SGEMM])
+    assert (plain.hooks / SELECTION).stat().st_mtime > 1
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(units=st.lists(st.sampled_from(UNITS), unique=True))
+def test_any_units_are_listed_in_their_order(plain: JobPaths, units: list[str]) -> None:
+    """Whatever an index selects arrives, once and complete."""
+    write_selection(plain, units)
+    assert selection_of(plain)["ORTRIM_UNITS"] == [plain.resolve(unit) for unit in units]
+
+
+def test_a_jobs_variant_is_what_its_index_must_have_been_made_with() -> None:
+    """Version, target, kind of compiler and exceptions; neither the operators nor the glibc."""
+    job = sample_plan().targets[0].job
+    expected = Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False)
+    assert variant_of(job) == expected
+    assert variant_of(replace(job, operator_config="", minimum_glibc="2.17", profile="upstream")) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "stem"),
+    [
+        ({"exceptions": True}, "onnxruntime-1.21.0-linux-x64-zig-exceptions"),
+        ({"target": "linux-arm64"}, "onnxruntime-1.21.0-linux-arm64-zig"),
+        ({"toolchain": system_gcc()}, "onnxruntime-1.21.0-linux-x64-gcc"),
+    ],
+    ids=["exceptions", "target", "toolchain"],
+)
+def test_other_flags_are_another_variant(changes: dict[str, object], stem: str) -> None:
+    """No index is used for a build that it was not made for."""
+    assert variant_of(sample_plan(**changes).targets[0].job).stem == stem  # type: ignore[arg-type]

@@ -1,0 +1,168 @@
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_sources import private_cache
+from ortrim.core.plan import BuildJob
+from ortrim.errors import ExitCode, StorageError
+from ortrim.executors.trees import KEPT, build_tree, forget_old_trees
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.folders import locked
+from sample_plans import FOREST, sample_plan, system_gcc
+
+JOB = sample_plan().targets[0].job
+OTHERS: dict[str, dict[str, Any]] = {
+    "exceptions": {"exceptions": True},
+    "profile": {"profile": "upstream"},
+    "target": {"target": "linux-arm64"},
+    "toolchain": {"toolchain": system_gcc()},
+    "ml operators": {"operators": FOREST},
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test a cache of its own."""
+    return private_cache(tmp_path, monkeypatch)
+
+
+def tree_of(job: BuildJob) -> Path:
+    """Return the tree of a job, which nobody else uses."""
+    with build_tree(job, lambda: pytest.fail("waited")) as tree:
+        return tree
+
+
+def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
+    """Another model compiles only what it changes; what is in the tree stays."""
+    tree = tree_of(JOB)
+    (tree / "object.o").touch()
+    assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
+    assert (tree / "object.o").is_file()
+
+
+@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
+def test_jobs_that_compile_otherwise_have_trees_of_their_own(changes: dict[str, Any]) -> None:
+    """Objects of other flags, another compiler or another target never meet."""
+    assert tree_of(sample_plan(**changes).targets[0].job) != tree_of(JOB)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(JOB, hooks_sha256="e" * 64),
+        replace(JOB, tools=(("cmake", "9"),)),
+        replace(JOB, sources=JOB.sources[:1]),
+        replace(JOB, arguments=(*JOB.arguments, "--x")),
+    ],
+    ids=["hooks", "tools", "sources", "arguments"],
+)
+def test_what_the_objects_are_made_from_is_part_of_the_tree(other: BuildJob) -> None:
+    """A new version of any of it begins a new tree."""
+    assert tree_of(other) != tree_of(JOB)
+
+
+def test_a_tree_in_use_is_waited_for() -> None:
+    """The one who waits is told so once, before it waits; then the tree is its own."""
+    said = []
+    with ExitStack() as other:
+        held = other.enter_context(build_tree(JOB, lambda: pytest.fail("waited")))
+
+        def on_wait() -> None:
+            said.append("waits")
+            other.close()
+
+        with build_tree(JOB, on_wait) as tree:
+            assert tree == held
+    assert said == ["waits"]
+
+
+def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:
+    """It is not removed, and the lock is free afterwards."""
+    path = tree_of(JOB)
+    path.rmdir()
+    path.write_text("mine")
+    for _ in range(2):
+        with pytest.raises(StorageError) as caught, build_tree(JOB, lambda: pytest.fail("waited")):
+            pass
+        assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert path.read_text() == "mine"
+
+
+def trees_of_ages(count: int) -> list[Path]:
+    """Make trees with something in them, the first of them used longest ago."""
+    made = []
+    for age in range(count):
+        tree = cache_folder("trees") / f"tree-{age}"
+        (tree / "out").mkdir(parents=True)
+        (tree / "out" / "object.o").touch()
+        os.utime(tree, (1_000_000_000 + age, 1_000_000_000 + age))
+        made.append(tree)
+    return made
+
+
+def test_trees_used_longest_ago_go() -> None:
+    """As many as are kept stay."""
+    trees = trees_of_ages(KEPT + 3)
+    forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == trees[3:]
+
+
+def test_few_trees_all_stay() -> None:
+    """Nothing goes before there are too many; without any tree there is nothing to do."""
+    forget_old_trees()
+    trees = trees_of_ages(KEPT)
+    forget_old_trees()
+    assert all((tree / "out" / "object.o").is_file() for tree in trees)
+
+
+def test_use_makes_a_tree_young() -> None:
+    """It is the last use that counts, not when a tree was made."""
+    mine = tree_of(JOB)
+    os.utime(mine, (0, 0))
+    trees = trees_of_ages(KEPT)
+    tree_of(JOB)
+    forget_old_trees()
+    assert mine.is_dir()
+    assert not trees[0].exists()
+
+
+def test_an_old_tree_that_is_in_use_stays() -> None:
+    """A build that takes longer than the others' does not lose what it is writing; the next one removes it."""
+    trees = trees_of_ages(KEPT + 2)
+    with locked(trees[0]):
+        forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == [trees[0], *trees[2:]]
+    forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == trees[2:]
+
+
+def test_a_tree_that_another_build_removes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two builds that end together look for old trees at once."""
+    trees = trees_of_ages(KEPT + 1)
+    real = Path.is_dir
+
+    def vanishing(path: Path) -> bool:
+        was = real(path)
+        if path == trees[3]:
+            (path / "out" / "object.o").unlink()
+            (path / "out").rmdir()
+            path.rmdir()
+        return was
+
+    monkeypatch.setattr(Path, "is_dir", vanishing)
+    forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == [*trees[:3], *trees[4:]]
+
+
+def test_other_files_beside_the_trees_are_left_alone() -> None:
+    """Locks, and whatever else somebody put there."""
+    trees_of_ages(KEPT + 1)
+    (cache_folder("trees") / "note.txt").write_text("mine")
+    (cache_folder("trees") / ".hidden").mkdir()
+    forget_old_trees()
+    assert (cache_folder("trees") / "note.txt").read_text() == "mine"
+    assert (cache_folder("trees") / ".hidden").is_dir()

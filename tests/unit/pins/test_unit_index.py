@@ -1,0 +1,180 @@
+import dataclasses
+import errno
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.kernel_names import kernel_key
+from ortrim.core.operator_config import parse_config
+from ortrim.core.unit_selection import select_units
+from ortrim.core.units import LARGEST_INDEX, UnitIndex, Variant, render_index
+from ortrim.errors import ExitCode, SourcesError, StorageError
+from ortrim.pins import shipped
+from ortrim.pins.shipped import pin_text
+from ortrim.pins.unit_index import IndexFound, find_index, learnt_index, save_learnt, shipped_index
+from unit_samples import VARIANT, sample_index
+
+UNKNOWN = Variant(ort_version="9.9.9", target="linux-x64", toolchain="zig", exceptions=True)
+CPU = "${sources}/onnxruntime/onnxruntime/core/providers/cpu"
+MLAS = "${sources}/onnxruntime/onnxruntime/core/mlas/lib"
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
+
+
+def index_of(variant: Variant) -> UnitIndex:
+    """Return the index of the made-up library as that of a variant."""
+    return dataclasses.replace(sample_index(), variant=variant)
+
+
+def pin(tmp_path: Path, content: str, variant: Variant = UNKNOWN) -> None:
+    """Put a file into the user's pins folder."""
+    path = tmp_path / "pins" / "units" / f"{variant.stem}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def set_aside(variant: Variant) -> str:
+    """Return why what was learnt of a variant is set aside; nothing may be taken of it."""
+    found = find_index(variant)
+    assert found.index is None
+    assert found.note.startswith("what was learnt of an earlier build is set aside: ")
+    return found.note
+
+
+def test_shipped_index_selects_a_fraction_of_the_units() -> None:
+    """The index of 1.21.0 knows every operator, and a small model takes the lesser part of the units."""
+    index = shipped_index(VARIANT)
+    assert index is not None
+    selected = select_units(index, parse_config("ai.onnx;13;Gemm,Add\ncom.microsoft;1;FusedConv"))
+    assert len(index.units) > 500
+    assert len(index.kernels) > 200
+    assert {f"{CPU}/math/gemm.cc", f"{CPU}/math/element_wise_ops.cc", f"{MLAS}/sgemm.cpp"} <= set(selected)
+    assert {f"{CPU}/cpu_execution_provider.cc", "${build}/MinSizeRel/generated_source.c"} <= set(selected)
+    assert f"{CPU}/math/top_k.cc" not in selected
+    assert len(selected) < 0.4 * len(index.units)
+
+
+def test_shipped_index_knows_the_operator_of_every_kernel() -> None:
+    """No kernel of the real build had a name that could not be read, which would compile it always."""
+    index = shipped_index(VARIANT)
+    assert index is not None
+    registrations = [s for unit in index.units for s in unit.provides if "21BuildKernelCreateInfoI" in s]
+    assert registrations == []
+    assert {key.split(":")[0] for key, _ in index.kernels} >= {"ai.onnx", "com.microsoft", "com.microsoft.nchwc"}
+    assert all(kernel_key(symbol) is None for unit in index.units for symbol in unit.provides)
+
+
+def test_shipped_indices_are_canonical_and_small() -> None:
+    """Each file has the bytes that `invoke pins.index` would write, and none is large."""
+    text = pin_text(f"units/{VARIANT.stem}.json")
+    index = shipped_index(VARIANT)
+    assert text is not None
+    assert index is not None
+    assert render_index(index) == text
+    assert len(text) < 400_000
+
+
+def test_shipped_index_comes_first() -> None:
+    """What was learnt does not replace what is pinned."""
+    save_learnt(index_of(VARIANT))
+    assert find_index(VARIANT) == IndexFound(index=shipped_index(VARIANT))
+    assert learnt_index(VARIANT) == IndexFound(index=index_of(VARIANT))
+
+
+def test_users_own_index_replaces_the_shipped_one(tmp_path: Path) -> None:
+    """As of every pin file."""
+    pin(tmp_path, render_index(index_of(VARIANT)), VARIANT)
+    assert find_index(VARIANT).index == index_of(VARIANT)
+
+
+def test_unknown_variant_has_no_index() -> None:
+    """Nothing pinned, nothing learnt: no index and nothing to say."""
+    assert shipped_index(UNKNOWN) is None
+    assert find_index(UNKNOWN) == IndexFound(index=None)
+
+
+def test_learnt_index_is_found_again(tmp_path: Path) -> None:
+    """What one build learnt the next one uses; a later one replaces it; nothing else is left in the cache."""
+    path = save_learnt(index_of(UNKNOWN))
+    save_learnt(index_of(UNKNOWN))
+    assert path == tmp_path / "cache" / "units" / "onnxruntime-9.9.9-linux-x64-zig-exceptions.json"
+    assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xff", b"null", b" " * (LARGEST_INDEX + 5), b'{"schema":"ortrim-units/0"}']
+)
+def test_damaged_learnt_index_is_set_aside(content: bytes) -> None:
+    """An empty, truncated, binary, huge or older file counts as none, and the note names it; learning mends it."""
+    path = save_learnt(index_of(UNKNOWN))
+    path.write_bytes(content)
+    assert str(path) in set_aside(UNKNOWN)
+    save_learnt(index_of(UNKNOWN))
+    assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
+
+
+def test_hostile_learnt_index_is_set_aside() -> None:
+    """An index whose paths CMake would read as more than paths is not used."""
+    path = save_learnt(index_of(UNKNOWN))
+    path.write_text(path.read_text().replace("generated_source.c", "a;execute_process(COMMAND id)"))
+    assert "units.0.path" in set_aside(UNKNOWN)
+
+
+def test_learnt_index_of_another_variant_is_set_aside() -> None:
+    """A file that was renamed or copied does not pass for another variant's."""
+    path = save_learnt(index_of(UNKNOWN))
+    path.write_text(render_index(index_of(VARIANT)))
+    assert f"it is the index of {VARIANT.stem}" in set_aside(UNKNOWN)
+
+
+def test_learnt_index_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
+    """A folder in its place, or a cache folder that cannot be made, is as if nothing was learnt."""
+    folder = tmp_path / "cache" / "units" / f"{UNKNOWN.stem}.json"
+    folder.mkdir(parents=True)
+    assert str(folder) in set_aside(UNKNOWN)
+    folder.rmdir()
+    folder.parent.rmdir()
+    folder.parent.write_text("in the way")
+    assert str(folder.parent) in set_aside(UNKNOWN)
+
+
+def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is told; the older index stays, and nothing is left beside it."""
+    path = save_learnt(index_of(UNKNOWN))
+    before = path.read_bytes()
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StorageError) as caught:
+        save_learnt(index_of(UNKNOWN))
+    assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert list(path.parent.iterdir()) == [path]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["", "{", "null", render_index(sample_index())[:-40], render_index(sample_index())])
+def test_damaged_pinned_index_is_a_diagnostic(tmp_path: Path, content: str) -> None:
+    """What is pinned is wrong or it is right: a damaged file, or one of another variant, stops the build."""
+    pin(tmp_path, content)
+    with pytest.raises(SourcesError) as caught:
+        find_index(UNKNOWN)
+    assert (caught.value.reference, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
+    assert caught.value.where == f"units/{UNKNOWN.stem}.json"
+    assert "invoke pins.index" in caught.value.hint
+
+
+def test_shipped_file_that_is_not_text_is_a_diagnostic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation with a damaged file says so."""
+    (tmp_path / "units").mkdir()
+    (tmp_path / "units" / f"{UNKNOWN.stem}.json").write_bytes(b"\xff\xfe")
+    monkeypatch.setattr(shipped, "files", lambda _package: tmp_path)
+    with pytest.raises(SourcesError) as caught:
+        shipped_index(UNKNOWN)
+    assert caught.value.reference == "bad-unit-index"

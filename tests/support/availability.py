@@ -12,9 +12,11 @@ from ortrim.errors import ToolError
 from ortrim.tools.command import run
 
 KNOWN_TOOLS: Final = (
+    "adb",
     "apt-get",
     "ccache",
     "clang",
+    "cpio",
     "dpkg-deb",
     "gcc",
     "git",
@@ -24,6 +26,10 @@ KNOWN_TOOLS: Final = (
     "python3.12",
     "python3.13",
     "qemu-aarch64-static",
+    "qemu-arm-static",
+    "qemu-system-aarch64",
+    "redis-server",
+    "sshd",
     "unshare",
 )
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start."""

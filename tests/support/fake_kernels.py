@@ -9,23 +9,25 @@ CPU = "onnxruntime/onnxruntime/core/providers/cpu"
 CONTRIB = "onnxruntime/onnxruntime/contrib_ops/cpu"
 OVERRIDES = "op_reduction.generated/onnxruntime/core/providers/op_kernel_type_control_overrides.inc"
 TYPED = {
-    f"{CPU}/math/element_wise_ops.cc": """
+    f"{CPU}/math/element_wise_ops.cc": """\
+#include "core/providers/op_kernel_type_control.h"
 ORT_SPECIFY_OP_KERNEL_ARG_DEFAULT_TYPES(kCpuExecutionProvider, kOnnxDomain, Pow, 7, Input, 0, float, double);
 ORT_SPECIFY_OP_KERNEL_ARG_DEFAULT_TYPES(
     kCpuExecutionProvider, kOnnxDomain, Max, 8, Input, 0,
     float, double);
 """,
-    f"{CPU}/tensor/cast_op.cc": """
+    f"{CPU}/tensor/cast_op.cc": """\
+#include "core/providers/op_kernel_type_control_utils.h"
 using Enabled = ORT_OP_KERNEL_ARG_ENABLED_TYPE_LIST_ALL_OPSETS(kCpuExecutionProvider, kOnnxDomain,
                                                                Cast, Input, 0);  // not CastLike's
 """,
-    f"{CONTRIB}/crop.cc": "using T = ORT_OP_KERNEL_GLOBAL_ENABLED_TYPE_LIST;\n",
+    f"{CONTRIB}/crop.cc": '#include "core/providers/op_kernel_type_control.h"\n',
 }
 """The kernel sources with type control: CastLike is named in a comment, which costs a compilation and nothing else."""
 UNTYPED = {
-    f"{CPU}/math/gemm.cc": "// Gemm has MY_ORT_OP_KERNEL_ARGUMENTS\n",
-    f"{CPU}/math/types.h": "using T = ORT_OP_KERNEL_ARG_ENABLED_TYPE_LIST(kCpuExecutionProvider, kOnnxDomain, Pow);\n",
-    "onnxruntime/onnxruntime/core/providers/cuda/cast.cc": "ORT_OP_KERNEL_ARG_ENABLED_TYPE_LIST(Cast)\n",
+    f"{CPU}/math/gemm.cc": '#include "core/providers/op_kernel_type_controls.h"\n',
+    f"{CPU}/math/types.h": '#include "core/providers/op_kernel_type_control.h"\n',
+    "onnxruntime/onnxruntime/core/providers/cuda/cast.cc": '#include "core/providers/op_kernel_type_control.h"\n',
 }
 """No type control, no source, no source of the processor's own kernels."""
 

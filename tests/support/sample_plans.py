@@ -5,7 +5,7 @@ from typing import Any
 from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec
 from ortrim.core.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
 from ortrim.core.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
-from ortrim.core.targets import TARGETS
+from ortrim.core.targets import TARGETS, minimum_glibc
 from ortrim.planning import make_plan
 from ortrim.toolchains.zig import zig_toolchain
 
@@ -29,7 +29,7 @@ FOREST = required_operators([OperatorId(domain="ai.onnx.ml", opset=3, name="Tree
 
 
 def sample_spec(**changes: Any) -> BuildSpec:
-    """Return a buildspec for both Linux targets."""
+    """Return a buildspec for two Linux targets."""
     targets = tuple(TargetSpec(id=identifier, glibc="2.28") for identifier in ("linux-x64", "linux-arm64"))
     spec: dict[str, Any] = {"name": "sample", "models": (ModelSpec(name="tiny"),), "targets": targets}
     return BuildSpec(**spec | changes)
@@ -41,16 +41,18 @@ def sample_plan(
     toolchain: Toolchain | None = None,
     **changes: Any,
 ) -> BuildPlan:
-    """Return the plan of one target of the sample; `changes` are keys of its buildspec."""
+    """Return the plan of one target, of the sample or another; `changes` are keys of its buildspec."""
     spec = sample_spec(**changes)
+    targets = tuple(each for each in spec.targets if each.id == target) or (TargetSpec(id=target, glibc="2.28"),)
+    glibc, cpu = minimum_glibc(TARGETS[target], "2.28"), targets[0].cpu
     return make_plan(
         spec,
         operators,
-        targets=tuple(each for each in spec.targets if each.id == target),
+        targets=targets,
         models=MODELS,
         sources=SOURCES,
         tools=(("cmake", "3.31.10"), ("ninja", "1.13.2"), ("ziglang", "0.17.0")),
-        toolchains={target: toolchain or zig_toolchain(TARGETS[target], "2.28", "0.17.0")},
+        toolchains={target: toolchain or zig_toolchain(TARGETS[target], glibc, "0.17.0", cpu)},
         runner_sha256="4" * 64,
         hooks_sha256="d" * 64,
         ortrim_version="0.1.0",

@@ -53,6 +53,7 @@ class Workshop:
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
             (headers / name).write_text(name)
         (folder / "tools" / "bin").mkdir(parents=True)
+        self.tool("ccache", "")
         (folder / "runner").mkdir()
 
     @property

@@ -10,8 +10,8 @@ ERROR: Final = re.compile(
     r"((^|: )(fatal )?error: |^CMake Error|undefined (symbol|reference)|^[\w.]*Error: |^FAILED: |"
     r"No space left on device|^Killed$)"
 )
-UNDEFINED: Final = re.compile(r"undefined (symbol|reference)|Undefined symbols for architecture")
-"""What lld, GNU ld and Apple's linker say when a definition is nowhere in the link."""
+UNDEFINED: Final = re.compile(r"undefined (symbol|reference)|Undefined symbols for architecture|: symbol not defined")
+"""What lld, GNU ld and Apple's linker say when a definition is nowhere in the link; the last is lld's of an export."""
 CONTEXT_LINES: Final = 6
 FAILED: Final = "FAILED: "
 KILLED: Final = "Killed"

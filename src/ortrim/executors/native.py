@@ -4,7 +4,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,8 @@ from ortrim.executors.compilation import Outcome, Progress, Upstream
 from ortrim.executors.demand import Demand
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
-from ortrim.executors.results import BuildFacts, collect, finished_build, result_of, write_facts
+from ortrim.executors.results import BuildFacts, collect, finished_build, linked_archive, result_of, write_facts
+from ortrim.executors.static_library import write_static_library
 from ortrim.executors.trees import build_tree, forget_old_trees
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
@@ -69,6 +70,8 @@ class NativeExecutor:
         started = time.monotonic()
         with self.on_tree(job) as demand:
             units = self._compile(job, demand)
+            if job.linkage == "static":
+                write_static_library(job, demand.upstream.paths)
             collect(job, demand.upstream.paths, destination, self.log)
             facts = BuildFacts(seconds=time.monotonic() - started, compiler_cache=demand.cache_use(), units=units)
             write_facts(destination, facts)
@@ -96,8 +99,8 @@ class NativeExecutor:
     def _compiler_cache(self, paths: JobPaths) -> AbstractContextManager[CompilerCache | None]:
         if not self.cached:
             return nullcontext()
-        launcher = paths.tools / "bin" / "sccache"
-        return compiler_cache(launcher, cache_folder("compiler"), (paths.build, paths.sources, paths.tools))
+        bases = (paths.build.parent, paths.sources, paths.tools)
+        return compiler_cache(paths.tools / "bin", cache_folder("compiler"), bases, self.on_note)
 
     def _say_that_it_waits(self) -> None:
         self.on_note("waits for another build that uses the same folder")
@@ -105,7 +108,7 @@ class NativeExecutor:
     def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
         work = destination / "work"
-        paths = prepare_workspace(work, self.inputs, job.toolchain)
+        paths = replace(prepare_workspace(work, self.inputs, job.toolchain), archive=linked_archive(job))
         command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
         done = run(command, cwd=paths.build, environment=job_environment(paths, job.toolchain))
         if done.returncode != 0:

@@ -21,6 +21,7 @@ class JobPaths:
     config: Path
     runner: Path
     hooks: Path
+    archive: Path = Path()
 
     @property
     def configured(self) -> Path:

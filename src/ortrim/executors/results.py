@@ -8,10 +8,11 @@ from typing import Final
 from pydantic import ValidationError
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse, JobResult
-from ortrim.core.plan import BuildJob, digest
+from ortrim.core.plan import BuildJob, RunnerJob, digest
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import BuildError, StorageError
 from ortrim.executors.paths import JobPaths
+from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
 
 LIBRARY: Final = "libonnxruntime.so"
@@ -32,6 +33,11 @@ def finished_build(job: BuildJob) -> Path:
     return cache_folder("builds") / digest(job)[:20]
 
 
+def linked_archive(job: RunnerJob) -> Path:
+    """Return the static library that a runner links, in the finished build that its job names."""
+    return cache_folder("builds") / job.links[:20] / ARCHIVE
+
+
 def result_of(folder: Path) -> JobResult:
     """Return the result that a finished build's folder holds. Raises `StorageError` `build-damaged`."""
     try:
@@ -39,7 +45,7 @@ def result_of(folder: Path) -> JobResult:
     except (OSError, ValidationError) as error:
         what, hint = "a finished build is damaged", f"remove the folder {folder}, then run the same command again"
         raise StorageError("build-damaged", what, where=str(folder), why=str(error), hint=hint) from error
-    link_map = folder / "link.map"
+    link_map, archive = folder / "link.map", folder / ARCHIVE
     return JobResult(
         folder=folder,
         library=folder / LIBRARY,
@@ -49,6 +55,7 @@ def result_of(folder: Path) -> JobResult:
         seconds=facts.seconds,
         compiler_cache=facts.compiler_cache,
         units=facts.units,
+        archive=archive if archive.is_file() else None,
     )
 
 

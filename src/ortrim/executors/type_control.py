@@ -1,6 +1,6 @@
 """Type control for each source file that needs it, so that a change of one operator's types compiles one file.
 
-Upstream writes the types of all operators into one header, which 21 kernel sources of 1.21.0 read: any change of it
+Upstream writes the types of all operators into one header, which two dozen kernel sources of 1.21.0 read: any change of it
 compiles them all again, and no two models share a compiled one. Here each of them gets a copy that holds the lines of
 its own operators only. The object is the same, because the other lines specialise templates that it does not name.
 Source: `onnxruntime/core/providers/op_kernel_type_control.h`, `tools/ci_build/reduce_op_kernels.py`.
@@ -17,7 +17,7 @@ from ortrim.storage.files import write_if_changed
 HEADER: Final = Path("core", "providers", "op_kernel_type_control_overrides.inc")
 REDUCED: Final = Path("op_reduction.generated", "onnxruntime")
 KERNELS: Final = ("core/providers/cpu", "contrib_ops/cpu")
-TYPED: Final = re.compile(r"\bORT_(SPECIFY_)?OP_KERNEL_(ARG|GLOBAL)_")
+TYPED: Final = re.compile(r'#include "core/providers/op_kernel_type_control(_utils)?\.h"')
 ALLOWED: Final = re.compile(r"ORT_SPECIFY_OP_KERNEL_ARG_ALLOWED_TYPES(_ALL_OPSETS)?\(\s*\w+,\s*(?P<operator>\w+),")
 
 

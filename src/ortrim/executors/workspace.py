@@ -1,5 +1,6 @@
 """The folder that a job works in, and all that the job sees of this machine."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,7 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "ORTRIM_LINK_MAP": str(paths.build / "link.map"),
         "ORTRIM_PRECOMPILED_HEADER": str(paths.hooks / "precompiled.h"),
         "ORTRIM_SOURCES": str(paths.sources),
+        "ORTRIM_SOURCES_HERE": os.path.relpath(paths.sources, paths.configured),
         "SOURCE_DATE_EPOCH": "315532800",
         "TZ": "UTC",
         "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig")),

@@ -5,12 +5,17 @@ every machine; the paths come in environment variables that the executor sets:
 
 - `ORTRIM_COMPILER_C`, `ORTRIM_COMPILER_CXX`, `ORTRIM_AR`, `ORTRIM_RANLIB`: programs (zig's are one);
 - `ORTRIM_SOURCES`, `ORTRIM_BUILD`: folders whose names are kept out of the objects, where `__FILE__` would
-  otherwise put them.
+  otherwise put them;
+- `ORTRIM_SOURCES_HERE`: the first as it is written relative to the folder that compilations run in, which is how the
+  compiler cache writes it.
 """
 
 from typing import Final
 
-PREFIX_MAPS: Final = '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=./build'
+PREFIX_MAPS: Final = (
+    '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=./build'
+    ' ${ORTRIM_SOURCES_HERE:+-ffile-prefix-map="$ORTRIM_SOURCES_HERE"=.}'
+)
 
 PRINT_MAP: Final = "-Wl,--print-map"
 """Asks lld, through zig, for a link map on standard output; `-Map` is refused by zig's driver."""

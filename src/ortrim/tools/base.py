@@ -18,12 +18,13 @@ ANSWER_SECONDS: Final = 20
 class Tool:
     """A program of the system: its name on PATH, the oldest version that will do, and the package that has it.
 
-    `package` is the name that apt-get, dnf, zypper, pacman and brew give it.
+    `package` is the name that apt-get, dnf, zypper, pacman and brew give it. `version_words` make it tell its version.
     """
 
     name: str
     package: str
     minimum: tuple[int, ...] = ()
+    version_words: tuple[str, ...] = ("--version",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +55,14 @@ def require(tool: Tool) -> InstalledTool:
 
 
 def _version_of(tool: Tool, program: str) -> str:
-    done = run([program, "--version"], environment={**os.environ, "LC_ALL": "C"}, timeout_seconds=ANSWER_SECONDS)
-    match = VERSION.search(done.stdout)
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = run([program, *tool.version_words], environment=environment, timeout_seconds=ANSWER_SECONDS)
+    match = VERSION.search(done.stdout or done.stderr)
     if done.returncode == 0 and match:
         return match.group(1)
     why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
     hint = f"install it again: {install_command(tool.package)}"
-    what = f"'{tool.name} --version' names no version (exit code {done.returncode})"
+    what = f"'{tool.name} {' '.join(tool.version_words)}' names no version (exit code {done.returncode})"
     raise ToolError("tool-broken", what, where=program, why=why, hint=hint)
 
 

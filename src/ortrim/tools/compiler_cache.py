@@ -1,73 +1,64 @@
-"""sccache: keeps compiled objects across builds, models, profiles and checkouts."""
+"""The compiler cache of a build: objects compiled before, by any build of this user or of the team."""
 
-import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
 
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.errors import ToolError
-from ortrim.tools.command import Completed, run
+from ortrim.errors import Diagnostic
+from ortrim.storage.files import storage_errors
+from ortrim.tools.cache_settings import backend_variables, ccache_settings, chosen_backend
+from ortrim.tools.ccache import ccache
+from ortrim.tools.running_cache import CompilerCache
+from ortrim.tools.sccache import sccache
 
-SIZE_LIMIT: Final = "5G"
-ANSWER_SECONDS: Final = 60.0
+__all__ = ["CompilerCache", "compiler_cache"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class CompilerCache:
-    """A running cache server: the launcher that goes before the compiler, and the environment that it needs."""
-
-    launcher: Path
-    environment: Mapping[str, str]
-
-    def use(self) -> CompilerCacheUse | None:
-        """Return how far the cache has helped since it was started; None when it does not answer."""
-        done = _asked(self.launcher, self.environment, "--show-stats", "--stats-format=json")
-        if done is None:
-            return None
-        try:
-            stats = json.loads(done.stdout)["stats"]
-            hits, requests = sum(stats["cache_hits"]["counts"].values()), int(stats["requests_executed"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
-        return CompilerCacheUse(hits=hits, requests=requests)
+Attempt = Callable[[], AbstractContextManager[CompilerCache]]
 
 
 @contextmanager
-def compiler_cache(launcher: Path, folder: Path, base_folders: tuple[Path, ...]) -> Iterator[CompilerCache | None]:
-    """Run a cache server over `folder` for the time of one build; None when it cannot start.
+def compiler_cache(
+    programs: Path, folder: Path, base_folders: tuple[Path, ...], on_note: Callable[[str], None]
+) -> Iterator[CompilerCache | None]:
+    """Keep a compiler cache ready for the time of one build; None when none can be used.
 
-    Each build has a server of its own on a private socket, so that builds side by side do not see each other's
-    settings; they share the objects. `base_folders` are left out of the keys, so that a hit does not depend on
-    where sources and build lie. A build without a cache is slow, not wrong: that is why a failure of the cache, or
-    its absence, is not an error.
+    `programs` holds `ccache` and `sccache`; objects lie below `folder`, which any number of builds share. All of
+    sources, build and tools lies below `base_folders`, so that a hit does not depend on where these are. The user's
+    environment may name a store that a team shares. A build without a cache is slow, not wrong: a cache that cannot
+    be used is told to `on_note` in one line and the next best one is taken.
     """
-    with tempfile.TemporaryDirectory(prefix="ortrim-") as sockets:  # short: a socket's path has at most 107 bytes
-        environment = {
-            "PATH": os.defpath,
-            "SCCACHE_DIR": str(folder),
-            "SCCACHE_CACHE_SIZE": SIZE_LIMIT,
-            "SCCACHE_SERVER_UDS": str(Path(sockets) / "s"),
-            "SCCACHE_IDLE_TIMEOUT": "600",
-            "SCCACHE_BASEDIRS": os.pathsep.join(map(str, base_folders)),
-        }
-        if _asked(launcher, environment, "--start-server") is None:
-            yield None
-            return
-        try:
-            yield CompilerCache(launcher=launcher, environment=environment)
-        finally:
-            _asked(launcher, environment, "--stop-server")
+    with ExitStack() as stack:
+        attempts = _attempts(programs, folder, base_folders)
+        yield next((cache for attempt in attempts if (cache := _entered(stack, attempt, on_note))), None)
 
 
-def _asked(launcher: Path, environment: Mapping[str, str], *words: str) -> Completed | None:
-    """Return what sccache answered; None when it is absent, fails, or does not answer in time."""
+def _attempts(programs: Path, folder: Path, base_folders: tuple[Path, ...]) -> Iterator[Attempt]:
+    """Return the caches to try: the team's by either program, then this machine's."""
+    backend, wishes = chosen_backend(os.environ), ccache_settings(os.environ)
+    if backend:
+        name, secrets = backend.name, backend_variables(os.environ)
+        yield lambda: sccache(programs / "sccache", folder / "sccache", base_folders, name, secrets)
+    if wishes:
+        yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, wishes)
+    yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, {})
+
+
+def _entered(stack: ExitStack, attempt: Attempt, on_note: Callable[[str], None]) -> CompilerCache | None:
     try:
-        done = run((launcher, *words), environment=environment, timeout_seconds=ANSWER_SECONDS)
-    except ToolError:
+        return stack.enter_context(attempt())
+    except (Diagnostic, OSError) as error:
+        on_note(f"compiler cache: {_in_one_line(error)}")
         return None
-    return done if done.returncode == 0 else None
+
+
+def _in_one_line(error: Diagnostic | OSError) -> str:
+    told = f"{error.where} {error.what}: {error.why}" if isinstance(error, Diagnostic) else str(error)
+    return " ".join(told.split())
+
+
+def _made(folder: Path) -> Path:
+    """Make the folder, so that what is in its way is told in the words of every other such message."""
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder

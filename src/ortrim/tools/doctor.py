@@ -6,19 +6,22 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.errors import ToolError
+from ortrim.errors import StorageError, ToolError
 from ortrim.storage.cache import cache_folder
 from ortrim.tools.base import Tool, require
+from ortrim.tools.doctor_devices import DEVICE_TOOLS, FETCH_COMMAND, machine_parts_found
+from ortrim.tools.emulators import EMULATIONS
 
 GIGABYTE: Final = 10**9
 CACHE_BYTES: Final = 4 * GIGABYTE
 """Room for the sources (0.5 GB unpacked), the tools (0.8 GB), the compiler cache and a build, of 1.21.0."""
 MEMORY_BYTES: Final = 2 * GIGABYTE
 """What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
-ALL_TARGETS: Final = "linux-x64, linux-arm64"
+ALL_TARGETS: Final = "all targets"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +67,8 @@ def examine() -> tuple[Finding, ...]:
         ("cache folder", _cache),
     )
     general = tuple(_guarded(name, check) for name, check in checks)
-    return general + tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in TOOLS)
+    tools = tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS))
+    return general + tools + tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
 
 
 def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
@@ -119,6 +123,18 @@ def _cache() -> Finding:
         problem = f"less than {CACHE_BYTES // GIGABYTE} GB, which sources, tools and a build take"
         return Finding(name="cache folder", found=found, problem=problem, remedy=remedy)
     return Finding(name="cache folder", found=found)
+
+
+def _machine_parts(debian: str) -> Finding:
+    """Look for the parts of an emulated machine in the cache."""
+    name = f"Debian's {debian} libraries" + (" and kernel" if debian == "arm64" else "")
+    found, needed_for = "", "verification on 'qemu-user' and 'qemu-system'"
+    with suppress(StorageError):
+        found = machine_parts_found(debian)
+    if found:
+        return Finding(name=name, found=found, needed_for=needed_for, required=False)
+    problem = "not fetched yet; the first verification does it"
+    return Finding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND)
 
 
 def _tool_check(tool: Tool, needed_for: str) -> Callable[[], Finding]:

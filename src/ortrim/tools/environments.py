@@ -16,18 +16,25 @@ from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.command import run
 
+FOREIGN_PYTHON: Final = "312"
+"""The Python whose wheels are taken for another machine, where nothing of them is run by a Python."""
 
-def packages_folder(name: str, requirements: str) -> Path:
+
+def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] = ()) -> Path:
     """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
 
     `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are
-    taken. The folder is named after the text, this Python and this machine. Raises `ToolError` (`install-failed`,
-    `pip-missing`), `NetworkError` (`index-unreachable`, `digest-mismatch`) or `StorageError` (`disk-full`).
+    taken. The folder is named after the text, this Python and this machine, or after the first of the `platforms`, in
+    the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
+
+    Raises `ToolError` (`install-failed`, `pip-missing`), `NetworkError` (`index-unreachable`, `digest-mismatch`) or
+    `StorageError` (`disk-full`).
     """
-    tag = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
+    own = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
+    tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
     folder = cache_folder("packages") / f"{name}-{tag}-{digest}"
-    publish_folder(folder, lambda temporary: _install(name, requirements, temporary))
+    publish_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms))
     return folder
 
 
@@ -40,12 +47,14 @@ def environment_with(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
 
 
-def _install(name: str, requirements: str, temporary: Path) -> None:
+def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...]) -> None:
     listing = temporary / "requirements.txt"
     listing.write_text(requirements)
     command = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
     options = ("--only-binary", ":all:", "--require-hashes", "--target", temporary, "--requirement", listing)
-    done = run((*command, "--no-input", *options), environment=_pip_environment())
+    foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
+    machines = tuple(word for platform in platforms for word in ("--platform", platform))
+    done = run((*command, "--no-input", *foreign, *machines, *options), environment=_pip_environment())
     if done.returncode != 0:
         raise _install_error(name, done.stderr)
 

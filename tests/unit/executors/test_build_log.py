@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.executors.build_log import CONTEXT_LINES, FULL_DISK, first_error, ninja_step, remedy
+from ortrim.executors.build_log import CONTEXT_LINES, FULL_DISK, UNDEFINED, first_error, ninja_step, remedy
 
 DATA = Path(__file__).parent / "data"
 
@@ -129,3 +129,38 @@ def test_progress_is_read_from_ninjas_lines(line: str, step: tuple[int, int, str
 def test_other_lines_are_no_progress(line: str) -> None:
     """Only ninja's own status counts."""
     assert ninja_step(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ld.lld: error: undefined symbol: onnxruntime::create_session(char const*)",
+        "ld.lld: error: version script assignment of 'VERS_1.0' to symbol 'OrtGetApiBase' failed: symbol not defined",
+        "/usr/bin/ld: session.cc:(.text+0x5): undefined reference to `onnxruntime::create_session(char const*)'",
+        "Undefined symbols for architecture arm64:",
+    ],
+)
+def test_a_missing_definition_is_recognised_in_every_linkers_words(line: str) -> None:
+    """It is what more sources may help against."""
+    assert UNDEFINED.search(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a.cc:4:35: error: use of undeclared identifier 'siz'",
+        "error: macro 'X' is not defined",
+        "warning: inline function 'f' is not defined [-Wundefined-inline]",
+        "ld.lld: error: duplicate symbol: f()",
+        "[3/9] Building CXX object undefined.cc.o",
+    ],
+)
+def test_other_errors_are_no_missing_definitions(line: str) -> None:
+    """Compiling more would not help."""
+    assert not UNDEFINED.search(line)
+
+
+@pytest.mark.parametrize("recording", sorted(set(FIRST_ERRORS) - {"undefined-symbol"}))
+def test_no_other_recorded_build_missed_a_definition(recording: str) -> None:
+    """All kinds of failures but one."""
+    assert not UNDEFINED.search((DATA / f"{recording}.log").read_text())

@@ -14,13 +14,12 @@ from ortrim.core.plan import BuildJob, RunnerJob
 from ortrim.errors import BuildError, Diagnostic, ExitCode, StorageError
 from ortrim.executors.results import finished_build, result_of
 from ortrim.executors.workspace import job_environment, prepare_workspace
-from ortrim.planning import with_arguments
 from ortrim.storage.folders import locked
 from ortrim.tools.command import run
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, Workshop
 
-SCCACHE_STATS = {"stats": {"cache_hits": {"counts": {"C": 3, "C++": 4}}, "requests_executed": 9}}
+CCACHE_COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_miss": 2}
 
 
 def test_a_build_leaves_its_results(workshop: Workshop) -> None:
@@ -82,7 +81,7 @@ def test_another_job_is_another_build(workshop: Workshop) -> None:
     """What differs in a digest does not share a folder."""
     workshop.write(GOOD)
     first = workshop.executor().run(workshop.job)
-    second = workshop.executor().run(with_arguments(replace(workshop.job, exceptions=True)))
+    second = workshop.executor().run(sample_plan(profile="upstream").targets[0].job)
     assert first.folder != second.folder
     assert workshop.calls() == "ub"
 
@@ -242,11 +241,7 @@ def test_a_damaged_finished_build_is_not_used(workshop: Workshop, content: str |
     assert str(folder) in error.hint
 
 
-SERVER = f"""case "$1" in
-  --show-stats) echo '{json.dumps(SCCACHE_STATS)}' ;;
-  --start-server) echo "$SCCACHE_SERVER_UDS" > "$SCCACHE_DIR/socket" ;;
-  --stop-server) rm "$SCCACHE_DIR/socket" ;;
-esac"""
+COUNTING = f"""if [ "$1" = --print-log-stats ]; then echo '{json.dumps(CCACHE_COUNTERS)}'; fi"""
 
 
 def launchers(workshop: Workshop) -> list[str]:
@@ -257,51 +252,46 @@ def launchers(workshop: Workshop) -> list[str]:
 
 
 def test_a_compiler_cache_is_used_and_counted(workshop: Workshop) -> None:
-    """The launcher goes before the compiler; the server is stopped when the build ends."""
-    workshop.tool("sccache", SERVER)
+    """The launcher goes before the compiler."""
+    workshop.tool("ccache", COUNTING)
     workshop.write(GOOD)
     result = workshop.executor().run(workshop.job)
-    assert launchers(workshop) == [str(workshop.folder / "tools" / "bin" / "sccache")] * 2
+    assert launchers(workshop) == [str(workshop.folder / "tools" / "bin" / "ccache")] * 2
     assert result.compiler_cache == CompilerCacheUse(hits=7, requests=9)
-    assert not list(workshop.folder.rglob("socket"))
-
-
-def test_a_failed_build_stops_its_cache_server(workshop: Workshop) -> None:
-    """No server outlives its build."""
-    workshop.tool("sccache", SERVER)
-    workshop.write("sys.exit(1)")
-    assert failed(workshop).reference == "build-failed"
-    assert not list(workshop.folder.rglob("socket"))
 
 
 @pytest.mark.parametrize("script", [None, "exit 2", "not-executable"])
 def test_a_build_without_a_cache_is_slow_not_wrong(workshop: Workshop, script: str | None) -> None:
-    """No sccache, one that fails, one that cannot be started: the compiler is called directly."""
-    if script is not None:
-        workshop.tool("sccache", script)
-    if script == "not-executable":
-        (workshop.folder / "tools" / "bin" / "sccache").chmod(0o644)
+    """No ccache, one that fails, one that cannot be started: the compiler is called directly, and that is told."""
+    program = workshop.folder / "tools" / "bin" / "ccache"
+    if script is None:
+        program.unlink()
+    elif script == "not-executable":
+        program.chmod(0o644)
+    else:
+        workshop.tool("ccache", script)
     workshop.write(GOOD)
     assert workshop.executor().run(workshop.job).compiler_cache is None
     assert launchers(workshop) == ["", ""]
+    assert [note for note in workshop.notes if note.startswith("compiler cache: ")]
 
 
 def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
-    """No server is started, and a tree that knew of one forgets it."""
-    workshop.tool("sccache", SERVER)
+    """No cache is asked, and a tree that knew of one forgets it."""
+    workshop.tool("ccache", COUNTING)
     workshop.write(GOOD)
     workshop.executor().run(workshop.job)
-    workshop.tool("sccache", f"touch '{workshop.folder / 'asked'}'")
+    workshop.tool("ccache", f"touch '{workshop.folder / 'asked'}'")
     other = replace(workshop.job, operator_config="ai.onnx;14;Relu\n")
     assert workshop.executor(cached=False).run(other).compiler_cache is None
     assert launchers(workshop) == ["", ""]
     assert not (workshop.folder / "asked").exists()
 
 
-@pytest.mark.parametrize("answer", ["exit 1", "echo", "echo '{}'", """echo '{"stats": []}'""", "echo '[1]'"])
+@pytest.mark.parametrize("answer", ["exit 1", "echo", "echo '{}'", "echo null", "echo '[1]'"])
 def test_a_cache_that_cannot_count_does_not_spoil_the_build(workshop: Workshop, answer: str) -> None:
     """Nonsense instead of statistics means that nothing is known of its use."""
-    workshop.tool("sccache", f'if [ "$1" = --show-stats ]; then {answer}; fi')
+    workshop.tool("ccache", f'if [ "$1" = --print-log-stats ]; then {answer}; fi')
     workshop.write(GOOD)
     result = workshop.executor().run(workshop.job)
     assert result.library.is_file()

@@ -28,7 +28,8 @@ class Ended:
 
 
 Run = Callable[..., Ended]
-TASKS = (*namespace.tasks.values(), *namespace.collections["pins"].tasks.values())
+COLLECTIONS = (namespace, *namespace.collections.values())
+TASKS = tuple(task for collection in COLLECTIONS for task in collection.tasks.values())
 HELP = [(task, dict(task.help)) for task in TASKS]
 """Invoke empties a task's help while it reads the command line; a process normally does that once."""
 

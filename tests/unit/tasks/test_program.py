@@ -9,7 +9,10 @@ import pytest
 from ortrim.tasks import namespace
 
 Run = Callable[..., Any]
-TASKS = ("build", "convert", "doctor", "inspect", "plan", "reduce", "report", "schema", "verify", "pins.update")
+TASKS = (
+    "build", "convert", "devices", "doctor", "inspect", "plan", "reduce", "report", "schema", "verify",
+    "measure.build", "pins.index", "pins.update",
+)  # fmt: skip
 
 
 def listed(printed: str) -> dict[str, str]:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.targets import TARGETS
+from ortrim.core.processors import CPUS
+from ortrim.core.targets import TARGETS, Architecture, minimum_glibc
 from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
-from ortrim.toolchains.zig import ARM64_REWRITES, RUNTIME_LICENCES, zig_toolchain
+from ortrim.toolchains.zig import ARM64_FEATURES, RUNTIME_LICENCES, zig_toolchain
 from ortrim.tools.command import Completed, run
 
 ORDINARY = ("-c", "a.cc", "-o", "a.o")
@@ -62,9 +63,10 @@ def bench(tmp_path: Path) -> Bench:
 PREFIXES = ["-ffile-prefix-map=/a folder/sources=.", "-ffile-prefix-map=/a folder/build=./build"]
 
 
-def text_of(target: str, name: str) -> str:
+def text_of(target: str, name: str, cpu: str | None = None) -> str:
     """Return a wrapper of the zig toolchain."""
-    return dict(zig_toolchain(TARGETS[target], "2.28", "0.17.0").wrappers)[name]
+    glibc = minimum_glibc(TARGETS[target], "2.28")
+    return dict(zig_toolchain(TARGETS[target], glibc, "0.17.0", cpu).wrappers)[name]
 
 
 @pytest.mark.parametrize("arguments", [ORDINARY, AWKWARD, ()])
@@ -77,11 +79,55 @@ def test_arguments_arrive_as_they_were_given(bench: Bench, arguments: tuple[str,
 
 def test_arm64_features_are_spelt_as_zig_wants_them(bench: Bench) -> None:
     """Each refused `-march` becomes its `-mcpu`, in its place; all other words stay, awkward ones too."""
-    for old, new in ARM64_REWRITES:
+    for old, features in ARM64_FEATURES:
         words = bench.given(text_of("linux-arm64", "c++"), "a b", old, *AWKWARD)
-        assert words[5:] == ["a b", new, *AWKWARD]
+        assert words[5:] == ["a b", f"-mcpu=generic{features}", *AWKWARD]
     assert bench.given(text_of("linux-arm64", "cc"), "-march=armv8-a")[-1] == "-march=armv8-a"
-    assert bench.given(text_of("linux-x64", "cc"), ARM64_REWRITES[0][0])[-1] == ARM64_REWRITES[0][0]
+    assert bench.given(text_of("linux-x64", "cc"), ARM64_FEATURES[0][0])[-1] == ARM64_FEATURES[0][0]
+
+
+def test_a_floor_holds_for_every_file_and_single_files_add_to_it(bench: Bench) -> None:
+    """The floor comes first; what upstream asks for in one file is said on top of it, so that it takes nothing away."""
+    text = text_of("linux-arm64", "c++", "cortex-a76")
+    assert bench.given(text, *ORDINARY)[:4] == ["c++", "-target", "aarch64-linux-gnu.2.28", "-mcpu=cortex_a76-aes-sha2"]
+    assert bench.given(text, ARM64_FEATURES[0][0])[-1] == "-mcpu=cortex_a76-aes-sha2+v8_2a+fullfp16"
+
+
+def test_every_floor_for_arm_has_neon_and_none_has_optional_cryptography(bench: Bench) -> None:
+    """NEON is part of the target, whichever processor; boards such as the Raspberry Pi lack the cryptography."""
+    for cpu in (None, *CPUS[Architecture.ARM]):
+        floor = bench.given(text_of("linux-armhf", "cc", cpu), *ORDINARY)[3]
+        assert floor.endswith(("+neon", "-aes-sha2"))
+    for cpu in CPUS[Architecture.ARM64]:
+        assert bench.given(text_of("linux-arm64", "cc", cpu), *ORDINARY)[3].endswith("-aes-sha2")
+
+
+def test_armv7_gets_its_neon_from_the_floor(bench: Bench) -> None:
+    """The flag `-mfpu` that upstream adds for ARMv7 is left out, and nothing else with it."""
+    words = bench.given(text_of("linux-armhf", "c++"), "-mfpu=neon", *AWKWARD, "-mfpu=neon")
+    assert words[-len(AWKWARD) :] == list(AWKWARD)
+    assert "-mfpu=neon" not in words
+
+
+@pytest.mark.parametrize(
+    ("target", "triple"),
+    [
+        ("linux-x64", "x86_64-linux-gnu.2.28"),
+        ("linux-arm64", "aarch64-linux-gnu.2.28"),
+        ("linux-armhf", "arm-linux-gnueabihf.2.28"),
+        ("linux-riscv64", "riscv64-linux-gnu.2.28"),
+        ("linux-arm64-musl", "aarch64-linux-musl"),
+    ],
+)
+def test_the_triple_is_zigs_word_for_the_target(bench: Bench, target: str, triple: str) -> None:
+    """Machine, C library with its version, and for ARMv7 the hard-float calling convention."""
+    assert bench.given(text_of(target, "cc"), *ORDINARY)[1:3] == ["-target", triple]
+
+
+def test_an_unknown_floor_is_no_toolchain() -> None:
+    """Buildspecs are checked before; whoever comes another way is stopped all the same."""
+    with pytest.raises(KeyError, match="z80"):
+        text_of("linux-x64", "cc", "z80")
 
 
 def test_a_map_goes_to_its_own_file(bench: Bench) -> None:

@@ -99,3 +99,13 @@ def test_only_root_needs_no_sudo(programs: Path, monkeypatch: pytest.MonkeyPatch
     write_program(programs, "apt-get", "")
     monkeypatch.setattr("os.geteuid", lambda: user)
     assert install_command("git").startswith(begins)
+
+
+def test_a_tool_with_words_of_its_own(programs: Path) -> None:
+    """Some programs want other words for their version, and print it to standard error, as `ssh -V` does."""
+    (programs / "ssh").write_text('#!/bin/sh\n[ "$1" = -V ] && echo "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.17" >&2\n')
+    (programs / "ssh").chmod(0o755)
+    assert require(Tool(name="ssh", package="openssh-client", version_words=("-V",))).version == "9.2"
+    with pytest.raises(ToolError) as caught:
+        require(Tool(name="ssh", package="openssh-client"))
+    assert caught.value.reference == "tool-broken"

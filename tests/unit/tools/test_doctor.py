@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.targets import TARGETS
 from ortrim.tools import doctor
 from ortrim.tools.doctor import Finding, examine
+from ortrim.tools.doctor_devices import DEVICE_TOOLS
 
 
 @pytest.fixture(autouse=True)
@@ -40,19 +40,28 @@ def test_names_are_unique_and_purposes_given() -> None:
     assert all(found.needed_for for found in findings)
 
 
-def test_the_targets_named_are_those_that_exist() -> None:
-    """What is needed for all targets names all of them and no other."""
-    assert doctor.ALL_TARGETS.split(", ") == list(TARGETS)
-
-
 def test_absent_tools_have_a_remedy_and_block_only_their_builds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without any program on PATH the examination ends all the same, and each tool says how to get it."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    absent = [found for found in examine() if not found.satisfied]
-    assert [found.name for found in absent] == [tool.name for tool, _ in doctor.TOOLS]
-    assert all(found.remedy and found.problem == "is not installed" and not found.required for found in absent)
+    absent = {found.name: found for found in examine() if not found.satisfied}
+    tools = [tool.name for tool, _ in (*doctor.TOOLS, *DEVICE_TOOLS)]
+    assert list(absent)[: len(tools)] == tools
+    assert all(found.remedy and not found.required for found in absent.values())
+    assert {absent[name].problem for name in tools} == {"is not installed"}
+
+
+def test_emulated_machines_are_looked_for(tmp_path: Path) -> None:
+    """Parts that were not fetched say how to fetch them, and block nothing; those that were are named."""
+    name = "Debian's arm64 libraries and kernel"
+    absent = finding(name)
+    assert (absent.required, absent.remedy) == (False, "invoke devices --fetch")
+    folder = tmp_path / "cache" / "machines" / "debian-trixie-arm64"
+    folder.mkdir(parents=True)
+    (folder / "packages.json").write_text('{"packages": [{"name": "libc6", "version": "2.41-12"}]}')
+    assert (finding(name).found, finding(name).satisfied) == ("libc6 2.41-12", True)
+    assert not finding("Debian's armhf libraries").satisfied
 
 
 def test_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:

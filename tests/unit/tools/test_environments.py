@@ -68,6 +68,20 @@ def test_a_folder_is_named_after_what_it_holds(wheels: Path) -> None:
     assert f"cp{sys.version_info.major}{sys.version_info.minor}" in first.name
 
 
+def test_wheels_for_another_machine(wheels: Path) -> None:
+    """They are taken by their platform's name, whatever this machine and this Python are, into a folder named so."""
+    line = write_wheel(wheels, "onepackage", "1.5")
+    original = wheels / "onepackage-1.5-py3-none-any.whl"
+    foreign = wheels / "onepackage-1.5-cp312-cp312-manylinux_2_28_aarch64.whl"
+    original.rename(foreign)
+    folder = packages_folder("tools", line, platforms=("manylinux_2_28_aarch64", "manylinux_2_17_aarch64"))
+    assert (folder / "onepackage.py").is_file()
+    assert folder.name.startswith("tools-cp312-manylinux_2_28_aarch64-")
+    with pytest.raises(ToolError) as caught:
+        packages_folder("tools", line, platforms=("manylinux_2_28_s390x",))
+    assert caught.value.reference == "install-failed"
+
+
 def test_the_isolated_python_sees_that_folder_alone(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is installed beside ortrim, or named in the user's PYTHONPATH, does not reach the isolated Python."""
     monkeypatch.setenv("PYTHONPATH", str(wheels))

@@ -12,6 +12,11 @@ set(ORTRIM_PRECOMPILED_TARGETS
 
 include("${ORTRIM_SELECTION}")
 
+# musl has no execinfo.h; the one beside this file stands in for it.
+if(ORTRIM_MUSL)
+  include_directories("${CMAKE_CURRENT_LIST_DIR}")
+endif()
+
 # Leaves a static library those of its sources that are in ORTRIM_UNITS; its headers and generator expressions stay.
 function(ortrim_select_sources target)
   get_target_property(type ${target} TYPE)
@@ -31,9 +36,7 @@ function(ortrim_select_sources target)
     list(APPEND selected "${source}")
   endforeach()
   # A library that is left without sources is archived all the same, because the link names it; CMake wants a file.
-  if(NOT selected)
-    set(selected "${CMAKE_CURRENT_FUNCTION_LIST_FILE}")
-  endif()
+  list(APPEND selected "${CMAKE_CURRENT_FUNCTION_LIST_FILE}")
   set_target_properties(${target} PROPERTIES SOURCES "${selected}" LINKER_LANGUAGE CXX)
 endfunction()
 

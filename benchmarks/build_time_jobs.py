@@ -1,0 +1,101 @@
+"""The jobs that are measured: a plan's own, upstream's recipe for it, and the same with other operators. Pure."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Final
+
+from ortrim.core.operator_config import parse_config, render_config
+from ortrim.core.operators import OperatorId, RequiredOperators, merge
+from ortrim.core.plan import BuildJob
+from ortrim.core.serialization import to_canonical_json
+from ortrim.planning import with_arguments
+
+OURS: Final = ("CMAKE_PROJECT_onnxruntime_INCLUDE=", "ORTRIM_", "FLATBUFFERS_BUILD_FLATC=")
+"""How the CMake definitions begin with which ortrim makes a build shorter."""
+PHASES: Final = ("--update", "--build")
+
+ADDITIONS: Final = """\
+ai.onnx;13;Softmax{"inputs": {"0": ["float"]}}
+ai.onnx;13;Clip{"inputs": {"0": ["float"]}}
+ai.onnx;17;LayerNormalization
+ai.onnx;11;TopK{"inputs": {"0": ["float"]}}
+ai.onnx;16;LeakyRelu
+ai.onnx;14;CumSum{"inputs": {"0": ["float"]}}
+ai.onnx;22;InstanceNormalization
+ai.onnx;13;ArgMax{"inputs": {"0": ["float"]}}
+ai.onnx;14;GRU
+"""
+"""Operators that a changed model may bring, with types as a converted model's configuration has them."""
+
+
+def upstream_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `build.py`'s arguments as upstream's documentation has them: all default targets, flatc, no hook.
+
+    See https://onnxruntime.ai/docs/build/custom.html. What says which library is built stays.
+    """
+    kept: list[str] = []
+    for word in arguments:
+        if kept and kept[-1] == "--target":
+            kept.pop()
+        elif word not in PHASES and not word.startswith(OURS):
+            kept.append(word)
+    return (*PHASES, *kept)
+
+
+def upstream_job(job: BuildJob) -> BuildJob:
+    """Return a job with upstream's own arguments."""
+    return replace(job, arguments=upstream_arguments(job.arguments))
+
+
+def library_of(job: BuildJob) -> PurePosixPath:
+    """Return where a job's build leaves the library, relative to the build folder."""
+    return job.expected_outputs[0]
+
+
+def recipe_digest(job: BuildJob) -> str:
+    """Digest of all that upstream's recipe depends on: nothing of ortrim but the wrappers around the compiler."""
+    parts = (job.target, job.operator_config, job.toolchain, job.tools, job.sources, upstream_arguments(job.arguments))
+    return hashlib.sha256("\n".join(to_canonical_json(part) for part in parts).encode()).hexdigest()
+
+
+def with_more_operators(job: BuildJob, count: int) -> BuildJob:
+    """Return a job with `count` operators that it did not have, of `ADDITIONS` in order.
+
+    Raises ValueError when there are not so many.
+    """
+    own = parse_config(job.operator_config)
+    names = {(operator.domain, operator.name) for operator in own.operators}
+    lines = [line for line in ADDITIONS.splitlines() if _named(line).isdisjoint(names)]
+    if len(lines) < count:
+        raise ValueError(f"{count} operators are wanted and {len(lines)} are new")
+    return _with(job, merge(own, parse_config("\n".join(lines[:count]))))
+
+
+def with_operators(job: BuildJob, operators: Iterable[OperatorId]) -> BuildJob:
+    """Return a job with these operators and no others, for all element types."""
+    return _with(job, RequiredOperators(operators=tuple(sorted(operators))))
+
+
+def operator_types(job: BuildJob) -> int:
+    """Return how many operator types a job has, whatever their opsets."""
+    required = parse_config(job.operator_config)
+    return len({(operator.domain, operator.name) for operator in required.operators})
+
+
+def read_operators(text: str) -> tuple[OperatorId, ...]:
+    """Return the operators of a list, one a line, in the order of the lines.
+
+    Raises `OperatorsError` when a line is not one of a configuration.
+    """
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple(operator for line in lines for operator in parse_config(line).operators)
+
+
+def _named(line: str) -> set[tuple[str, str]]:
+    return {(operator.domain, operator.name) for operator in parse_config(line).operators}
+
+
+def _with(job: BuildJob, operators: RequiredOperators) -> BuildJob:
+    return with_arguments(replace(job, operator_config=render_config(operators)))

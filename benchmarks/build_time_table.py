@@ -1,0 +1,86 @@
+"""The measurements as tables for a terminal."""
+
+from collections.abc import Iterable, Iterator
+from statistics import median
+
+from build_time_cases import CASES, Case, operators_in
+from build_time_record import Measurement, Record
+from rich.table import Table
+from rich.text import Text
+
+from ortrim.console import duration_text, printable
+
+HEADINGS = ("case", "n", "wall", "ratio", "CPU", "steps", "files", "memory", "library", "SHA-256", "goal")
+"""`n` are the rounds, `ratio` is to upstream's wall time, `files` are compiled ones of all, the library is in bytes."""
+
+
+def median_wall(measurements: Iterable[Measurement]) -> float | None:
+    """Return the median wall time in seconds, None of no measurements."""
+    walls = [each.cost.wall_seconds for each in measurements]
+    return median(walls) if walls else None
+
+
+def ratio_to_upstream(record: Record, spec: str, case: str) -> float | None:
+    """Return a case's median wall time divided by that of upstream's recipe; None when either is missing."""
+    own, upstream = (median_wall(record.latest(spec, name)) for name in (case, "upstream"))
+    return None if own is None or upstream is None else own / upstream
+
+
+def verdict(record: Record, spec: str, case: Case) -> tuple[str, bool | None]:
+    """Return a case's goal in words and whether it is met; None when there is no goal or nothing to judge by."""
+    wall, ratio = median_wall(record.latest(spec, case.name)), ratio_to_upstream(record, spec, case.name)
+    goals = (("≤ {:g}", case.goal_ratio, ratio), ("≤ {:g} s", case.goal_seconds, wall))
+    asked = [(words.format(goal), goal, measured) for words, goal, measured in goals if goal is not None]
+    words = ", ".join(text for text, _, _ in asked)
+    if any(measured is not None and measured > goal for _, goal, measured in asked):
+        return words, False
+    judged = asked and all(measured is not None for _, _, measured in asked)
+    return words, True if judged else None
+
+
+def times_table(record: Record, spec: str) -> Table:
+    """Return the table of one spec: a row for each case that was measured; `*` marks a machine that was not at rest."""
+    table = Table(title=printable(spec), title_justify="left", box=None, collapse_padding=True, pad_edge=False)
+    for heading in HEADINGS:
+        left = heading in {"case", "SHA-256", "goal"}
+        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    for case in CASES:
+        if measurements := record.latest(spec, case.name):
+            goal, met = verdict(record, spec, case)
+            colour = {True: "green", False: "red", None: ""}[met]
+            table.add_row(*_cells(record, measurements), Text(f"{goal} {_mark(met)}".strip(), colour))
+    return table
+
+
+def points_table(points: Iterable[tuple[int, float]]) -> Table:
+    """Return the table behind the graph: seconds by number of operator types."""
+    table = Table("operator types", "wall", title="build time by operator types", title_justify="left", box=None)
+    for number, seconds in points:
+        table.add_row(str(number), duration_text(seconds))
+    return table
+
+
+def graph_points(record: Record, spec: str) -> tuple[tuple[int, float], ...]:
+    """Return (operator types, median wall seconds) of the graph's cases, by number."""
+    names = {each.case for each in record.measurements if each.spec == spec}
+    found = ((operators_in(name), median_wall(record.latest(spec, name))) for name in names)
+    return tuple(sorted((number, seconds) for number, seconds in found if number is not None and seconds is not None))
+
+
+def _cells(record: Record, measurements: tuple[Measurement, ...]) -> Iterator[str]:
+    last = measurements[-1]
+    ratio = ratio_to_upstream(record, last.spec, last.case)
+    yield last.case
+    yield str(len(measurements)) + ("*" if any(each.disturbed for each in measurements) else "")
+    yield duration_text(median(each.cost.wall_seconds for each in measurements))
+    yield "" if ratio is None else f"{ratio:.3f}"
+    yield duration_text(median(each.cost.cpu_seconds for each in measurements))
+    yield str(last.steps or "")
+    yield "{}/{}".format(*last.units) if last.units else ""
+    yield f"{max(each.cost.peak_total_bytes for each in measurements) / 1e9:.2f} GB"
+    yield f"{last.library.size_bytes:,}" if last.library else ""
+    yield last.library.sha256[:8] if last.library else ""
+
+
+def _mark(met: bool | None) -> str:  # noqa: FBT001 - three values
+    return {True: "met", False: "missed", None: ""}[met]

@@ -1,0 +1,1 @@
+int OrtGetApiBase(int value);

@@ -1,0 +1,1 @@
+int parent(int value) { return value * 2; }

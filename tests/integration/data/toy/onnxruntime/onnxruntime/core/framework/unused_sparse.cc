@@ -1,0 +1,1 @@
+int sparse() { return 0; }

@@ -1,0 +1,1 @@
+int optional() { return 0; }

@@ -1,0 +1,3 @@
+#include "core/framework/op_kernel.h"
+
+extern "C" int OrtGetApiBase(int value) { return onnxruntime::run_kernels(allocate(value)); }

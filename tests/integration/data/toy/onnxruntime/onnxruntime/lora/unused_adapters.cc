@@ -1,0 +1,1 @@
+int adapters() { return 0; }

@@ -1,0 +1,180 @@
+"""ONNX Runtime for real, in a tree that stays: what is compiled for the same model, for another, and for other types.
+
+The caches of sources, tools and compiled objects are the user's, so that an empty tree is full in a minute; what counts
+is what ninja does, not how long it takes.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.console import Console
+from ortrim.core.operator_config import parse_config, render_config
+from ortrim.core.operators import OperatorId, OperatorTypes, RequiredOperators, merge, required_operators
+from ortrim.core.plan import BuildJob
+from ortrim.core.unit_paths import symbolic_path
+from ortrim.core.unit_selection import select_units
+from ortrim.executors.demand import Demand
+from ortrim.executors.native import NativeExecutor
+from ortrim.executors.results import result_of
+from ortrim.executors.selection import variant_of
+from ortrim.pins.unit_index import shipped_index
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.targets import executor_for
+from ortrim.planning import with_arguments
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import sha256_of
+from ortrim.tools.command import run
+
+pytestmark = [pytest.mark.build, pytest.mark.network]
+
+DEMO: Final = Path(__file__).parents[2] / "buildspecs" / "silero-vad.toml"
+SHARED: Final = ("apt", "compiler", "conversions", "downloads", "models", "packages", "sources", "zig")
+COMPILATION: Final = re.compile(r"^\[\d+/\d+\] Building \w+ object (.*)$")
+CPU: Final = "${sources}/onnxruntime/onnxruntime/core/providers/cpu"
+REGISTRATIONS: Final = f"{CPU}/cpu_execution_provider.cc"
+SETTLING: Final = frozenset({"${build}/MinSizeRel/onnx/onnx-ml.pb.cc", "${sources}/onnx/onnx/defs/data_type_utils.cc"})
+"""What a second configuration compiles once more: upstream gives onnx's targets options such as
+`-Wno-error=shorten-64-to-32` when CMake's cache says that the compiler knows them, and asks the compiler only later."""
+
+
+def added(job: BuildJob, *operators: tuple[OperatorId, OperatorTypes]) -> BuildJob:
+    """Return the job for what it has and these operators with these types besides."""
+    types = {(operator.domain, operator.name): allowed for operator, allowed in operators}
+    more = required_operators((operator for operator, _ in operators), types)
+    config = render_config(merge(parse_config(job.operator_config), more))
+    return with_arguments(replace(job, operator_config=config))
+
+
+def onnx_operator(opset: int, name: str, **types: str) -> tuple[OperatorId, OperatorTypes]:
+    """Return an operator limited to types, each of one input (`i0`, `i1`)."""
+    inputs = tuple((int(place[1:]), (allowed,)) for place, allowed in types.items())
+    return OperatorId(domain="ai.onnx", opset=opset, name=name), OperatorTypes(inputs=inputs)
+
+
+def selected(operators: RequiredOperators, job: BuildJob) -> set[str]:
+    """Return what the shipped index says that a library with these operators takes."""
+    index = shipped_index(variant_of(job))
+    assert index is not None
+    return set(select_units(index, operators))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The demo's job and its executor, with a cache of their own."""
+
+    job: BuildJob
+    executor: NativeExecutor
+
+    def compile(self, job: BuildJob) -> tuple[set[str], tuple[str, ...]]:
+        """Compile a job in its tree; return the units that were compiled, and the last lines that were printed."""
+        with self.executor.on_tree(job) as demand:
+            outcome, units = demand.compile_needed()
+            assert outcome.code == 0, outcome.lines[-20:]
+            assert units is not None, "the index does not fit"
+            return units_of(demand, outcome.lines), outcome.lines[-3:]
+
+
+def units_of(demand: Demand, lines: Iterable[str]) -> set[str]:
+    """Return the units whose compilation ninja has printed."""
+    paths = demand.upstream.paths
+    commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
+    files = {entry["output"]: entry["file"] for entry in commands}
+    places = tuple(map(str, (paths.configured, paths.sources, paths.build)))
+    made = [found[1].strip("'") for line in lines if (found := COMPILATION.match(line))]
+    return {symbolic_path(files[output], *places) or output for output in made}
+
+
+@contextmanager
+def own_cache(folder: Path) -> Iterator[None]:
+    """Use a cache in which nothing was built, beside what the user's has fetched and compiled."""
+    shared = {kind: cache_folder(kind) for kind in SHARED}
+    for kind, target in shared.items():
+        (folder / kind).symlink_to(target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORTRIM_CACHE", str(folder))
+        yield
+
+
+def make_site(output: Path) -> Site:
+    """Plan the demo."""
+    request = Request(spec=DEMO, target="linux-x64", output=output)
+    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
+    planned = make_planned(request, console)
+    (target,) = planned.plan.targets
+    with console.step("build") as step:
+        return Site(job=target.job, executor=executor_for(planned, target, request, step))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Build the demo in an empty tree."""
+    with own_cache(tmp_path_factory.mktemp("cache")):
+        site = make_site(tmp_path_factory.mktemp("output"))
+        site.executor.run(site.job)
+        yield site
+
+
+@pytest.fixture(scope="module")
+def settled(site: Site) -> set[str]:
+    """Compile the same job once more, and return what that took."""
+    return site.compile(site.job)[0]
+
+
+@pytest.fixture(scope="module")
+def softmax(site: Site) -> BuildJob:
+    """Return the demo's job with one operator more."""
+    return added(site.job, onnx_operator(13, "Softmax", i0="float"))
+
+
+@pytest.fixture(scope="module")
+def compiled_for_softmax(site: Site, softmax: BuildJob, settled: set[str]) -> set[str]:
+    """Compile it in the demo's tree, after nothing was changed."""
+    return site.compile(softmax)[0]
+
+
+def test_the_same_model_compiles_nothing(site: Site, settled: set[str]) -> None:
+    """CMake configures, because build.py does so always; ninja finds nothing to do, not even a link."""
+    assert settled <= SETTLING
+    compiled, last = site.compile(site.job)
+    assert compiled == set()
+    assert "ninja: no work to do." in last
+
+
+def test_one_more_operator_compiles_its_own_files(
+    site: Site, softmax: BuildJob, compiled_for_softmax: set[str]
+) -> None:
+    """Its kernels with what they need, and the registrations that now name them; no other kernel."""
+    before, after = (selected(parse_config(job.operator_config), job) for job in (site.job, softmax))
+    assert f"{CPU}/math/softmax.cc" in compiled_for_softmax
+    assert compiled_for_softmax == (after - before) | {REGISTRATIONS}
+    assert len(compiled_for_softmax) < 10
+
+
+def test_one_more_type_compiles_the_kernels_that_have_it(site: Site, compiled_for_softmax: set[str]) -> None:
+    """Gather's types are compiled into one file; the way back compiles it again, and nothing else."""
+    site.compile(site.job)
+    compiled, _ = site.compile(added(site.job, onnx_operator(13, "Gather", i0="int32_t", i1="int64_t")))
+    assert compiled == {f"{CPU}/tensor/gather.cc"}
+    assert site.compile(site.job)[0] == {f"{CPU}/tensor/gather.cc"}
+
+
+def test_the_library_does_not_depend_on_what_was_in_the_tree(
+    site: Site, softmax: BuildJob, compiled_for_softmax: set[str], tmp_path: Path
+) -> None:
+    """Compiled after other models or in an empty tree elsewhere: the same bytes."""
+    grown = site.executor.run(softmax)
+    (tmp_path / "cache").mkdir()
+    with own_cache(tmp_path / "cache"):
+        fresh = make_site(tmp_path / "output").executor.run(softmax)
+    assert fresh.folder != grown.folder
+    assert result_of(fresh.folder).units == grown.units
+    assert sha256_of(fresh.library) == sha256_of(grown.library)

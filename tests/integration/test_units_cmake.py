@@ -1,0 +1,295 @@
+"""`units.cmake`, the wrappers and the native executor with the real CMake, ninja and zig, on a toy library."""
+
+import ctypes
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.binaries.elf import read_library
+from ortrim.core.plan import BuildJob
+from ortrim.core.units import UnitIndex
+from ortrim.executors.demand import Demand
+from ortrim.executors.native import NativeExecutor
+from ortrim.executors.parallelism import Parallelism
+from ortrim.executors.workspace import Inputs
+from ortrim.pins.tools import tool_requirements
+from ortrim.pins.unit_index import learnt_index
+from ortrim.planning import with_arguments
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+from sample_plans import sample_plan
+
+pytestmark = pytest.mark.network
+
+TOY: Final = Path(__file__).with_name("data") / "toy"
+CORE: Final = "${sources}/onnxruntime/onnxruntime/core"
+CONFIGURED: Final = "${build}/MinSizeRel"
+ADD, GEMM = f"{CORE}/providers/cpu/math/add.cc", f"{CORE}/providers/cpu/math/gemm.cc"
+SGEMM: Final = f"{CORE}/mlas/sgemm.cpp"
+REGISTRATIONS: Final = f"{CORE}/providers/cpu/cpu_execution_provider.cc"
+COMMON: Final = frozenset({
+    f"{CORE}/common/logging.cc", f"{CORE}/common/parent.cc", f"{CORE}/common/plain.c",
+    f"{CONFIGURED}/common/generated.cc", f"{CONFIGURED}/generated_source.c", f"{CORE}/framework/allocator.cc",
+    f"{CORE}/session/session.cc", REGISTRATIONS,
+})  # fmt: skip
+"""What every library takes, whatever its operators are."""
+OPTIONAL: Final = f"{CORE}/providers/cpu/math/optional.cc"
+"""It stands behind a generator expression, which only CMake's last step evaluates: it is always compiled."""
+EVERYTHING: Final = "!no_ops_specified_means_all_ops_are_required\n"
+AWKWARD: Final = "a folder of mine=yours"
+
+
+def config(**types: str) -> str:
+    """Return an operator configuration; each operator with the types that it is limited to."""
+    entries = (f'{name}{{"inputs": {{"0": ["{allowed}"]}}}}' if allowed else name for name, allowed in types.items())
+    return f"ai.onnx;13;{','.join(entries)}\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toy:
+    """The toy's executor, the job that it builds, and what it said."""
+
+    executor: NativeExecutor
+    job: BuildJob
+    notes: list[str]
+
+    @contextmanager
+    def demand(self, operator_config: str) -> Iterator[Demand]:
+        """Hold the tree for these operators."""
+        self.notes.clear()
+        with self.executor.on_tree(replace(self.job, operator_config=operator_config)) as demand:
+            yield demand
+
+    def log(self) -> str:
+        """Return what the last builds printed."""
+        return self.executor.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    """Lay out the sources in a folder of an awkward name, with a cache of their own; zig's is the user's."""
+    folder = tmp_path_factory.mktemp("toy") / AWKWARD
+    shutil.copytree(TOY, folder / "sources")
+    tools, zig = packages_folder("tools", tool_requirements()), cache_folder("zig")
+    (folder / "cache").mkdir()
+    (folder / "cache" / "zig").symlink_to(zig)
+    notes: list[str] = []
+    executor = NativeExecutor(
+        inputs=Inputs(
+            sources=(folder / "sources").resolve(),
+            tools=tools,
+            runner=shipped_folder("runner"),
+            hooks=shipped_folder("cmake"),
+        ),
+        log=folder / "build.log",
+        parallelism=Parallelism(jobs=2, reason="as asked"),
+        on_progress=lambda *_: None,
+        on_note=notes.append,
+        cached=False,
+    )
+    job = with_arguments(replace(sample_plan().targets[0].job, ort_version="1.21.0", exceptions=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORTRIM_CACHE", str(folder / "cache"))
+        patch.setenv("ORTRIM_PINS", str(folder / "pins"))
+        yield Toy(executor=executor, job=job, notes=notes)
+
+
+def objects(demand: Demand) -> set[str]:
+    """Return the units that the library's targets compile, as ninja has them and as they lie there."""
+    paths = demand.upstream.paths
+    done = run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured)
+    outputs = {entry["output"] for entry in json.loads(done.stdout)}
+    there = {unit.path for unit in demand.index().units}
+    assert len(there) == len([name for name in outputs if name.endswith(".o") and "flatc" not in name])
+    return there
+
+
+def library(demand: Demand) -> bytes:
+    """Return the library's bytes."""
+    return (demand.upstream.paths.configured / "libonnxruntime.so.1.21.0").read_bytes()
+
+
+def call(demand: Demand, value: int, folder: Path) -> int:
+    """Load a copy of the library and call it."""
+    copy = folder / f"copy-{len(list(folder.iterdir()))}.so"
+    copy.write_bytes(library(demand))
+    return int(ctypes.CDLL(str(copy)).OrtGetApiBase(value))
+
+
+def built(log: str) -> list[str]:
+    """Return the names of what was compiled, by what ninja printed."""
+    lines = (line for line in log.splitlines() if "] Building C" in line)
+    return sorted(Path(line.rstrip("'")).name.removesuffix(".o") for line in lines)
+
+
+@pytest.fixture(scope="module")
+def index(toy: Toy) -> UnitIndex:
+    """Return the index that a full build makes."""
+    with toy.demand(EVERYTHING) as demand:
+        assert demand.compile_all().code == 0, toy.log()
+        return demand.index()
+
+
+def test_a_full_build_compiles_everything(toy: Toy, index: UnitIndex) -> None:
+    """With nothing selected, each source of each library is compiled, in whatever way it was given to CMake."""
+    units = {unit.path for unit in index.units}
+    assert units >= {*COMMON, ADD, GEMM, SGEMM, OPTIONAL}
+    assert {Path(unit).name for unit in units if "unused" in unit} == {
+        "unused.cc", "unused_adapters.cc", "unused_generated.cc", "unused_qgemm.cpp", "unused_sparse.cc",
+    }  # fmt: skip
+    assert [key for key, _ in index.kernels] == ["ai.onnx:Add", "ai.onnx:Gemm"]
+
+
+def test_only_what_the_link_takes_is_compiled_and_the_library_is_the_same(
+    toy: Toy, index: UnitIndex, tmp_path: Path
+) -> None:
+    """Byte for byte, in a tree where everything had been compiled; and it works."""
+    with toy.demand(config(Add="")) as demand:
+        assert demand.compile_all().code == 0, toy.log()
+        unpruned = library(demand)
+        outcome, units = demand.compile_selected(index)
+        assert outcome.code == 0, toy.log()
+        assert objects(demand) == {*COMMON, ADD, OPTIONAL}
+        assert units is not None
+        assert (units.compiled, units.total) == (len(COMMON) + 1, len(index.units))
+        assert library(demand) == unpruned
+        assert call(demand, 10, tmp_path) == (10 - 2) * 2
+
+
+def test_an_empty_tree_gives_the_same_library(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
+    """Compiled from nothing, only with what is selected: a library without a source of its own left is archived too."""
+    with toy.demand(config(Add="")) as demand:
+        demand.compile_selected(index)
+        first = library(demand)
+        shutil.rmtree(demand.upstream.paths.build)
+    with toy.demand(config(Add="")) as demand:
+        outcome, _ = demand.compile_selected(index)
+        assert outcome.code == 0, toy.log()
+        assert built(toy.log()) == sorted(Path(unit).name for unit in {*COMMON, ADD, OPTIONAL})
+        assert library(demand) == first
+        assert (demand.upstream.paths.configured / "libonnxruntime_lora.a").is_file()
+
+
+def test_the_same_again_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
+    """Neither the selection, the registrations nor the types look new."""
+    with toy.demand(config(Add="float")) as demand:
+        demand.compile_selected(index)
+    with toy.demand(config(Add="float")) as demand:
+        outcome, _ = demand.compile_selected(index)
+    assert outcome.code == 0
+    assert "ninja: no work to do." in outcome.lines
+
+
+def test_one_more_operator_compiles_its_own_files(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
+    """CMake configures again because the selection changed; what was compiled before stays."""
+    with toy.demand(config(Add="float")) as demand:
+        demand.compile_selected(index)
+    with toy.demand(config(Add="float", Gemm="")) as demand:
+        outcome, _ = demand.compile_selected(index)
+        assert outcome.code == 0, toy.log()
+        assert built(toy.log()) == ["cpu_execution_provider.cc", "gemm.cc", "sgemm.cpp"]
+        assert objects(demand) == {*COMMON, ADD, GEMM, SGEMM, OPTIONAL}
+        assert call(demand, 10, tmp_path) == (16 + len("float\0")) * 100
+
+
+def test_types_of_one_operator_compile_one_file(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
+    """Each kernel source reads its own type control, before upstream's."""
+    for types in ("float", "int64_t"):
+        with toy.demand(config(Add="float", Gemm=types)) as demand:
+            outcome, _ = demand.compile_selected(index)
+            assert outcome.code == 0, toy.log()
+            assert call(demand, 10, tmp_path) == (16 + len("float\0")) * 100 + len(f"{types}\0")
+    assert built(toy.log()) == ["gemm.cc"]
+
+
+def test_a_changed_selection_configures_by_itself(toy: Toy, index: UnitIndex) -> None:
+    """Ninja alone, as a developer would call it in a tree, sees that CMake has to run."""
+    with toy.demand(config(Add="")) as demand:
+        demand.compile_selected(index)
+        paths = demand.upstream.paths
+        selection = paths.hooks / "selection.cmake"
+        units = (f"{paths.sources}/onnxruntime/onnxruntime/core/{name}" for name in ("lora.cc", "common/unused.cc"))
+        more = "".join(f"  [==[{unit}]==]\n" for unit in units)
+        selection.write_text(selection.read_text().replace("set(ORTRIM_UNITS\n", f"set(ORTRIM_UNITS\n{more}"))
+        ninja = (paths.tools / "bin" / "ninja", "onnxruntime")
+        first, second = (
+            run(ninja, cwd=paths.configured, environment=demand.upstream.environment).stdout for _ in range(2)
+        )
+        assert "Re-running CMake" in first
+        assert built(first) == ["unused.cc"]
+        assert second == "ninja: no work to do.\n"
+
+
+def test_what_the_real_linker_misses_is_found(toy: Toy, index: UnitIndex) -> None:
+    """An index that forgot who needs a unit: lld's words are understood, and the same library comes out."""
+    with toy.demand(config(Add="")) as demand:
+        demand.compile_selected(index)
+        expected = library(demand)
+        numbers = {unit.path: number for number, unit in enumerate(index.units)}
+        gone = numbers[f"{CORE}/common/parent.cc"], numbers[f"{CONFIGURED}/common/generated.cc"]
+        units = (
+            replace(unit, needs=tuple(number for number in unit.needs if number not in gone)) for unit in index.units
+        )
+        outcome, compiled = demand.compile_selected(replace(index, units=tuple(units)))
+        assert outcome.code == 0, toy.log()
+        assert objects(demand) == {*COMMON, ADD, OPTIONAL}
+        assert compiled is not None
+        assert "the link asks for 2 more files than were foreseen" in toy.notes
+        assert library(demand) == expected
+
+
+def test_a_miss_that_nothing_provides_ends_with_everything(toy: Toy, index: UnitIndex) -> None:
+    """Then the library is that of a full build, and it is said that the index is of no use."""
+    with toy.demand(config(Add="")) as demand:
+        units = tuple(replace(unit, provides=(), needs=()) for unit in index.units)
+        outcome, compiled = demand.compile_selected(replace(index, units=units))
+        assert outcome.code == 0, toy.log()
+        assert compiled is None
+        assert objects(demand) == {unit.path for unit in index.units}
+    assert toy.notes[-1] == "the index does not fit this build: everything is compiled"
+
+
+def test_an_error_of_the_compiler_is_not_tried_again(toy: Toy, index: UnitIndex) -> None:
+    """The real compiler's words are not taken for the linker's."""
+    source = toy.executor.inputs.sources / "onnxruntime" / "onnxruntime" / "core" / "session" / "session.cc"
+    good = source.read_text()
+    try:
+        source.write_text(f"{good}\nint wrong() {{ return undefined_symbol; }}\n")
+        with toy.demand(config(Add="")) as demand:
+            outcome, _ = demand.compile_selected(index)
+    finally:
+        source.write_text(good)
+    assert outcome.code != 0
+    assert len(toy.notes) == 1
+    assert any("use of undeclared identifier" in line for line in outcome.lines)
+
+
+def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex) -> None:
+    """It is made once for a tree; C, and libraries that are not of the list, go without, or they would not compile."""
+    with toy.demand(config(Add="")) as demand:
+        demand.compile_selected(index)
+        paths = demand.upstream.paths
+        assert (paths.build / "precompiled.pch").stat().st_size > 1000
+        commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
+    marked = {Path(entry["file"]).name for entry in commands if "-DORTRIM_PRECOMPILED " in entry["command"]}
+    assert marked == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "optional.cc", "session.cc"}
+
+
+def test_without_an_index_the_executor_learns_one(toy: Toy, index: UnitIndex) -> None:
+    """From nothing to a finished build, and the second model with what the first one taught."""
+    first = toy.executor.run(replace(toy.job, operator_config=config(Add="", Gemm="")))
+    assert first.units is None
+    assert learnt_index(index.variant).index == index
+    second = toy.executor.run(replace(toy.job, operator_config=config(Gemm="")))
+    assert second.units is not None
+    assert second.units.compiled == len(COMMON) + 2
+    assert read_library(second.library).exported == read_library(first.library).exported
+    assert second.link_map is not None

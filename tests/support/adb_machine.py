@@ -1,0 +1,146 @@
+"""A machine that adb reaches: adbd in namespaces of its own (network, files, processes), and adb's server beside it.
+
+adbd listens on all interfaces without asking who comes, so it must never run in the machine's own network. The server
+is reached from outside through a socket file; when the outer process ends, so does all within. Not ports 5555 to 5585:
+adb finds those by itself, and there would be two devices.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from android_root import android_root
+from ortrim.tools.command import Completed, run
+from ortrim.verify.devices.adb_client import AdbClient, find_adb
+
+DAEMON: Final = "/usr/lib/android-sdk/platform-tools/adbd"
+PORTS: Final = (23401, 23402)
+READY_SECONDS: Final = 30.0
+SCRIPT: Final = r"""
+set -e
+root=$1; shims=$2; socket=$3; megabytes=$4; shift 4
+mount -t tmpfs -o size=${megabytes}m none "$root/data/local/tmp"
+mount -t tmpfs -o noexec,mode=1777 none "$root/locked"
+mount -t tmpfs none "$root/shims"
+cp "$shims"/* "$root/shims/"
+mount -t proc none "$root/proc"
+mount -t tmpfs none "$root/dev"
+for name in null zero urandom random; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
+chroot "$root" /usr/bin/toybox ifconfig lo 127.0.0.1 up
+adb -L "localfilesystem:$socket" nodaemon server >"$shims/../server.log" 2>&1 &
+for port in "$@"; do
+  chroot "$root" /system/bin/env -i ADBD_PORT=$port PATH=/shims:/system/bin HOME=/ DAEMON >"$shims/../$port.log" 2>&1 &
+  echo $! > "$shims/../$port.pid"
+done
+: > "$shims/../started"
+# The first process reaps what others leave behind, as Android's init does.
+while :; do wait; sleep 0.2; done
+""".replace("DAEMON", DAEMON)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdbMachine:
+    """The running machine: its client, the serial numbers of its devices, and its processes' root outside."""
+
+    client: AdbClient
+    serials: tuple[str, ...]
+    folder: Path
+    init: int
+
+    def shell(self, script: str, serial: str | None = None) -> Completed:
+        """Run a script on a device, by plain adb."""
+        return self.client.run("-s", serial or self.serials[0], "shell", script, timeout_seconds=20)
+
+    def kill_daemon(self, index: int = 0) -> None:
+        """Kill a device's adbd, as pulling the cable does."""
+        number = (self.folder / f"{PORTS[index]}.pid").read_text().strip()
+        done = self.inside("kill", "-9", number)
+        assert done.returncode == 0, done.stderr
+
+    def inside(self, *words: str) -> Completed:
+        """Run one of toybox's commands within the machine, with no help of adb."""
+        rootless = () if os.geteuid() == 0 else ("--user", "--preserve-credentials")
+        enter = ("nsenter", "--target", str(self.init), *rootless, "--pid", "--mount")
+        return run((*enter, "chroot", android_root(), "/usr/bin/toybox", *words), timeout_seconds=20)
+
+    def processes(self, word: str) -> list[str]:
+        """Return the command lines within that have `word` in them."""
+        lines = self.inside("ps", "-A", "-o", "STAT=,ARGS=").stdout.splitlines()
+        return [line for line in lines if word in line and not line.startswith("Z")]
+
+    def wait_until_gone(self, word: str) -> None:
+        """Wait for the last process with `word`; the device's own time limit ends it."""
+        until(lambda: not self.processes(word), f"a process is left: {word}")
+
+
+def until(condition: object, complaint: str, seconds: float = READY_SECONDS) -> None:
+    """Wait until a condition holds; fail with a complaint when it never does."""
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.05)
+
+
+@contextmanager
+def adb_machine(shims: dict[str, str], *, devices: int = 1, megabytes: int = 192) -> Iterator[AdbMachine]:
+    """Run a machine with `shims` as its own programs, and end it with everything in it."""
+    folder = Path(tempfile.mkdtemp(prefix="ortrim-adb-", dir="/tmp"))
+    try:
+        programs = folder / "shims"
+        programs.mkdir()
+        for name, text in {"README": "programs of the test", **shims}.items():
+            (programs / name).write_text(text)
+            (programs / name).chmod(0o755)
+        with _started(folder, PORTS[:devices], megabytes) as init:
+            yield _connected(folder, devices, init)
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _started(folder: Path, ports: tuple[int, ...], megabytes: int) -> Iterator[int]:
+    rootless = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    words = ("unshare", *rootless, "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", SCRIPT, "sh")
+    values = (android_root(), folder / "shims", folder / "socket", megabytes, *ports)
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*words, *map(str, values)], stdout=log, stderr=log, env=_environment(folder), start_new_session=True
+        )
+    try:
+        until((folder / "started").exists, f"the machine did not start: {(folder / 'log').read_text()}")
+        yield _child_of(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _child_of(number: int) -> int:
+    return int(Path(f"/proc/{number}/task/{number}/children").read_text().split()[0])
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return an environment whose adb has a key and a server of its own."""
+    path = f"/usr/sbin:/sbin:{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(folder), "ADB_SERVER_SOCKET": f"localfilesystem:{folder / 'socket'}"}
+
+
+def _connected(folder: Path, devices: int, init: int) -> AdbMachine:
+    until((folder / "socket").exists, "adb's server did not start")
+    client = find_adb(_environment(folder))
+    serials = tuple(f"127.0.0.1:{port}" for port in PORTS[:devices])
+    for serial in serials:
+        until(lambda at=serial: "connected to" in client.run("connect", at, timeout_seconds=20).stdout, "no adbd")
+        until(lambda at=serial: _answers(client, at), "adbd does not answer")
+    return AdbMachine(client=client, serials=serials, folder=folder, init=init)
+
+
+def _answers(client: AdbClient, serial: str) -> bool:
+    return client.run("-s", serial, "shell", "true", timeout_seconds=20).returncode == 0

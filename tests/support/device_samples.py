@@ -1,0 +1,82 @@
+"""Stand-ins for machines and for the runner, for tests of devices that need neither a phone nor an emulator."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ortrim.core.measurements import Host
+from ortrim.errors import ToolError, VerifyError
+from ortrim.tools.command import Completed, run
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import Repetition, RunRequest
+
+REPORT = (
+    '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":1,"load_ms":2,'
+    '"cases":[{"name":"only","first_run_ms":3,"outputs":[],"runs":1,"input_ms":[0.1],"inference_ms":[1.5],'
+    '"output_ms":[0.1]}],"memory":{"opened_rss_bytes":1,"loaded_rss_bytes":2,"peak_rss_bytes":3,'
+    '"peak_source":"VmHWM"}}'
+)
+HEAD = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in
+    --outputs) outputs=$2;; --json) json=$2;; --library) library=$2;; --model) model=$2;; --case) case=$2;;
+  esac
+  shift
+done
+"""
+GOOD = f"""[ "$outputs" ] && mkdir "$outputs/only" && cp "${{case#only=}}/input_000.npy" "$outputs/only/output_000.npy"
+report='{REPORT}'
+if [ "$json" ]; then echo "$report" >"$json"; else echo "$report"; fi
+"""
+"""A runner whose one output is its input, and which checks nothing."""
+MACHINE = Host(system="Linux", machine="aarch64", cpu="Cortex-A53", cores=4, memory_bytes=10**9, thermal_after=0)
+
+
+def sample_request(folder: Path, script: str = GOOD, *, seconds: float = 20.0) -> RunRequest:
+    """Make a request whose runner is a shell script after `HEAD`; its files lie below `folder`."""
+    for name in ("case", "model"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "case" / "input_000.npy").write_bytes(b"the input")
+    (folder / "model" / "tiny.ort").write_bytes(b"the model")
+    (folder / "libonnxruntime.so").write_bytes(b"the library")
+    (folder / "runner").write_text(HEAD + script)
+    (folder / "runner").chmod(0o755)
+    return RunRequest(
+        runner=folder / "runner",
+        library=folder / "libonnxruntime.so",
+        model=folder / "model" / "tiny.ort",
+        cases=(Case(name="only", folder=folder / "case", digest="d"),),
+        repetition=Repetition(runs=1, warmup=0, timeout_seconds=seconds),
+    )
+
+
+class LocalTransport:
+    """A machine that is a folder of this one; counts what is pushed and notes what is run."""
+
+    def __init__(self) -> None:
+        self.commands: list[tuple[str, ...]] = []
+        self.pushed: list[str] = []
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command here; a signal that ends it becomes a shell's exit code."""
+        self.commands.append(tuple(words))
+        try:
+            done = run(words, timeout_seconds=timeout_seconds)
+        except ToolError as error:
+            if error.reference != "tool-timeout":
+                return Completed(argv=tuple(words), returncode=127, stdout="", stderr=error.why)
+            raise VerifyError("device-timeout", "did not end in time", where="local") from error
+        code = 128 - done.returncode if done.returncode < 0 else done.returncode
+        return Completed(argv=done.argv, returncode=code, stdout=done.stdout, stderr=done.stderr)
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy files, without their permissions."""
+        for name, path in files.items():
+            target = Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            self.pushed.append(name)
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy a folder's content."""
+        shutil.copytree(folder, destination, dirs_exist_ok=True, symlinks=True)

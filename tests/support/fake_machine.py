@@ -1,0 +1,66 @@
+"""Stand-ins for qemu: programs that leave what a machine would have left, whole, cut off or wrong."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from device_samples import REPORT
+from ortrim.sources.apt_packages import DebianPackage
+from ortrim.sources.machines import MachineParts
+from ortrim.tools.base import InstalledTool
+from ortrim.tools.emulators import EMULATIONS
+from ortrim.verify.devices.initramfs import folder, regular, with_folders, write_archive
+from ortrim.verify.devices.qemu_system import QemuSystem
+
+CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"
+FACTS = {"cpuinfo": CPU_INFORMATION, "meminfo": b"MemTotal:  226640 kB\n", "release": b"6.12.107-cloud\n"}
+GOOD_FILES = {"0": REPORT.encode(), "saved/only/output_000.npy": b"the output", **FACTS}
+OUT_OF_MEMORY = "[    4.1] Out of memory: Killed process 61 (runner) total-vm:9000kB"
+DEADLOCK = "[    1.7] Kernel panic - not syncing: System is deadlocked on memory"
+PANIC = "[    2.0] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"
+
+
+def answer_of(files: dict[str, bytes], codes: Sequence[int] = (0,)) -> bytes:
+    """Return what a machine sends that ran commands with these exit codes and holds these files."""
+    marks = "".join(f"@@BEGIN\n@@EXIT {code}\n" for code in codes)
+    entries = with_folders([folder("."), *(regular(f"./{name}", content) for name, content in files.items())])
+    return marks.encode() + b"@@FILES\n" + write_archive(entries)
+
+
+def fake_tool(place: Path, script: str, name: str = "qemu-system-aarch64") -> InstalledTool:
+    """Make a program of a shell script."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / name).write_text(f"#!/bin/sh\n{script}\n")
+    (place / name).chmod(0o755)
+    return InstalledTool(name=name, path=place / name, version="7.2.22")
+
+
+def fake_qemu(place: Path, *, answer: bytes = b"", console: str = "", then: str = "exit 0") -> InstalledTool:
+    """Make a qemu whose machine answers at once; `then` is how it goes on."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "prepared").write_bytes(answer)
+    (place / "console").write_text(console)
+    noted = f'printf "%s\\n" "$@" >{place}/words; pwd >{place}/folder; cp initrd {place}/initrd'
+    return fake_tool(place, f"{noted}; cp {place}/prepared answer; cp {place}/console console; {then}")
+
+
+def fake_parts(place: Path) -> MachineParts:
+    """Make the parts of a machine, each an empty file."""
+    (place / "root" / "usr" / "lib").mkdir(parents=True, exist_ok=True)
+    for name in ("kernel", "shell"):
+        (place / name).write_bytes(name.encode())
+    package = DebianPackage(name="libc6", version="2.41-12", architecture="arm64", suite="trixie", sha256="a" * 64)
+    return MachineParts(root=place / "root", kernel=place / "kernel", shell=place / "shell", packages=(package,))
+
+
+def fake_machine(place: Path, tool: InstalledTool, memory_mib: int = 256) -> QemuSystem:
+    """Make a device whose qemu is `tool`."""
+    parts = fake_parts(place / "parts")
+    return QemuSystem(
+        EMULATIONS["arm64"],
+        parts,
+        tool,
+        kernel=parts.kernel,
+        shell=parts.shell,
+        cpu="cortex-a53",
+        memory_mib=memory_mib,
+    )

@@ -1,0 +1,105 @@
+"""`measure.build`: options, and an installed program without the benchmarks."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ortrim.errors import BuildError
+from ortrim.tasks import measure
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
+    """Put a stand-in in the place of the benchmark and return what it is asked for."""
+    asked: list[SimpleNamespace] = []
+
+    def do(request: SimpleNamespace, console: Any) -> dict[str, int]:
+        asked.append(request)
+        console.note("a table")
+        if request.cases == "broken":
+            raise BuildError("case-failed", "the case could not be measured", where="demo, upstream")
+        return {"measured": 1}
+
+    module = ModuleType("build_time")
+    vars(module).update(Wanted=SimpleNamespace, Manner=SimpleNamespace, measure=do)
+    monkeypatch.setattr(measure, "import_module", lambda name: {"build_time": module}[name])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return asked
+
+
+def test_without_options_everything_is_measured(ortrim: Run, wanted: list[SimpleNamespace]) -> None:
+    """The default is what a release is measured with."""
+    assert ortrim("measure.build").code == 0
+    (request,) = wanted
+    assert (request.specs, request.cases, request.rounds, request.graph, request.jobs) == ((), "", 1, None, None)
+    manner = request.manner
+    assert (manner.output, manner.again, manner.rest_seconds, manner.plan_only) == (
+        Path("artifacts/benchmarks"), False, 180, False,
+    )  # fmt: skip
+
+
+def test_options_become_what_is_wanted(ortrim: Run, wanted: list[SimpleNamespace]) -> None:
+    """The spec may be given more than once."""
+    words = "--spec a.toml --spec b.toml --cases upstream,ortrim --rounds 3 --again --graph g.svg --jobs 2"
+    ended = ortrim("measure.build", *words.split(), "--output", "out", "--rest", "0", "--plan-only")
+    assert ended.code == 0
+    (request,) = wanted
+    assert request.specs == (Path("a.toml"), Path("b.toml"))
+    assert (request.cases, request.rounds, request.graph, request.jobs) == ("upstream,ortrim", 3, Path("g.svg"), 2)
+    assert vars(request.manner) == {
+        "output": Path("out"), "again": True, "rest_seconds": 0, "plan_only": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [("rounds", "0"), ("rounds", "-1"), ("rounds", "two"), ("rounds", "1" * 5000), ("jobs", "0"), ("rest", "1.5")],
+)
+def test_numbers_that_make_no_sense_are_refused(
+    ortrim: Run, wanted: list[SimpleNamespace], option: str, word: str
+) -> None:
+    """Before anything is planned."""
+    ended = ortrim("measure.build", f"--{option}", word)
+    assert (ended.code, ended.out, wanted) == (2, "", [])
+    assert ended.err.startswith("error: bad-option\n")
+    assert f"--{option}: " in ended.err
+
+
+def test_json_is_the_record_and_nothing_else(ortrim: Run, wanted: list[SimpleNamespace]) -> None:
+    """Tables go to standard error."""
+    ended = ortrim("measure.build", "--json")
+    assert ended.document() == {"measured": 1}
+    assert "a table" in ended.err
+
+
+def test_a_failed_case_ends_with_the_code_of_builds(ortrim: Run, wanted: list[SimpleNamespace]) -> None:
+    """A script can tell."""
+    ended = ortrim("measure.build", "--cases", "broken")
+    assert ended.code == 17
+    assert "error: case-failed" in ended.err
+
+
+def test_an_installed_program_says_that_measurements_need_the_source_tree(
+    ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Benchmarks are not in the wheel."""
+    monkeypatch.setattr(measure, "shipped_folder", lambda name: tmp_path / name)
+    ended = ortrim("measure.build")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: no-benchmarks\n")
+    assert "checkout" in ended.err
+    assert str(tmp_path) not in sys.path
+
+
+def test_the_benchmark_of_a_checkout_is_found(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real module, asked for a case that does not exist."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    ended = ortrim("measure.build", "--cases", "none")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--cases: there is no case 'none'" in ended.err

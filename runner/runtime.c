@@ -1,6 +1,7 @@
 #include "runtime.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "measure.h"
@@ -9,7 +10,18 @@ void require(const struct runtime *runtime, enum exit_code code, OrtStatus *stat
   if (status) fail(code, "%s", runtime->api->GetErrorMessage(status));
 }
 
+#ifdef ORTRIM_LINKED
+/* Whether a library is the archive that this program was linked with, which holds its code already. */
+static bool is_linked(const char *library) {
+  size_t length = strlen(library);
+  return length > 2 && !strcmp(library + length - 2, ".a");
+}
+#endif
+
 static const OrtApiBase *find_base(const char *library) {
+#ifdef ORTRIM_LINKED
+  if (is_linked(library)) return OrtGetApiBase();
+#endif
   /* Without a slash, dlopen would look in the system's folders instead of here. */
   if (!strchr(library, '/')) fail(EXIT_LIBRARY, "%s: give the library's path, at least './%s'", library, library);
   void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,6 @@
-/* ONNX Runtime, opened from a library by path. */
+/* ONNX Runtime, opened from a library by path.
+ *
+ * Compiled with ORTRIM_LINKED and linked with a static library, a path that ends in `.a` means the code inside. */
 #ifndef ORTRIM_RUNTIME_H
 #define ORTRIM_RUNTIME_H
 

@@ -3,13 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ortrim.core.buildspec import BuildSpec, TargetSpec, merged_budgets
+from ortrim.core.buildspec import BuildSpec, TargetSpec, linkage_of, merged_budgets
 from ortrim.core.operator_config import render_config
 from ortrim.core.operators import RequiredOperators
-from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, RunnerJob, SourcePin, Toolchain
-from ortrim.core.targets import TARGETS, Target, matches
+from ortrim.core.plan import (
+    BuildJob,
+    BuildPlan,
+    PlannedModel,
+    PlannedTarget,
+    RunnerJob,
+    SourcePin,
+    Toolchain,
+    digest,
+)
+from ortrim.core.targets import TARGETS, Target, matches, minimum_glibc
 from ortrim.errors import UsageError
 from ortrim.platforms import PLATFORMS
+from ortrim.platforms.upstream import compiled_sources
 
 
 def make_plan(
@@ -37,12 +47,14 @@ def make_plan(
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
             exceptions=spec.exceptions,
-            minimum_glibc=target.glibc if toolchains[target.id].kind == "zig" else "",
+            minimum_glibc=_promised_glibc(target, toolchains[target.id]),
+            cpu=target.cpu or "",
+            linkage=linkage_of(spec, target),
             operator_config=config,
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
-            sources=sources,
+            sources=compiled_sources(TARGETS[target.id], sources),
         )
         for target in targets
     ]
@@ -77,13 +89,19 @@ def select_targets(spec: BuildSpec, pattern: str | None, host: Target) -> tuple[
     return selected
 
 
+def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
+    """Only zig promises a glibc; what a compiler of the system makes loads where its own does."""
+    return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
+
+
 def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:
     runner = RunnerJob(
         target=job.target,
         toolchain=job.toolchain,
         headers=job.sources[0],
         runner_sha256=runner_sha256,
-        arguments=PLATFORMS[job.target.system].runner_arguments(),
+        arguments=PLATFORMS[job.target.system].runner_arguments(job),
+        links=digest(job) if job.linkage == "static" else "",
     )
     return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
 

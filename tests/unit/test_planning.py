@@ -22,7 +22,7 @@ from sample_plans import FOREST, sample_plan, sample_spec, system_gcc
 PLANS = Path(__file__).parent / "data" / "plans"
 REGENERATE = "ORTRIM_WRITE_PLANS"
 """Set this in the environment of pytest to write the golden plans anew, then read what git says has changed."""
-PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")
+PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive")
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 READS_LIMIT: Final = 2_000_000
 """Reads that pyelftools may make of one file; the C library, with its 3,000 exports, takes 70,000."""
-MACHINES: Final = {"EM_X86_64": Architecture.X64.value, "EM_AARCH64": Architecture.ARM64.value}
+MACHINES: Final = {
+    ("EM_X86_64", 64): Architecture.X64.value, ("EM_AARCH64", 64): Architecture.ARM64.value,
+    ("EM_ARM", 32): Architecture.ARM.value, ("EM_RISCV", 64): Architecture.RISCV64.value,
+}  # fmt: skip
 TEXT_RELOCATIONS_FLAG: Final = 0x4  # DF_TEXTREL
 EXECUTABLE_FLAG: Final = 0x1  # PF_X
 
@@ -28,7 +31,7 @@ EXECUTABLE_FLAG: Final = 0x1  # PF_X
 def read_library(path: Path) -> LibraryFacts:
     """Return what a loader sees of a shared library.
 
-    `machine` is `x64` or `arm64`, or pyelftools' own name (`EM_ARM`); `symbol_versions` are the versions required
+    `machine` is an architecture's word, or pyelftools' own name (`EM_MIPS`); `symbol_versions` are those required
     of other libraries, in order; `exported` the names that others can link to; `load_alignment` is in bytes, the
     smallest of all loadable segments, 0 when there is none. A library without a PT_GNU_STACK header gets an
     executable stack from the kernel. Raises `BinaryError` (`library-missing`, `not-elf`, `not-a-library`,
@@ -102,7 +105,7 @@ def _facts(elf: ELFFile) -> LibraryFacts:
     tags = _dynamic_tags(elf)
     return LibraryFacts(
         soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
-        machine=MACHINES.get(machine, machine),
+        machine=MACHINES.get((machine, elf.elfclass), machine),
         needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         symbol_versions=_required_versions(elf),
         exported=_exported(elf),

@@ -28,6 +28,7 @@ class CompiledUnits:
 class JobResult:
     """A finished build, in `folder`: `seconds` is the wall time that it took.
 
+    `library` is the shared one; `archive` is the static one of the same objects, None when it was not asked for.
     `units` is None when everything was compiled.
     """
 
@@ -39,6 +40,7 @@ class JobResult:
     seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
+    archive: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,8 @@ class Manifest:
     profile: str
     exceptions: bool
     minimum_glibc: str
+    cpu: str = ""
+    linkage: Literal["shared", "static"] = "shared"
     cpuinfo: bool
     compiler: str
     tools: tuple[tuple[str, str], ...]

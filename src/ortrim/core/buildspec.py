@@ -160,7 +160,11 @@ class TargetSpec:
     compiler: Literal["zig", "gcc", "clang"] = "zig"
     """`zig` is the pinned hermetic toolchain; the others are the system's."""
     glibc: Annotated[str, Field(pattern=GLIBC)] = "2.17"
-    """Oldest glibc on which the library loads (zig only)."""
+    """Oldest glibc on which the library loads (zig only); at least the first that the architecture has."""
+    cpu: Annotated[str, Field(pattern=NAME)] | None = None
+    """Least processor that the library runs on, such as `cortex-a53` (zig only); without, any of the architecture."""
+    linkage: Literal["shared", "static"] | None = None
+    """`static` packages one archive, `libonnxruntime.a`, instead of the shared library; by default the buildspec's."""
     budgets: Budgets | None = None
     """Budgets for this target; keys given here replace the buildspec's."""
 
@@ -177,6 +181,8 @@ class BuildSpec:
     """Set of build switches; see docs/profiles.md."""
     exceptions: bool = False
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
+    linkage: Literal["shared", "static"] = "shared"
+    """How applications link the runtime, for every target that does not say it itself."""
     budgets: Budgets = Field(default_factory=Budgets)
     """Budgets for every target."""
     models: Annotated[tuple[ModelSpec, ...], Field(min_length=1)]
@@ -195,6 +201,11 @@ class LoadedSpec:
     def resolve(self, path: Path) -> Path:
         """Return `path`, as written in the buildspec, seen from where the program runs."""
         return self.file.parent / path
+
+
+def linkage_of(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
+    """Return how applications link the runtime of one target."""
+    return target.linkage or spec.linkage
 
 
 def merged_budgets(spec: BuildSpec, target: TargetSpec) -> Budgets:

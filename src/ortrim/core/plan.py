@@ -3,7 +3,7 @@
 Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
 unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
 toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
-(ortrim's own CMake files).
+(ortrim's own CMake files), `${archive}` (the static library that a runner links).
 """
 
 import hashlib
@@ -59,7 +59,9 @@ class Toolchain:
 class BuildJob:
     """Everything an executor needs to build one target's library.
 
-    `tools` are names and versions; `hooks_sha256` is the digest of ortrim's own CMake files.
+    `tools` are names and versions; `hooks_sha256` is the digest of ortrim's own CMake files. `cpu` is the least
+    processor that the library runs on, empty for any of the architecture; `minimum_glibc` is empty when none is
+    promised.
     """
 
     target: Target
@@ -67,6 +69,8 @@ class BuildJob:
     profile: str
     exceptions: bool
     minimum_glibc: str
+    cpu: str = ""
+    linkage: Literal["shared", "static"] = "shared"
     operator_config: str
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
@@ -80,7 +84,8 @@ class BuildJob:
 class RunnerJob:
     """Compiles the runner for a target; `runner_sha256` is the digest of its source.
 
-    A job of its own, so that a change of the runner compiles no library anew.
+    A job of its own, so that a change of the runner compiles no library anew. `links` is the digest of the build whose
+    archive it links; empty when it opens a library by path.
     """
 
     target: Target
@@ -88,6 +93,7 @@ class RunnerJob:
     headers: SourcePin
     runner_sha256: str
     arguments: tuple[str, ...]
+    links: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,22 @@ class Architecture(StrEnum):
 
     X64 = "x64"
     ARM64 = "arm64"
+    ARM = "arm"
+    """ARMv7-A with NEON, hard float."""
+    RISCV64 = "riscv64"
+
+
+class CLibrary(StrEnum):
+    """The C library that the runtime is built against."""
+
+    GLIBC = "glibc"
+    MUSL = "musl"
+
+
+FIRST_GLIBC: Final = {
+    Architecture.X64: "2.2.5", Architecture.ARM64: "2.17", Architecture.ARM: "2.4", Architecture.RISCV64: "2.27",
+}  # fmt: skip
+"""The first glibc of each architecture: no library for it can load on an older one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +42,7 @@ class Target:
     identifier: str
     system: OperatingSystem
     architecture: Architecture
+    c_library: CLibrary = CLibrary.GLIBC
 
 
 TARGETS: Final = {
@@ -33,10 +50,34 @@ TARGETS: Final = {
     for target in (
         Target(identifier="linux-x64", system=OperatingSystem.LINUX, architecture=Architecture.X64),
         Target(identifier="linux-arm64", system=OperatingSystem.LINUX, architecture=Architecture.ARM64),
+        Target(identifier="linux-armhf", system=OperatingSystem.LINUX, architecture=Architecture.ARM),
+        Target(identifier="linux-riscv64", system=OperatingSystem.LINUX, architecture=Architecture.RISCV64),
+        Target(
+            identifier="linux-arm64-musl",
+            system=OperatingSystem.LINUX,
+            architecture=Architecture.ARM64,
+            c_library=CLibrary.MUSL,
+        ),
     )
 }
 
 
 def matches(pattern: str, identifier: str) -> bool:
-    """Whether `pattern`, a glob or a dash-bounded prefix (`linux` for `linux-x64`), selects the identifier."""
+    """Whether `pattern`, an identifier, a glob or a dash-bounded prefix (`linux` for `linux-x64`), selects a target.
+
+    What is the whole identifier of a target selects that one alone: `linux-arm64` is not `linux-arm64-musl`.
+    """
+    if pattern in TARGETS:
+        return pattern == identifier
     return fnmatchcase(identifier, pattern) or identifier.startswith(pattern + "-")
+
+
+def minimum_glibc(target: Target, asked: str) -> str:
+    """Return the oldest glibc on which a library for `target` loads when `asked` is wanted; empty for another libc."""
+    if target.c_library is not CLibrary.GLIBC:
+        return ""
+    return max(asked, FIRST_GLIBC[target.architecture], key=_numbers)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

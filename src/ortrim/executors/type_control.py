@@ -1,8 +1,8 @@
 """Type control for each source file that needs it, so that a change of one operator's types compiles one file.
 
-Upstream writes the types of all operators into one header, which two dozen kernel sources of 1.21.0 read: any change of it
-compiles them all again, and no two models share a compiled one. Here each of them gets a copy that holds the lines of
-its own operators only. The object is the same, because the other lines specialise templates that it does not name.
+Upstream writes the types of all operators into one header, which two dozen kernel sources of 1.21.0 read: any change of
+it compiles them all again, and no two models share a compiled one. Here each of them gets a copy that holds the lines
+of its own operators only. The object is the same, because the other lines specialise templates that it does not name.
 Source: `onnxruntime/core/providers/op_kernel_type_control.h`, `tools/ci_build/reduce_op_kernels.py`.
 """
 

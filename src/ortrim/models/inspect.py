@@ -8,6 +8,7 @@ from ortrim.core.models import ModelFacts
 from ortrim.core.operator_config import parse_config
 from ortrim.core.operators import OperatorId, RequiredOperators
 from ortrim.errors import ModelError, OperatorsError
+from ortrim.models.alignment import misaligned, tensor_places
 from ortrim.models.ort_reading import Damaged, Table, nodes_of, root_of
 from ortrim.storage.files import sha256_of
 
@@ -30,7 +31,8 @@ class OrtInspection:
     """A model in ORT format. The opset of an operator is that since which it is as it is, as in a configuration.
 
     The format says nothing of the ONNX Runtime that wrote it but `format_version`: ONNX Runtime 1.16 and newer
-    write 6 and minimal builds of them read 5 and 6.
+    write 6 and minimal builds of them read 5 and 6. `misaligned_tensors` are those that a processor without unaligned
+    access cannot read in place.
     """
 
     sha256: str
@@ -42,6 +44,7 @@ class OrtInspection:
     outputs: tuple[str, ...]
     operators: OperatorCounts
     runtime_optimizations: bool
+    misaligned_tensors: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,7 @@ def _inspect_session(session: Table, data: bytes, sha256: str) -> OrtInspection:
         outputs=tuple(graph.texts(6)),
         operators=_counted(nodes),
         runtime_optimizations=graph.table(8) is not None,
+        misaligned_tensors=misaligned(tensor_places(data, "")),
     )
 
 

@@ -53,6 +53,17 @@ class Table:
         for element in self._elements(slot):
             yield _text(self.data, self._target(element))
 
+    def bytes_at(self, slot: int) -> tuple[int, int] | None:
+        """Return where the bytes of a vector of bytes begin in the file, and how many they are; None when absent."""
+        field = self._field(slot)
+        if not field:
+            return None
+        start = self._target(field)
+        length = read(self.data, start, "I")
+        if start + 4 + length > len(self.data):
+            raise Damaged
+        return start + 4, length
+
     @property
     def vtable(self) -> int:
         """Position of the table's list of field offsets."""
@@ -95,14 +106,20 @@ def root_of(data: bytes, where: str) -> Table:
     return Table(data=data, position=read(data, 0, "I"))
 
 
-def nodes_of(graph: Table, depth: int = 0) -> Iterator[Table]:
+def nodes_of(graph: Table) -> Iterator[Table]:
     """Yield every node of a graph and of the graphs inside its nodes. Raises `Damaged` when nested absurdly."""
+    for each in graphs_of(graph):
+        yield from each.tables(2)
+
+
+def graphs_of(graph: Table, depth: int = 0) -> Iterator[Table]:
+    """Yield a graph and the graphs inside its nodes, each before its own. Raises `Damaged` when nested absurdly."""
     if depth > MAXIMUM_DEPTH:
         raise Damaged
+    yield graph
     for node in graph.tables(2):
-        yield node
         for inner in _inner_graphs(node):
-            yield from nodes_of(inner, depth + 1)
+            yield from graphs_of(inner, depth + 1)
 
 
 def _inner_graphs(node: Table) -> Iterator[Table]:

@@ -53,6 +53,7 @@ def check_inputs(inputs: PackageInputs) -> None:
     """
     files = [inputs.result.library, inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences)]
     files += [inputs.result.headers / name for name in REQUIRED_HEADERS]
+    files += [inputs.result.archive] if inputs.result.archive is not None else []
     for path in (*files, *(model.path for model in inputs.models)):
         if not path.is_file():
             hint = "build again: what the package is made from has been removed or was never made"

@@ -32,6 +32,8 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         profile=job.profile,
         exceptions=job.exceptions,
         minimum_glibc=job.minimum_glibc,
+        cpu=job.cpu,
+        linkage=job.linkage,
         cpuinfo=NO_CPUINFO not in inputs.job.arguments,
         compiler=f"{job.toolchain.kind} {job.toolchain.version}",
         tools=inputs.job.tools,

@@ -8,7 +8,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from ortrim.errors import SourcesError
-from ortrim.pins.source_sets import COMPONENTS, ComponentPin, GitPin, Origin, SourceSet
+from ortrim.pins.source_sets import COMPONENTS, OPTIONAL, ComponentPin, GitPin, Origin, SourceSet
 
 ORIGINS: Final[dict[str, Origin]] = {
     "url": "url",
@@ -65,10 +65,11 @@ def read_source_set(text: str, kind: Literal["archive", "debian"], name: str, li
             raise _without_digest(f"{name}: components.{component}", "sha256")
     content: _Set = _validated(_Set, data, name)
     missing = [component for component in COMPONENTS if component not in content.components]
-    unknown = [component for component in content.components if component not in COMPONENTS]
+    unknown = [component for component in content.components if component not in (*COMPONENTS, *OPTIONAL)]
     if missing or unknown:
         raise _bad(name, f"missing components: {missing}; unknown components: {unknown}")
-    pins = tuple(_pin(component, content.components[component], licences, name) for component in COMPONENTS)
+    names = (*COMPONENTS, *(component for component in OPTIONAL if component in content.components))
+    pins = tuple(_pin(component, content.components[component], licences, name) for component in names)
     if content.suite is None and any(pin.origin.startswith("debian") for pin in pins):
         raise _bad(name, "a Debian component needs `suite`")
     return SourceSet(kind=kind, suite=content.suite, components=pins)

@@ -8,6 +8,8 @@ COMPONENTS: Final = (
     "onnxruntime", "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json",
     "gsl", "date", "re2", "eigen", "safeint", "mp11",
 )  # fmt: skip
+OPTIONAL: Final = ("cpuinfo",)
+"""What a set may lack: Debian's mirrors do not all serve it. ONNX Runtime then reads the kernel's own bits."""
 
 
 @dataclass(frozen=True, kw_only=True)

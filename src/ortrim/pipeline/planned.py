@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
@@ -12,7 +13,7 @@ from ortrim.console import Console
 from ortrim.core.buildspec import ModelSpec, TargetSpec
 from ortrim.core.plan import BuildPlan, PlannedModel, Toolchain, digest
 from ortrim.core.serialization import to_canonical_json
-from ortrim.core.targets import TARGETS, Target
+from ortrim.core.targets import TARGETS, Target, minimum_glibc
 from ortrim.errors import PlanError, ToolError, VerifyError
 from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.converted import Models, Request, converted_models, load
@@ -24,6 +25,8 @@ from ortrim.storage.files import sha256_of
 from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.system import system_toolchain
 from ortrim.toolchains.zig import zig_toolchain
+from ortrim.tools.base import install_command
+from ortrim.tools.emulators import EMULATIONS
 from ortrim.verify.cases import Case, make_cases
 
 HOSTS: Final = {("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64"}
@@ -79,12 +82,28 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
 
 
 def require_devices(targets: tuple[TargetSpec, ...], host: Target) -> None:
-    """Refuse to build what cannot be verified here. Raises `VerifyError` `no-device`, before anything is compiled."""
-    foreign = [target.id for target in targets if target.id != host.identifier]
-    if foreign:
+    """Refuse to build what can be run neither on this machine nor in an emulator that is installed here.
+
+    Raises `VerifyError` `no-device`, before anything is compiled.
+    """
+    needs = {target.id: _missing_emulator(TARGETS[target.id], host) for target in targets}
+    lacking = {identifier: package for identifier, package in needs.items() if package is not None}
+    if lacking:
         what = f"a library for another machine cannot be run on {host.identifier}, so nothing would be proved of it"
-        hint = "build it on a host of its own kind; invoke plan (or --plan-only) shows its plan on any"
-        raise VerifyError("no-device", what, where=", ".join(foreign), hint=hint)
+        commands = " && ".join(install_command(package) for package in dict.fromkeys(lacking.values()) if package)
+        emulator = f"install an emulator: {commands}; or " if commands else ""
+        hint = f"{emulator}build it on a host of its own kind; invoke plan (or --plan-only) shows its plan on any"
+        raise VerifyError("no-device", what, where=", ".join(lacking), hint=hint)
+
+
+def _missing_emulator(target: Target, host: Target) -> str | None:
+    """Return the package with what runs a target's programs here, empty for none; None when nothing is missing."""
+    if target.architecture is host.architecture:
+        return None
+    emulation = EMULATIONS.get(target.architecture.value)
+    if emulation is None:
+        return ""
+    return None if shutil.which(emulation.user.name) else emulation.user.package
 
 
 def _sources(models: Models, console: Console) -> SourceTree:
@@ -99,7 +118,9 @@ def _sources(models: Models, console: Console) -> SourceTree:
 
 def _toolchain(target: TargetSpec) -> Toolchain:
     if target.compiler == "zig":
-        return zig_toolchain(TARGETS[target.id], target.glibc, dict(tool_versions())["ziglang"])
+        known = TARGETS[target.id]
+        glibc = minimum_glibc(known, target.glibc)
+        return zig_toolchain(known, glibc, dict(tool_versions())["ziglang"], target.cpu)
     if target.id != host_target().identifier:
         what = f"the system's {target.compiler} compiles for {host_target().identifier} only"
         hint = 'use compiler = "zig", which compiles for every target'

@@ -134,9 +134,15 @@ def _package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> Packa
         notices=upstream / "ThirdPartyNotices.txt",
         licences=tuple(
             ComponentLicence(component=component, identifier=identifier, path=path)
-            for component, identifier, path in (*licences(planned.sources), *_toolchain_licences(job))
+            for component, identifier, path in (*_source_licences(planned, job), *_toolchain_licences(job))
         ),
     )
+
+
+def _source_licences(planned: Planned, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+    """Return the licences of what the job compiles, which may be less than was fetched."""
+    compiled = {source.name for source in job.sources}
+    return tuple(entry for entry in licences(planned.sources) if entry[0] in compiled)
 
 
 def _toolchain_licences(job: BuildJob) -> tuple[tuple[str, str, Path], ...]:

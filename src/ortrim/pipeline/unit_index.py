@@ -38,7 +38,7 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
     Takes as long as upstream's own build. Raises what a build raises, and `BuildError` (`pruning-differs`): the index
     is then not written.
     """
-    planned = make_planned(request, console, to_run=True)
+    planned = make_planned(request, console)
     made = []
     for target in planned.plan.targets:
         with console.step(f"index {target.job.target.identifier}") as step:

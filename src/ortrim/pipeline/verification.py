@@ -2,17 +2,22 @@
 
 from pathlib import Path
 
+from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf import read_library
+from ortrim.binaries.merged_object import visible_symbols
 from ortrim.binaries.sizes import library_size
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict, VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
+from ortrim.core.targets import Architecture
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
 from ortrim.executors.results import LIBRARY
+from ortrim.models.alignment import misaligned_tensors
 from ortrim.pipeline.planned import Planned
+from ortrim.platforms.linux import ARCHIVE
 from ortrim.verify.devices.host import Host
-from ortrim.verify.gates import check_library
+from ortrim.verify.gates import check_archive, check_library, check_tensors
 from ortrim.verify.verify import Delivery, Identity, Subject, verify_target
 
 
@@ -109,14 +114,19 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
 
 
 def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
-    library = package.folder / "lib" / LIBRARY
-    facts = read_library(library)
+    """Return what the package holds; a static library is sized by the shared one of the same objects.
+
+    An archive's own bytes are relocations and names as well, which do not come into the program that links it.
+    """
+    delivered = package.folder / "lib" / (ARCHIVE if job.linkage == "static" else LIBRARY)
+    shared = result.library if job.linkage == "static" else delivered
+    facts = read_library(shared)
     return Delivery(
         archive=package.archive,
-        library=library,
+        library=delivered,
         facts=facts,
-        gates=_gates(job, facts),
-        size=library_size(library, result.link_map),
+        gates=(*_gates(job, facts), *_static_gates(job, delivered, facts), *_model_gates(planned, job)),
+        size=library_size(shared, result.link_map),
         baseline_size=library_size(planned.models.runtime.library, None),
     )
 
@@ -128,6 +138,19 @@ def _gates(job: BuildJob, facts: LibraryFacts) -> tuple[Gate, ...]:
         minimum_glibc=job.minimum_glibc,
         compiler_libraries=job.toolchain.kind != "zig",
     )
+
+
+def _static_gates(job: BuildJob, delivered: Path, shared: LibraryFacts) -> tuple[Gate, ...]:
+    if job.linkage != "static":
+        return ()
+    return tuple(check_archive(*visible_symbols(content, name), shared) for name, content in archive_members(delivered))
+
+
+def _model_gates(planned: Planned, job: BuildJob) -> tuple[Gate, ...]:
+    """Return the gate of the tensors' places for processors that fault where others are only slower."""
+    if job.target.architecture is not Architecture.ARM:
+        return ()
+    return tuple(check_tensors(model.name, misaligned_tensors(model.path)) for model in planned.models.converted)
 
 
 def _subjects(planned: Planned) -> tuple[Subject, ...]:

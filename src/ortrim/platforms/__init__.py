@@ -15,8 +15,8 @@ class PlatformModule(Protocol):
     def build_arguments(self, job: BuildJob) -> tuple[str, ...]:
         """Return upstream's `build.py` arguments, paths symbolic as `core.plan` describes."""
 
-    def runner_arguments(self) -> tuple[str, ...]:
-        """Return the compiler's arguments that make the runner."""
+    def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
+        """Return the compiler's arguments that make the runner of a job's library."""
 
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
         """Return the files that the build must leave in its build folder, the library first."""

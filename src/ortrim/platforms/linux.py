@@ -1,33 +1,55 @@
-"""Linux: one shared library for each architecture. Pure."""
+"""Linux: one library, shared or static, for each architecture. Pure."""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.core.plan import AssemblyJob, BuildJob
-from ortrim.core.targets import Architecture
-from ortrim.platforms.upstream import DEFINITIONS, RUNNER_SOURCES, common_arguments, hook_definitions
+from ortrim.core.targets import Architecture, CLibrary
+from ortrim.platforms.upstream import (
+    DEFINITIONS,
+    RUNNER_SOURCES,
+    common_arguments,
+    cpuinfo_definitions,
+    hook_definitions,
+)
 
-PROCESSOR: Final = {Architecture.X64: "x86_64", Architecture.ARM64: "aarch64"}
+PROCESSOR: Final = {
+    Architecture.X64: "x86_64", Architecture.ARM64: "aarch64", Architecture.ARM: "armv7l",
+    Architecture.RISCV64: "riscv64",
+}  # fmt: skip
+"""What `uname -m` says, which upstream's CMake files go by."""
+ARCHIVE: Final = "libonnxruntime.a"
+SYSTEM_LIBRARIES: Final = ("-ldl", "-lpthread", "-lm")
+"""All that a program needs beside the static library."""
 
 
 def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return upstream's `build.py` arguments for a Linux target."""
-    definitions = (*DEFINITIONS, *hook_definitions(job), *_system(job), *_linking(job))
+    own = (*cpuinfo_definitions(job), *hook_definitions(job), *_system(job), *_linking(job))
+    definitions = (*DEFINITIONS, *own)
     return (*common_arguments(job), "--cmake_extra_defines", *definitions)
 
 
-def runner_arguments() -> tuple[str, ...]:
-    """Return the compiler's arguments that make the runner: plain C, nothing needed but libc."""
+def runner_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's arguments that make the runner: plain C, nothing needed but libc.
+
+    For a static library it is the program that proves the archive: C alone, linked with the system's libraries and
+    nothing of C++. On musl that program needs no file of the system at all.
+    """
     include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
-    sources = (f"${{runner}}/{name}" for name in RUNNER_SOURCES)
-    return ("-std=c11", "-O2", "-s", include, *sources, "-o", "${build}/runner", "-ldl", "-lpthread", "-lm")
+    sources = tuple(f"${{runner}}/{name}" for name in RUNNER_SOURCES)
+    linked = ("-DORTRIM_LINKED", "${archive}") if job.linkage == "static" else ()
+    whole = ("-static",) if linked and job.target.c_library is CLibrary.MUSL else ()
+    plain = ("-std=c11", "-O2", "-s", *whole, include)
+    return (*plain, *linked[:1], *sources, *linked[1:], "-o", "${build}/runner", *SYSTEM_LIBRARIES)
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
-    """Return the library and, where the linker writes one, its map."""
+    """Return the shared library, its map where the linker writes one, and the archive if that is wanted."""
     library = PurePosixPath("MinSizeRel") / f"libonnxruntime.so.{job.ort_version}"
-    return (library, PurePosixPath("link.map")) if job.toolchain.kind == "zig" else (library,)
+    link_map = (PurePosixPath("link.map"),) if job.toolchain.kind == "zig" else ()
+    return (library, *link_map, *((PurePosixPath(ARCHIVE),) if job.linkage == "static" else ()))
 
 
 def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
@@ -36,8 +58,11 @@ def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
 
 
 def _system(job: BuildJob) -> tuple[str, ...]:
-    """Name the target's system, so that the plan is the same on every host; x64 builds only on x64 hosts so far."""
-    if job.target.architecture is Architecture.X64:
+    """Name the target's system, the host's own too, so that the plan is the same on every host.
+
+    A compiler of the system compiles for the host alone, and CMake is better left to find that out.
+    """
+    if job.toolchain.kind != "zig":
         return ()
     return ("CMAKE_SYSTEM_NAME=Linux", f"CMAKE_SYSTEM_PROCESSOR={PROCESSOR[job.target.architecture]}")
 

@@ -6,7 +6,8 @@ Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake
 from typing import Final
 
 from ortrim.core.operator_config import parse_config
-from ortrim.core.plan import BuildJob
+from ortrim.core.plan import BuildJob, SourcePin
+from ortrim.core.targets import Architecture, CLibrary, Target
 
 # Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>.
 FETCHED: Final = (
@@ -14,6 +15,10 @@ FETCHED: Final = (
     "safeint", "mp11",
 )  # fmt: skip
 
+
+CPUINFO: Final = "cpuinfo"
+CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
+"""Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
 
 PRECOMPILING: Final = ("zig", "clang")
 
@@ -28,7 +33,6 @@ DEFINITIONS: Final = (
     "safeint_SOURCE_DIR=${sources}/safeint",
     "FLATBUFFERS_BUILD_FLATC=OFF",
     "onnxruntime_BUILD_UNIT_TESTS=OFF",
-    "onnxruntime_ENABLE_CPUINFO=OFF",
     "CMAKE_MAKE_PROGRAM=${tools}/bin/ninja",
     "CMAKE_AR=${wrappers}/ar",
     "CMAKE_RANLIB=${wrappers}/ranlib",
@@ -36,7 +40,7 @@ DEFINITIONS: Final = (
 """CMake definitions that keep the build to what was fetched and pinned.
 
 `FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. flatc is a tool that the library
-does not need. cpuinfo is not among the pinned sources; without it ONNX Runtime asks the processor itself.
+does not need.
 """
 
 
@@ -57,6 +61,23 @@ def common_arguments(job: BuildJob) -> tuple[str, ...]:
     )
 
 
+def compiled_sources(target: Target, sources: tuple[SourcePin, ...]) -> tuple[SourcePin, ...]:
+    """Return those of the sources that a target's library is made from."""
+    return tuple(source for source in sources if source.name != CPUINFO or takes_cpuinfo(target))
+
+
+def takes_cpuinfo(target: Target) -> bool:
+    """Whether a target's library has cpuinfo compiled in. With musl upstream has never been tried with it."""
+    return target.architecture in CPUINFO_ARCHITECTURES and target.c_library is CLibrary.GLIBC
+
+
+def cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions for cpuinfo: where it is, or that it is left out."""
+    if not any(source.name == CPUINFO for source in job.sources):
+        return ("onnxruntime_ENABLE_CPUINFO=OFF",)
+    return ("onnxruntime_ENABLE_CPUINFO=ON", f"FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${{sources}}/{CPUINFO}")
+
+
 def hook_definitions(job: BuildJob) -> tuple[str, ...]:
     """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled.
 
@@ -65,7 +86,8 @@ def hook_definitions(job: BuildJob) -> tuple[str, ...]:
     """
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
     precompiled = job.toolchain.kind in PRECOMPILING and job.profile != "upstream"
-    return (*hook, "ORTRIM_PRECOMPILED=ON") if precompiled else hook
+    musl = job.target.c_library is CLibrary.MUSL
+    return (*hook, *(("ORTRIM_PRECOMPILED=ON",) if precompiled else ()), *(("ORTRIM_MUSL=ON",) if musl else ()))
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

@@ -57,12 +57,16 @@ def component_chart(report: VerifyReport) -> Markup:
 
 
 def memory_chart(report: VerifyReport) -> Markup:
-    """Draw the peak resident memory of each model, median and range over the rounds."""
+    """Draw the peak resident memory of each model, median and range over the rounds; nothing where it means nothing."""
+    if not report.host.memory_meaningful:
+        return Markup("")
     return _runs_chart(report, "peak resident memory", lambda run: run.peak_rss_bytes, bytes_text)
 
 
 def load_chart(report: VerifyReport) -> Markup:
-    """Draw the load time of each model, median and range over the rounds."""
+    """Draw the load time of each model, median and range over the rounds; nothing where time means nothing."""
+    if not report.host.time_meaningful:
+        return Markup("")
     return _runs_chart(report, "time to load a model", lambda run: run.load_ms, ms_text)
 
 

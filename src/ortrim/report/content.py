@@ -22,6 +22,7 @@ from ortrim.report.figures import (
     share_text,
     shortened,
 )
+from ortrim.report.machine import machine_facts, means_nothing
 
 NAME_LETTERS: Final = 72
 CASE_LETTERS: Final = 18
@@ -93,7 +94,7 @@ def lines(report: VerifyReport) -> tuple[Line, ...]:
     """Return the comparisons: those of the library first, then model by model in the order of the report."""
     models = dict.fromkeys(["", *(comparison.model for comparison in report.comparisons)])
     ordered = [comparison for model in models for comparison in report.comparisons if comparison.model == model]
-    return tuple(_line(comparison) for comparison in ordered)
+    return tuple(_line(comparison, hidden=means_nothing(report.host, comparison)) for comparison in ordered)
 
 
 def components(report: VerifyReport) -> tuple[Part, ...]:
@@ -114,7 +115,9 @@ def agreements(report: VerifyReport) -> tuple[Agreement, ...]:
 
 
 def timings(report: VerifyReport) -> tuple[Timing, ...]:
-    """Return every case's times, ours and the baseline's next to each other."""
+    """Return every case's times, ours and the baseline's next to each other; none when time means nothing there."""
+    if not report.host.time_meaningful:
+        return ()
     found = [(run, case) for run in report.runs for case in run.cases]
     keys = dict.fromkeys((run.model, case.case) for run, case in found)
     return tuple(_timing(run, case) for key in keys for run, case in found if (run.model, case.case) == key)
@@ -137,6 +140,7 @@ def facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("load alignment", f"{library.load_alignment} bytes"),
         ("host", f"{host.system}, {host.machine}, {host.cpu}"),
         ("cores and memory", f"{counted(host.cores, 'core')}, {bytes_text(host.memory_bytes)}"),
+        *machine_facts(report),
         ("baseline", report.baseline),
         ("built in", duration_text(report.build_seconds) if math.isfinite(report.build_seconds) else NONE),
         ("compiler cache", f"{cache.hits} of {counted(cache.requests, 'compilation')}" if cache else "not used"),
@@ -147,14 +151,14 @@ def facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
     return tuple((label, printable(value)) for label, value in pairs)
 
 
-def _line(comparison: Comparison) -> Line:
+def _line(comparison: Comparison, *, hidden: bool) -> Line:
     return Line(
         measure=_measure_text(comparison),
         model=name_text(comparison.model),
-        ours=quantity_text(comparison.ours, comparison.unit),
-        baseline=quantity_text(comparison.baseline, comparison.unit),
-        ratio=share_text(comparison.ratio, comparison.spread),
-        ratio_value=comparison.ratio,
+        ours=NONE if hidden else quantity_text(comparison.ours, comparison.unit),
+        baseline=NONE if hidden else quantity_text(comparison.baseline, comparison.unit),
+        ratio=NONE if hidden else share_text(comparison.ratio, comparison.spread),
+        ratio_value=None if hidden else comparison.ratio,
         budget=budget_text(comparison.budget, comparison.unit, is_ratio=comparison.budget_is_ratio),
         verdict=comparison.verdict,
     )

@@ -30,7 +30,9 @@ class LatencyPicture:
 
 
 def latency_pictures(report: VerifyReport) -> tuple[LatencyPicture, ...]:
-    """Draw the latency of each case of each model."""
+    """Draw the latency of each case of each model; nothing where time means nothing."""
+    if not report.host.time_meaningful:
+        return ()
     cases = dict.fromkeys((run.model, case.case) for run in report.runs for case in run.cases)
     return tuple(
         LatencyPicture(

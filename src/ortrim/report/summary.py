@@ -8,6 +8,7 @@ from ortrim.console import printable
 from ortrim.core.measurements import OutputParity, Verdict, VerifyReport
 from ortrim.report.content import agreements, gates, lines, name_text
 from ortrim.report.figures import counted, difference_text
+from ortrim.report.machine import unjudged_measures
 
 SHOWN: Final = 6
 """How many failures the verdict names."""
@@ -34,7 +35,7 @@ def verdict_text(report: VerifyReport) -> str:
     named = ", ".join(dict.fromkeys(unsure))
     if report.verdict is Verdict.INCONCLUSIVE:
         return f"INCONCLUSIVE: the differences lie inside the run's own spread ({named or 'see the tables'})"
-    text = f"PASS: within every budget, {_parity_claim(report)}" if report.verdict is Verdict.PASS else "NOT JUDGED"
+    text = f"PASS: within every {_judged_budgets(report)}" if report.verdict is Verdict.PASS else "NOT JUDGED"
     return f"{text}; inconclusive: {named}" if named else text
 
 
@@ -50,6 +51,13 @@ def parity_text(report: VerifyReport) -> str:
     agree = f"{failed} of {total} differ" if failed else _agreement(report.parity, total)
     difference, tolerance = difference_text(worst.max_absolute), difference_text(worst.absolute_tolerance)
     return f"{agree}; largest difference {difference} where {tolerance} is allowed ({place})"
+
+
+def _judged_budgets(report: VerifyReport) -> str:
+    """Claim no budget that the device cannot judge."""
+    unjudged = unjudged_measures(report)
+    left_out = f" that can be judged there ({unjudged} cannot)" if unjudged else ""
+    return f"budget{left_out}, {_parity_claim(report)}"
 
 
 def _parity_claim(report: VerifyReport) -> str:

@@ -54,11 +54,11 @@ def mirrors_in(texts: list[tuple[bool, str]], suites: frozenset[str]) -> list[Mi
     return list({mirror.uri.rstrip("/"): mirror for mirror in reversed(mirrors)}.values())[::-1]
 
 
-def source_stanza(mirror: Mirror, suite: str) -> str:
-    """Return a deb822 file that offers `suite` of a mirror, sources and packages."""
+def source_stanza(mirror: Mirror, suite: str, types: str = "deb-src deb") -> str:
+    """Return a deb822 file that offers `suite` of a mirror: sources and packages, or those `types` alone."""
     signed_by = mirror.signed_by or (str(DEBIAN_KEYRING) if DEBIAN_KEYRING.is_file() else "")
     fields = {
-        "Types": "deb-src deb",
+        "Types": types,
         "URIs": mirror.uri,
         "Suites": suite,
         "Components": "main",

@@ -82,6 +82,7 @@ def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
         runtime=table(RuntimeSpec, "onnxruntime"),
         models=items(ModelSpec, "models"),
         targets=items(TargetSpec, "targets"),
+        linkage="static" if data.get("linkage") == "static" else "shared",
         budgets=table(Budgets, "budgets"),
     )
 

@@ -29,6 +29,7 @@ REFERENCES: Final = {
     "unsafe-url": "The address is neither HTTPS nor on loopback, or it holds a password.",
     "unsafe-member": "The path inside the wheel is not a plain relative path.",
     "unknown-target": "No such target exists.",
+    "unknown-cpu": "No such processor is known for the target's architecture; the names are given.",
     "model-missing": "The model's file does not exist.",
     "data-missing": "The recorded inputs of a case do not exist.",
     "source-missing": "The checkout of ONNX Runtime does not exist.",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from ortrim.core.processors import CPUS
 from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds
 from ortrim.spec.problems import REFERENCES, listed
 from ortrim.spec.schema import PATTERN_WORDS, buildspec_schema, resolved
@@ -103,7 +104,7 @@ def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:
     required = table.node.get("required", ())
     rows = (_row(key, node, key in required, root) for key, node in table.node["properties"].items())
     head = "| key | value | default | meaning |\n|---|---|---|---|\n"
-    more = _tolerances() if table.node["title"] == "Tolerance" else ""
+    more = MORE.get(table.node["title"], lambda: "")()
     return f"## {table.heading}\n\n{table.node['description']}\n\n{head}{''.join(rows)}{more}"
 
 
@@ -114,6 +115,16 @@ def _tolerances() -> str:
     lines = [f"| {kind} | {' | '.join(f'{getattr(bounds, name):g}' for name in names)} |\n" for kind, bounds in rows]
     head = f"| element type | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
     return f"\nThe defaults:\n\n{head}{''.join(lines)}"
+
+
+def _processors() -> str:
+    """Return the names that `cpu` takes, which depend on the target."""
+    rows = (f"| `{kind}` | {', '.join(f'`{name}`' for name in names)} |\n" for kind, names in CPUS.items())
+    return f"\nThe processors, by architecture:\n\n| architecture | `cpu` |\n|---|---|\n{''.join(rows)}"
+
+
+MORE: Final = {"Tolerance": _tolerances, "TargetSpec": _processors}
+"""What is said below a table of keys, by the title of its type."""
 
 
 def _row(key: str, node: dict[str, Any], is_required: bool, root: dict[str, Any]) -> str:  # noqa: FBT001 - private

@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Literal
 
 from ortrim.core.buildspec import Budgets, ModelSpec, RuntimeSpec, TargetSpec
-from ortrim.core.targets import TARGETS
 from ortrim.spec.model_rules import exists, model_problems
-from ortrim.spec.problems import Location, Problem, listed, nearest, shown
-
-DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
+from ortrim.spec.problems import Location, Problem, shown
+from ortrim.spec.target_rules import target_problems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +18,7 @@ class SoundParts:
     runtime: RuntimeSpec
     models: tuple[tuple[int, ModelSpec], ...]
     targets: tuple[tuple[int, TargetSpec], ...]
+    linkage: Literal["shared", "static"]
     budgets: Budgets
 
 
@@ -34,7 +33,8 @@ def semantic_problems(parts: SoundParts, folder: Path) -> Iterator[Problem]:
         yield from _duplicates((("models", index, "cases", number, "name"), case.name) for number, case in cases)
     yield from _duplicates((("targets", index, "id"), target.id) for index, target in parts.targets)
     for index, target in parts.targets:
-        yield from _target(target, ("targets", index), parts.budgets)
+        yield from target_problems(target, ("targets", index), parts.linkage)
+        yield from _target_budgets(target, ("targets", index), parts.budgets)
 
 
 def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
@@ -62,15 +62,7 @@ def _duplicates(names: Iterable[tuple[Location, str]]) -> Iterator[Problem]:
         seen.add(name)
 
 
-def _target(target: TargetSpec, location: Location, budgets: Budgets) -> Iterator[Problem]:
-    if target.id not in TARGETS:
-        hint = nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
-        what = f"is {shown(target.id)}, which is not a target"
-        yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
-    if target.compiler != "zig" and target.glibc != DEFAULT_GLIBC:
-        what = "has a meaning only with compiler = 'zig'"
-        why = f"{target.compiler} links against the glibc of the system that it runs on"
-        yield Problem(reference="stray-key", location=(*location, "glibc"), what=what, why=why)
+def _target_budgets(target: TargetSpec, location: Location, budgets: Budgets) -> Iterator[Problem]:
     if target.budgets is not None and (target.budgets.p50_ms or target.budgets.p99_ms):
         yield from _budgets(budgets.replaced_by(target.budgets), (*location, "budgets"))
 

@@ -5,7 +5,7 @@ import json as json_module
 from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ortrim.core.serialization import to_data
@@ -37,7 +37,8 @@ def schema(_context: Context) -> None:
 
 
 def _table(findings: tuple[Finding, ...]) -> Table:
-    table = Table("", "what", "found", "needed for", "what to do", box=None, padding=(0, 1))
+    name, remedy = Column("what", no_wrap=True), Column("what to do", overflow="fold")
+    table = Table("", name, "found", "needed for", remedy, box=None, padding=(0, 1))
     for finding in findings:
         found = finding.found or finding.problem
         table.add_row(_mark(finding), finding.name, found, finding.needed_for, finding.remedy)

@@ -30,7 +30,8 @@ precompile() {{
     shift
     case "$argument" in -D*|-I*|-O*|-f*|-g*|-m*|-std=*|-W*) set -- "$@" "$argument" ;; esac
   done
-  {command} {maps} "$@" -fpch-instantiate-templates -x c++-header "$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
+  {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
+"$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
 }}
 case " $* " in
 *" -E "*) ;;

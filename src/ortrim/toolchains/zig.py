@@ -3,18 +3,28 @@
 from typing import Final
 
 from ortrim.core.plan import Toolchain
-from ortrim.core.targets import Architecture, Target
+from ortrim.core.processors import zig_cpu
+from ortrim.core.targets import Architecture, CLibrary, Target
 from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
 
-MACHINE: Final = {Architecture.X64: "x86_64", Architecture.ARM64: "aarch64"}
+MACHINE: Final = {
+    Architecture.X64: "x86_64", Architecture.ARM64: "aarch64", Architecture.ARM: "arm",
+    Architecture.RISCV64: "riscv64",
+}  # fmt: skip
+FLOAT_ABI: Final = {Architecture.ARM: "eabihf"}
 
-# zig refuses `-march` with extensions and wants clang's feature names in `-mcpu` instead.
-ARM64_REWRITES: Final = (
-    ("-march=armv8.2-a+fp16", "-mcpu=generic+v8_2a+fullfp16"),
-    ("-march=armv8.2-a+bf16", "-mcpu=generic+v8_2a+bf16"),
-    ("-march=armv8.2-a+dotprod", "-mcpu=generic+v8_2a+dotprod"),
-    ("-march=armv8.2-a+i8mm", "-mcpu=generic+v8_2a+i8mm"),
+ARM64_FEATURES: Final = (
+    ("-march=armv8.2-a+fp16", "+v8_2a+fullfp16"),
+    ("-march=armv8.2-a+bf16", "+v8_2a+bf16"),
+    ("-march=armv8.2-a+dotprod", "+v8_2a+dotprod"),
+    ("-march=armv8.2-a+i8mm", "+v8_2a+i8mm"),
 )
+"""What upstream asks for in single files of kernels that are chosen at run time, and clang's names of it.
+
+zig refuses `-march` with extensions and wants them in `-mcpu`, where they come on top of the floor.
+"""
+ARM_REWRITES: Final = (("-mfpu=neon", ""),)
+"""Upstream's one flag for ARMv7; the `-mcpu` of every floor has NEON already."""
 
 LLVM_LICENCE: Final = "Apache-2.0 WITH LLVM-exception"
 RUNTIME_LICENCES: Final = (
@@ -26,12 +36,17 @@ RUNTIME_LICENCES: Final = (
 """What zig links into the library: component, licence, and the text's place among the tool packages."""
 
 
-def zig_toolchain(target: Target, minimum_glibc: str, version: str) -> Toolchain:
-    """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer."""
-    triple = f"{MACHINE[target.architecture]}-linux-gnu.{minimum_glibc}"
-    identity = f"zig {version} {triple}"
-    cxx = f'"$ORTRIM_COMPILER_CXX" c++ -target {triple}'
-    rewrites = ARM64_REWRITES if target.architecture is Architecture.ARM64 else ()
+def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | None = None) -> Toolchain:
+    """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer.
+
+    `minimum_glibc` is empty for musl. `cpu` is the floor as buildspecs name it; raises KeyError for an unknown one.
+    """
+    triple = _triple(target, minimum_glibc)
+    floor = zig_cpu(target.architecture, cpu)
+    options = f"-target {triple} -mcpu={floor}" if floor else f"-target {triple}"
+    identity = f"zig {version} {options.removeprefix('-target ')}"
+    cxx = f'"$ORTRIM_COMPILER_CXX" c++ {options}'
+    rewrites = _rewrites(target.architecture, floor)
     return Toolchain(
         kind="zig",
         version=version,
@@ -41,9 +56,26 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str) -> Toolchain
             for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
         ),
         wrappers=(
-            ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc -target {triple}', rewrites)),
+            ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc {options}', rewrites)),
             ("c++", compiler_wrapper(identity, cxx, rewrites, precompiles=True)),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
         ),
     )
+
+
+def _triple(target: Target, minimum_glibc: str) -> str:
+    abi = FLOAT_ABI.get(target.architecture, "")
+    if target.c_library is CLibrary.MUSL:
+        return f"{MACHINE[target.architecture]}-linux-musl{abi}"
+    return f"{MACHINE[target.architecture]}-linux-gnu{abi}.{minimum_glibc}"
+
+
+def _rewrites(architecture: Architecture, floor: str) -> tuple[tuple[str, str], ...]:
+    match architecture:
+        case Architecture.ARM64:
+            return tuple((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES)
+        case Architecture.ARM:
+            return ARM_REWRITES
+        case _:
+            return ()

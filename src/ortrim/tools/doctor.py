@@ -127,13 +127,13 @@ def _cache() -> Finding:
 
 def _machine_parts(debian: str) -> Finding:
     """Look for the parts of an emulated machine in the cache."""
-    name = f"Debian's {debian} libraries" + (" and kernel" if debian == "arm64" else "")
+    name = f"{debian} machine"
     found, needed_for = "", "verification on 'qemu-user' and 'qemu-system'"
     with suppress(StorageError):
         found = machine_parts_found(debian)
     if found:
         return Finding(name=name, found=found, needed_for=needed_for, required=False)
-    problem = "not fetched yet; the first verification does it"
+    problem = "its kernel and libraries are not fetched yet; the first verification does it"
     return Finding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND)
 
 

@@ -9,10 +9,16 @@ from ortrim.core.targets import Architecture
 
 PUBLIC_API: Final = frozenset({"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"})
 """What upstream's own version script exports from a CPU build."""
-SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]*)\.so\.\d+")
+SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]*)\.so\.\d+|libc\.so")
+"""Of glibc, and musl's one library, under the name that programs ask for it by."""
 COMPILER_LIBRARIES: Final = re.compile(r"lib(gcc_s|stdc\+\+)\.so\.\d+")
-PAGE_BYTES: Final = {Architecture.X64.value: 4096, Architecture.ARM64.value: 65536}
+PAGE_BYTES: Final = {
+    Architecture.X64.value: 4096, Architecture.ARM64.value: 65536,
+    Architecture.ARM.value: 4096, Architecture.RISCV64.value: 4096,
+}  # fmt: skip
 """The largest pages of the kernels that run an architecture."""
+CXX_PREFIXES: Final = ("_ZNSt", "_ZNKSt", "_ZSt", "_Znw", "_Zna", "_Zdl", "_Zda", "__cxa_throw", "__gxx_personality")
+"""What begins the names of the C++ library and its runtime, all of which an archive brings itself."""
 VERSION: Final = re.compile(r"GLIBC_(\d+(?:\.\d+)+)")
 
 
@@ -35,6 +41,29 @@ def check_library(
         _oldest_glibc(facts, minimum_glibc),
         _alignment(facts, PAGE_BYTES.get(architecture, 4096)),
     )
+
+
+def check_archive(offered: frozenset[str], asked: frozenset[str], shared: LibraryFacts) -> Gate:
+    """Return whether an object of a static library offers the shared one's functions and no other name.
+
+    `asked` are the names that a program that links it has to have from elsewhere.
+    """
+    name = "static library hides all else"
+    others = sorted(offered.symmetric_difference(shared.exported))
+    cxx = sorted(symbol for symbol in asked if symbol.startswith(CXX_PREFIXES))
+    if others:
+        return _gate(name, passed=False, detail=f"differs from the shared library in {_some(others)}")
+    detail = f"asks for C++ names: {_some(cxx)}" if cxx else f"offers {len(offered)} names, asks for {len(asked)}"
+    return _gate(name, not cxx, detail)
+
+
+def check_tensors(model: str, misaligned: tuple[str, ...]) -> Gate:
+    """Return whether a model's tensors lie where a processor without unaligned access can read them.
+
+    ONNX Runtime reads them in place, in the bytes of the file (upstream's issues 26772 and 4103).
+    """
+    detail = f"not at a multiple of their elements: {_some(misaligned)}" if misaligned else "all are aligned"
+    return _gate(f"tensors of {model}", not misaligned, detail)
 
 
 def _gate(name: str, passed: bool, detail: str) -> Gate:  # noqa: FBT001 - a verdict is what it is about

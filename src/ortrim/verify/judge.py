@@ -31,18 +31,39 @@ class Quantity:
     """Whether a miss is a miss however the rounds spread: true of bytes, not of times."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Meaningless:
+    """Why memory, or time, of the device says nothing of a real machine; empty when it does."""
+
+    memory: str = ""
+    time: str = ""
+
+
+ALL_MEANINGFUL: Final = Meaningless()
+NO_BASELINE: Final = "there is no baseline to be compared with"
+
+
 def compare_budgets(
-    budgets: Budgets, size: LibrarySize, baseline_size: LibrarySize, package_bytes: int, models: Sequence[Rounds]
+    budgets: Budgets,
+    size: LibrarySize,
+    baseline_size: LibrarySize,
+    package_bytes: int,
+    models: Sequence[Rounds],
+    *,
+    meaningless: Meaningless = ALL_MEANINGFUL,
 ) -> tuple[Comparison, ...]:
     """Return a line for each budget that is given, and one not judged for each measure without any.
 
     Sizes and memory are exact. Times vary: a miss by no more than the run's own spread (half the width of the
     interval that holds the true median) is inconclusive, a larger one a failure. Latency is judged for the case
-    that stands worst. Budgets of models hold for each model.
+    that stands worst. Budgets of models hold for each model. What is meaningless on the device is not judged, and
+    its line says why; so does a ratio without a baseline. A baseline of 0 bytes is none.
     """
     lines = [*_library_lines(budgets, size, baseline_size, package_bytes)]
     for rounds in models:
-        lines += _model_lines(budgets, rounds)
+        memory, *times = _model_quantities(budgets, rounds)
+        lines += _judged(memory, meaningless.memory)
+        lines += [line for quantities in times for line in _judged(quantities, meaningless.time)]
     return tuple(lines)
 
 
@@ -58,15 +79,32 @@ def _library_lines(
     ]
 
 
-def _model_lines(budgets: Budgets, rounds: Rounds) -> list[Comparison]:
+@dataclass(frozen=True, kw_only=True)
+class _Budgeted:
+    """Quantities of which the worst is judged, and the budgets that hold for them."""
+
+    quantities: list[Quantity]
+    absolute: float | None
+    ratio: float | None
+
+
+def _model_quantities(budgets: Budgets, rounds: Rounds) -> tuple[_Budgeted, ...]:
+    """Return memory first, then the times."""
     memory = _measured("peak RSS", rounds, "bytes", lambda output: output.memory.peak_rss_bytes)
     load = _measured("load", rounds, "ms", lambda output: output.load_ms)
-    return [
-        *_lines([memory], budgets.peak_rss_bytes, budgets.peak_rss_ratio),
-        *_lines([load], budgets.load_ms, budgets.load_ratio),
-        *_lines(_latencies("latency p50", rounds, lambda samples: samples.p50), budgets.p50_ms, budgets.p50_ratio),
-        *_lines(_latencies("latency p99", rounds, lambda samples: samples.p99), budgets.p99_ms, None),
-    ]
+    p50 = _latencies("latency p50", rounds, lambda samples: samples.p50)
+    p99 = _latencies("latency p99", rounds, lambda samples: samples.p99)
+    return (
+        _Budgeted(quantities=[memory], absolute=budgets.peak_rss_bytes, ratio=budgets.peak_rss_ratio),
+        _Budgeted(quantities=[load], absolute=budgets.load_ms, ratio=budgets.load_ratio),
+        _Budgeted(quantities=p50, absolute=budgets.p50_ms, ratio=budgets.p50_ratio),
+        _Budgeted(quantities=p99, absolute=budgets.p99_ms, ratio=None),
+    )
+
+
+def _judged(budgeted: _Budgeted, reason: str) -> list[Comparison]:
+    lines = _lines(budgeted.quantities, budgeted.absolute, budgeted.ratio)
+    return [replace(line, verdict=Verdict.NOT_JUDGED, reason=reason) for line in lines] if reason else lines
 
 
 def _latencies(measure: str, rounds: Rounds, read: Callable[[Distribution], float]) -> list[Quantity]:
@@ -82,14 +120,14 @@ def _latencies(measure: str, rounds: Rounds, read: Callable[[Distribution], floa
 def _measured(measure: str, rounds: Rounds, unit: Unit, read: Reading) -> Quantity:
     """Return a quantity read from each round; the ratio is taken round by round, since a round's noise is shared."""
     ours = [read(turn.ours) for turn in rounds.rounds]
-    baseline = [read(turn.baseline) for turn in rounds.rounds]
-    ratios = [one / other for one, other in zip(ours, baseline, strict=True) if other > 0]
+    pairs = [(read(turn.ours), read(turn.baseline)) for turn in rounds.rounds if turn.baseline is not None]
+    ratios = [one / other for one, other in pairs if other > 0]
     return Quantity(
         measure=measure,
         model=rounds.model,
         unit=unit,
         ours=median_interval(ours),
-        baseline=median_interval(baseline).median,
+        baseline=median_interval([other for _, other in pairs]).median if pairs else None,
         ratio=median_interval(ratios) if ratios else None,
         exact=unit == "bytes",
     )
@@ -101,7 +139,7 @@ def _sizes(measure: str, ours: int, baseline: int | None) -> Quantity:
         model="",
         unit="bytes",
         ours=median_interval([ours]),
-        baseline=baseline,
+        baseline=baseline or None,
         ratio=median_interval([ours / baseline]) if baseline else None,
         exact=True,
     )
@@ -128,6 +166,8 @@ def _worst(lines: list[Comparison]) -> Comparison:
 
 
 def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> Comparison:
+    incomparable = is_ratio and quantity.baseline is None
+    judged = None if incomparable else budget
     return Comparison(
         measure=quantity.measure,
         model=quantity.model,
@@ -139,7 +179,8 @@ def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> 
         spread=quantity.ratio.spread if quantity.ratio and quantity.model else None,
         budget=budget,
         budget_is_ratio=is_ratio,
-        verdict=_verdict(quantity.ratio if is_ratio else quantity.ours, budget, exact=quantity.exact),
+        verdict=_verdict(quantity.ratio if is_ratio else quantity.ours, judged, exact=quantity.exact),
+        reason=NO_BASELINE if incomparable else "",
     )
 
 

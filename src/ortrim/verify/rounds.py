@@ -25,13 +25,16 @@ ROUNDS: Final = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What to measure: our library with the converted model, the baseline with the original one, same settings."""
+    """What to measure: our library with the converted model, the baseline with the original one, same settings.
+
+    Without a baseline, ours alone is measured.
+    """
 
     model: str
     runner: Path
     library: Path
     ort_model: Path
-    baseline_library: Path
+    baseline_library: Path | None
     onnx_model: Path
     cases: tuple[Case, ...]
     session: SessionSettings = DEFAULT_SESSION
@@ -41,10 +44,10 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One process of each library, one right after the other."""
+    """One process of each library, one right after the other; the baseline's is None when there is none."""
 
     ours: RunnerOutput
-    baseline: RunnerOutput
+    baseline: RunnerOutput | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +76,12 @@ def measure(device: Device, measurement: Measurement, on_round: Callable[[], Non
 
 
 def _round(device: Device, measurement: Measurement, *, ours_first: bool) -> Round:
-    requests = {
-        "ours": request_of(measurement, measurement.library, measurement.ort_model),
-        "baseline": request_of(measurement, measurement.baseline_library, measurement.onnx_model),
-    }
-    order = ("ours", "baseline") if ours_first else ("baseline", "ours")
+    requests = {"ours": request_of(measurement, measurement.library, measurement.ort_model)}
+    if measurement.baseline_library is not None:
+        requests["baseline"] = request_of(measurement, measurement.baseline_library, measurement.onnx_model)
+    order = tuple(requests) if ours_first else tuple(reversed(requests))
     outputs = {side: device.run(requests[side]) for side in order}
-    return Round(ours=outputs["ours"], baseline=outputs["baseline"])
+    return Round(ours=outputs["ours"], baseline=outputs.get("baseline"))
 
 
 def request_of(measurement: Measurement, library: Path, model: Path) -> RunRequest:
@@ -94,11 +96,12 @@ def request_of(measurement: Measurement, library: Path, model: Path) -> RunReque
     )
 
 
-def results(rounds: Rounds) -> tuple[RunnerResult, RunnerResult]:
-    """Sum up all rounds: ours, then the baseline's."""
+def results(rounds: Rounds) -> tuple[RunnerResult, ...]:
+    """Sum up all rounds: ours, then the baseline's when there is one."""
+    baseline = [turn.baseline for turn in rounds.rounds if turn.baseline is not None]
     return (
         _result("ours", rounds.model, [turn.ours for turn in rounds.rounds]),
-        _result("baseline", rounds.model, [turn.baseline for turn in rounds.rounds]),
+        *([_result("baseline", rounds.model, baseline)] if baseline else []),
     )
 
 

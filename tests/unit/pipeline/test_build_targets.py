@@ -1,5 +1,6 @@
 """From a plan to reports: what is done, what is left alone, what is refused before work."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -128,8 +129,9 @@ def test_what_was_not_built_cannot_be_verified_again(stages: Stages) -> None:
     assert (caught.value.reference, caught.value.hint) == ("not-built", "run: invoke build")
 
 
-def test_what_cannot_run_here_is_not_verified_again(stages: Stages) -> None:
-    """As for a build."""
+def test_what_cannot_run_here_is_not_verified_again(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a build, on a machine without emulators."""
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(VerifyError) as caught:
         verify_again(stages.request(target="linux-arm64"), stages.console)
     assert caught.value.reference == "no-device"

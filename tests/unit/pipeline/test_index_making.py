@@ -37,7 +37,7 @@ def workshop(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Workshop:
     monkeypatch.setenv("ORTRIM_PINS", str(stages.folder / "pins"))
     workshop = Workshop(stages.folder / "workshop")
     write_library(workshop, library=TINY.read_bytes())
-    convert = converted.convert
+    convert = vars(converted)["convert"]
 
     def converted_to_add(*words: Any, **options: Any) -> Any:
         return replace(convert(*words, **options), config=ONLY_ADD)
@@ -48,7 +48,7 @@ def workshop(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Workshop:
 
 
 def request(stages: Stages) -> Request:
-    """Return a request for flags that no shipped index is for, because the header precedes the models."""
+    """Return a request for flags that no shipped index is for."""
     wanted = stages.request()
     wanted.spec.write_text(f"exceptions = true\n{wanted.spec.read_text()}")
     return wanted

@@ -1,6 +1,7 @@
 """From a request to a plan: what is refused, and before which work."""
 
 import platform
+import shutil
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.converted import Request, convert_models
 from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.tools.emulators import EMULATIONS
 
 
 class Stages(Protocol):
@@ -94,19 +96,35 @@ def test_a_target_that_does_not_exist_is_refused_before_any_work(stages: Stages)
     assert stages.ran == []
 
 
-def test_a_target_without_a_device_is_refused_before_compiling(stages: Stages) -> None:
-    """Whoever wants to run the result is told in a second, not after a quarter of an hour."""
+FOREIGN = ("linux-arm64", "linux-armhf", "linux-riscv64", "linux-arm64-musl")
+
+
+def test_a_target_without_a_device_is_refused_before_compiling(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wants to run the result is told in a second, not after a quarter of an hour, and how to get a device."""
+    monkeypatch.setattr(shutil, "which", {"apt-get": "/usr/bin/apt-get"}.get)
     error = refused(stages, stages.request(target="linux"), to_run=True)
     assert isinstance(error, VerifyError)
-    assert (error.reference, error.exit_code, error.where) == ("no-device", ExitCode.VERIFY, "linux-arm64")
+    assert (error.reference, error.exit_code, error.where) == ("no-device", ExitCode.VERIFY, ", ".join(FOREIGN))
+    assert "apt-get install qemu-user-static; or " in error.hint
     assert "invoke plan" in error.hint
     assert stages.ran == []
+
+
+@pytest.mark.parametrize("target", FOREIGN)
+def test_a_target_whose_emulator_is_installed_is_not_refused(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """What an emulator can run here is built here."""
+    emulator = EMULATIONS[TARGETS[target].architecture.value].user.name
+    monkeypatch.setattr(shutil, "which", {emulator: f"/usr/bin/{emulator}"}.get)
+    made = make_planned(stages.request(target=target), stages.console, to_run=True)
+    assert [each.job.target.identifier for each in made.plan.targets] == [target]
 
 
 def test_a_target_without_a_device_can_be_planned(stages: Stages) -> None:
     """Looking at a plan needs no device."""
     made = plan(stages, target="linux-*")
-    assert [target.job.target.identifier for target in made.plan.targets] == ["linux-x64", "linux-arm64"]
+    assert [target.job.target.identifier for target in made.plan.targets] == ["linux-x64", *FOREIGN]
 
 
 def test_a_bad_buildspec_is_refused_before_any_work(stages: Stages) -> None:

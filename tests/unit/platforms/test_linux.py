@@ -1,15 +1,17 @@
 """What is asked of upstream's build for Linux."""
 
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ortrim.core.plan import BuildJob
-from ortrim.core.targets import OperatingSystem
+from ortrim.core.buildspec import TargetSpec
+from ortrim.core.plan import BuildJob, SourcePin, digest
+from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.platforms import PLATFORMS, linux
-from ortrim.platforms.upstream import DEFINITIONS, FETCHED, RUNNER_SOURCES
+from ortrim.platforms.upstream import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources
 from ortrim.storage.shipped import shipped_folder
-from sample_plans import FOREST, OPERATORS, sample_plan, system_gcc
+from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
 
 def job(**changes: object) -> BuildJob:
@@ -45,12 +47,56 @@ def test_every_definition_is_one_definition() -> None:
     assert len(set(FETCHED)) == len(FETCHED)
 
 
-def test_arm64_names_its_processor_and_x64_does_not() -> None:
-    """CMake has to be told of a processor that is not the host's; naming x64 would make CMake think it crosses."""
-    arguments = sample_plan("linux-arm64").targets[0].job.arguments
-    assert "CMAKE_SYSTEM_PROCESSOR=aarch64" in arguments
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_names_its_system_so_that_every_host_has_the_same_plan(target: str) -> None:
+    """CMake has to be told of a processor that is not the host's, and of the host's too: plans know no host."""
+    arguments = job(target=target).arguments
     assert "CMAKE_SYSTEM_NAME=Linux" in arguments
-    assert not [word for word in job().arguments if word.startswith("CMAKE_SYSTEM")]
+    assert f"CMAKE_SYSTEM_PROCESSOR={linux.PROCESSOR[TARGETS[target].architecture]}" in arguments
+
+
+def test_a_compiler_of_the_system_is_asked_by_cmake_what_it_compiles_for() -> None:
+    """It compiles for the host alone."""
+    assert not [word for word in job(toolchain=system_gcc()).arguments if word.startswith("CMAKE_SYSTEM")]
+
+
+def test_cpuinfo_is_compiled_in_for_arm_when_the_sources_have_it() -> None:
+    """Where it is of no use it is no source of the library, and what the plan says is what the manifest reads."""
+    cpuinfo = SourcePin(name="cpuinfo", version="1", kind="archive", digest="c" * 64, licence="BSD-2-Clause")
+    taking = [name for name in TARGETS if cpuinfo in compiled_sources(TARGETS[name], (*SOURCES, cpuinfo))]
+    assert taking == ["linux-arm64", "linux-armhf"]
+    with_it = replace(job(target="linux-arm64"), sources=(*SOURCES, cpuinfo))
+    assert "onnxruntime_ENABLE_CPUINFO=ON" in linux.build_arguments(with_it)
+    assert "FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${sources}/cpuinfo" in linux.build_arguments(with_it)
+    assert "onnxruntime_ENABLE_CPUINFO=OFF" in job(target="linux-arm64").arguments
+
+
+def test_musl_gets_the_header_that_it_lacks() -> None:
+    """Only there: everywhere else the system's own header is the right one."""
+    assert [name for name in TARGETS if "ORTRIM_MUSL=ON" in job(target=name).arguments] == ["linux-arm64-musl"]
+
+
+def test_a_static_library_is_expected_beside_the_shared_one() -> None:
+    """The shared one is what the static one is made and judged by."""
+    assert job(linkage="static").expected_outputs == (*job().expected_outputs, PurePosixPath("libonnxruntime.a"))
+
+
+@pytest.mark.parametrize("target", ["linux-x64", "linux-arm64-musl"])
+def test_the_runner_of_a_static_library_is_the_program_that_links_it(target: str) -> None:
+    """It names the build that it links, so that another library is another runner; on musl it is static altogether."""
+    shared, static = (sample_plan(target, linkage=linkage).targets[0] for linkage in ("shared", "static"))
+    assert static.runner.links == digest(static.job)
+    assert {"-DORTRIM_LINKED", "${archive}"} <= set(static.runner.arguments)
+    assert ("-static" in static.runner.arguments) == (target == "linux-arm64-musl")
+    assert shared.runner.links == ""
+    assert not {"-DORTRIM_LINKED", "${archive}", "-static"} & set(shared.runner.arguments)
+
+
+def test_a_target_says_its_own_linkage_or_takes_the_buildspecs() -> None:
+    """The nearer one holds."""
+    one = (TargetSpec(id="linux-x64", linkage="shared"),)
+    assert job(targets=one, linkage="static").linkage == "shared"
+    assert job(targets=(TargetSpec(id="linux-x64", linkage="static"),)).linkage == "static"
 
 
 def test_exceptions_are_off_unless_asked_for() -> None:

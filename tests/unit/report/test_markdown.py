@@ -1,9 +1,11 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.measurements import VerifyReport
 from ortrim.report.markdown import escaped, markdown_report
 
@@ -18,6 +20,13 @@ def columns(line: str) -> int:
 def test_the_demo_report_looks_like_this(report: VerifyReport) -> None:
     """The Markdown is the recorded one."""
     assert markdown_report(report) == (DATA / "report.md").read_text()
+
+
+def test_what_was_compiled_is_counted(report: VerifyReport) -> None:
+    """A pruned build says of how many files; one without an index says that it took all."""
+    pruned = replace(report, units=CompiledUnits(compiled=177, total=610))
+    assert "| compiled | 177 of 610 files |" in markdown_report(pruned)
+    assert "| compiled | every file |" in markdown_report(replace(report, units=None))
 
 
 def test_every_table_is_whole_whatever_the_names_are(ugly_report: VerifyReport) -> None:

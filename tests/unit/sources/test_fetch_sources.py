@@ -14,7 +14,7 @@ from fake_sources import RUNTIME_FILES, FakeSources, private_cache
 from ortrim.errors import ExitCode, NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import RuntimePins
 from ortrim.pins.source_sets import ComponentPin
-from ortrim.sources import apt, archives
+from ortrim.sources import apt, apt_session, archives
 from ortrim.sources import fetch as fetch_module
 from ortrim.sources.apt_sources import Mirror
 from ortrim.sources.fetch import fetch_sources
@@ -224,7 +224,7 @@ def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, m
 
     fake.change("onnx", origin="debian-source")
     archives.kept_path(fake.components["onnx"]).unlink()
-    monkeypatch.setattr(apt, "run", hang)
+    monkeypatch.setattr(apt_session, "run", hang)
     monkeypatch.setattr(apt, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
     with pytest.raises(ToolError) as caught:
         fetch_sources(fake.runtime("debian"), "auto")

@@ -65,8 +65,8 @@ def test_shipped_buildspecs_are_valid(file: Path) -> None:
 
 
 def test_there_are_shipped_buildspecs() -> None:
-    """The demo and the one with several models are there."""
-    assert [file.stem for file in SHIPPED] == ["multi-model", "silero-vad"]
+    """The demo, the one with several models and the transformer are there."""
+    assert [file.stem for file in SHIPPED] == ["multi-model", "silero-vad", "transformer"]
 
 
 def test_the_reference_is_up_to_date() -> None:

@@ -187,6 +187,38 @@ error: stray-key
   kws.toml: 'targets[0].glibc' has a meaning only with compiler = 'zig'
   why: gcc links against the glibc of the system that it runs on""",
     ),
+    "glibc for musl": (
+        MODEL + '[[targets]]\nid = "linux-arm64-musl"\nglibc = "2.28"',
+        """error: stray-key
+  kws.toml: 'targets[0].glibc' has no meaning for this target
+  why: linux-arm64-musl is built against musl""",
+    ),
+    "processor of another architecture": (
+        MODEL + '[[targets]]\nid = "linux-riscv64"\ncpu = "cortex-a53"',
+        """error: unknown-cpu
+  kws.toml: 'targets[0].cpu' is 'cortex-a53', which is no processor that linux-riscv64 can be built for
+  hint: choose among sifive-u74 and spacemit-x60, or leave 'cpu' out for any processor of the architecture""",
+    ),
+    "floor for a system compiler": (
+        MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\ncpu = "x86-64-v3"',
+        """error: stray-key
+  kws.toml: 'targets[0].cpu' has a meaning only with compiler = 'zig'
+  why: gcc compiles for what it takes for this machine's architecture""",
+    ),
+    "static library of a system compiler": (
+        MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\nlinkage = "static"',
+        """error: stray-key
+  kws.toml: 'targets[0].linkage' has a meaning only with compiler = 'zig'
+  why: the archive is joined with zig's linker; gcc's C++ library would be missing from it
+  hint: use compiler = 'zig', or linkage = 'shared' for this target""",
+    ),
+    "static libraries with a system compiler": (
+        'linkage = "static"' + MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "clang"',
+        """error: stray-key
+  kws.toml: 'targets[0].compiler' cannot make a static library
+  why: the archive is joined with zig's linker; clang's C++ library would be missing from it
+  hint: use compiler = 'zig', or linkage = 'shared' for this target""",
+    ),
     "source without its path": (
         'onnxruntime.source = "path"' + MODEL,
         """error: missing-key

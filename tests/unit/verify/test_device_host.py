@@ -75,3 +75,16 @@ def test_the_machine_is_described() -> None:
     assert facts.cores >= 1
     assert facts.memory_bytes > 10**8
     assert facts.cpu
+    assert facts.kind in {"physical", "vm"}
+    assert (facts.memory_meaningful, facts.time_meaningful) == (True, True)
+    assert facts.page_bytes
+    assert facts.os_version.startswith("Linux ")
+    Host().close()
+
+
+def test_a_machine_without_a_list_of_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the kernel names no processor, the machine's architecture stands for it."""
+    monkeypatch.setattr("ortrim.verify.devices.host._cpu_information", lambda: "")
+    facts = Host().facts()
+    assert facts.cpu
+    assert (facts.cpu_features, facts.kind) == ((), "physical")

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from ortrim.core.measurements import Gate, LibraryFacts, Verdict
-from ortrim.verify.gates import check_library
+from ortrim.core.targets import Architecture
+from ortrim.verify.gates import PAGE_BYTES, check_archive, check_library, check_tensors
 
 GOOD = LibraryFacts(
     soname="libonnxruntime.so.1",
@@ -94,3 +95,49 @@ def test_many_exports_are_cut_short() -> None:
     detail = gates(exported=tuple(f"symbol{n}" for n in range(3000)))["public API only"].detail
     assert detail.startswith("3000 other symbols")
     assert len(detail) < 120
+
+
+EXPORTED = frozenset(GOOD.exported)
+
+
+def test_an_archive_offers_what_the_shared_library_does() -> None:
+    """Nothing more, so that it clashes with no application, and nothing less."""
+    gate = check_archive(EXPORTED, frozenset({"memcpy", "pthread_create"}), GOOD)
+    assert (gate.verdict, gate.detail) == (Verdict.PASS, "offers 2 names, asks for 2")
+
+
+@pytest.mark.parametrize("offered", [EXPORTED | {"_ZN4absl3fooEv"}, EXPORTED - {"OrtGetApiBase"}, frozenset()])
+def test_an_archive_that_offers_other_names_fails(offered: frozenset[str]) -> None:
+    """The first names that differ are told."""
+    gate = check_archive(offered, frozenset(), GOOD)
+    assert gate.verdict is Verdict.FAIL
+    assert min(offered ^ EXPORTED) in gate.detail
+
+
+@pytest.mark.parametrize(
+    "name", ["_Znwm", "_ZNSt3__112basic_stringIcE4growEm", "__gxx_personality_v0", "_ZSt9terminatev"]
+)
+def test_an_archive_that_needs_a_cxx_library_fails(name: str) -> None:
+    """A C program could not link it."""
+    gate = check_archive(EXPORTED, frozenset({"memcpy", name}), GOOD)
+    assert (gate.verdict, gate.detail) == (Verdict.FAIL, f"asks for C++ names: {name}")
+
+
+def test_crooked_tensors_fail_and_are_named() -> None:
+    """The model's name is the gate's, so that several models are told apart."""
+    assert check_tensors("vad", ()).verdict is Verdict.PASS
+    gate = check_tensors("vad", ("w (8-byte elements at offset 4)",))
+    assert (gate.name, gate.verdict) == ("tensors of vad", Verdict.FAIL)
+    assert "w (8-byte elements at offset 4)" in gate.detail
+
+
+@pytest.mark.parametrize("architecture", [*Architecture])
+def test_every_architecture_has_a_page_size(architecture: Architecture) -> None:
+    """A new one is not judged by another's."""
+    assert architecture.value in PAGE_BYTES
+
+
+def test_musls_one_library_is_on_every_musl_system() -> None:
+    """Programs ask for it as `libc.so`; one of that name with a suffix is something else."""
+    assert gates(needed=("libc.so",), symbol_versions=())["needed libraries"].verdict is Verdict.PASS
+    assert gates(needed=("libc.so.musl",))["needed libraries"].verdict is Verdict.FAIL

@@ -6,7 +6,7 @@ import pytest
 from ortrim.core.buildspec import Budgets
 from ortrim.core.measurements import Comparison, LibrarySize, Verdict
 from ortrim.verify.devices.base import RunnerOutput
-from ortrim.verify.judge import compare_budgets
+from ortrim.verify.judge import Meaningless, compare_budgets
 from ortrim.verify.rounds import Round, Rounds
 
 MakeOutput = Callable[..., RunnerOutput]
@@ -114,3 +114,43 @@ def test_a_ratio_without_a_baseline_is_no_pass(make_output: MakeOutput) -> None:
     """A baseline of zero gives no ratio, and a budget for it cannot be met."""
     found = judged(Budgets(load_ratio=1.0), rounds(make_output, [1.0], [0.0], "load"))["load"]
     assert (found.ratio, found.verdict) == (None, Verdict.INCONCLUSIVE)
+
+
+def test_without_a_baseline_ratios_are_not_judged(make_output: MakeOutput) -> None:
+    """What is absolute is judged, and the line of a ratio says why it is not."""
+    alone = Rounds(model="m", rounds=(Round(ours=make_output(only=1.0), baseline=None),))
+    found = judged(Budgets(p50_ratio=0.1, load_ms=5.0), alone)
+    assert (found["latency p50"].verdict, found["latency p50"].baseline) == (Verdict.NOT_JUDGED, None)
+    assert found["latency p50"].reason == "there is no baseline to be compared with"
+    assert (found["load"].verdict, found["load"].reason) == (Verdict.FAIL, "")
+
+
+def test_a_library_without_a_baseline() -> None:
+    """A baseline without a size is none."""
+    (line, *_) = compare_budgets(Budgets(library_ratio=0.1), size(100), size(0), 1, ())
+    assert (line.baseline, line.ratio, line.verdict) == (None, None, Verdict.NOT_JUDGED)
+    assert line.reason
+
+
+@pytest.mark.parametrize(
+    ("meaningless", "unjudged"),
+    [
+        (Meaningless(time="time: t"), {"load", "latency p50", "latency p99"}),
+        (Meaningless(memory="memory: m"), {"peak RSS"}),
+        (Meaningless(memory="memory: m", time="time: t"), {"peak RSS", "load", "latency p50", "latency p99"}),
+    ],
+)
+def test_what_means_nothing_is_not_judged(
+    make_output: MakeOutput, meaningless: Meaningless, unjudged: set[str]
+) -> None:
+    """Missed budgets of it do not fail, each line says why, and the library's sizes are judged as ever."""
+    budgets = Budgets(library_bytes=99, peak_rss_bytes=1, load_ms=0.1, p50_ms=0.1, p99_ms=0.1)
+    models = rounds(make_output, [1.0], [2.0])
+    lines = compare_budgets(budgets, size(100), size(1000), 70, [models], meaningless=meaningless)
+    found = {line.measure: line for line in lines}
+    reasons = {measure: line.reason for measure, line in found.items() if line.reason}
+    assert set(reasons) == unjudged
+    assert set(reasons.values()) == {text for text in (meaningless.memory, meaningless.time) if text}
+    judged_measures = {"library", "peak RSS", "load", "latency p50", "latency p99"} - unjudged
+    assert {found[measure].verdict for measure in judged_measures} == {Verdict.FAIL}
+    assert {found[measure].verdict for measure in unjudged} == {Verdict.NOT_JUDGED}

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,8 @@ class RecordingDevice:
     """A device that answers with prepared reports and remembers what it was asked."""
 
     name = "recorded"
+    memory_meaningful = True
+    time_meaningful = True
 
     def __init__(self, make: MakeOutput, fail_at: int = -1) -> None:
         self.make = make
@@ -24,6 +27,9 @@ class RecordingDevice:
     def facts(self) -> measurements.Host:
         """Describe no machine."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Leave nothing."""
 
     def run(self, request: RunRequest) -> RunnerOutput:
         """Answer; each later run is slower."""
@@ -87,3 +93,12 @@ def test_a_crash_stops_the_measurement(make_output: MakeOutput) -> None:
     with pytest.raises(VerifyError):
         measure(device, MEASUREMENT)
     assert len(device.requests) == 3
+
+
+def test_without_a_baseline_ours_runs_alone(make_output: MakeOutput) -> None:
+    """No other library is run, and the results have none."""
+    device = RecordingDevice(make_output)
+    rounds = measure(device, dataclasses.replace(MEASUREMENT, baseline_library=None))
+    assert [request.library.name for request in device.requests] == ["ours.so"] * 4
+    assert [turn.baseline for turn in rounds.rounds] == [None] * 4
+    assert [result.library for result in results(rounds)] == ["ours"]

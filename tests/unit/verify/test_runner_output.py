@@ -77,8 +77,8 @@ def test_unknown_exit_codes_are_told() -> None:
     [
         (6, "SIGABRT", "exceptions = true"),
         (9, "SIGKILL", "memory"),
+        (7, "SIGBUS", "aligned"),
         (11, "SIGSEGV", ""),
-        (4, "SIGILL", ""),
         (60, "signal 60", ""),
     ],
 )
@@ -89,6 +89,23 @@ def test_crashes_name_the_signal(number: int, name: str, hint: str) -> None:
     assert name in error.what
     assert hint in error.hint
     assert error.why == "runner: load /m.ort"
+
+
+def test_an_illegal_instruction_is_a_verdict_of_its_own() -> None:
+    """A processor that lacks an instruction is told apart from all other crashes, with what to do about it."""
+    error = refused(completed(-4, "", "runner: open /l.so\n"))
+    assert (error.reference, error.why) == ("illegal-instruction", "runner: open /l.so")
+    assert "processor" in error.what
+    assert "older" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("printed", "reference"),
+    [('{"message":"out of memory"}', "out-of-memory"), ('{"message":"other"}', "runner-failed"), ("", "runner-failed")],
+)
+def test_the_runners_word_for_too_little_memory(printed: str, reference: str) -> None:
+    """Its exit code alone could be another program's."""
+    assert refused(completed(1, printed)).reference == reference
 
 
 def _without(key: str) -> str:

@@ -103,17 +103,31 @@ class RunnerOutput:
 
 
 class Device(Protocol):
-    """A machine that runs the runner."""
+    """A machine that runs the runner. Whoever opened it closes it, `with contextlib.closing(device)`."""
 
     @property
     def name(self) -> str:
-        """Name in reports."""
+        """Name in reports, and on the command line."""
+
+    @property
+    def memory_meaningful(self) -> bool:
+        """Whether the memory of a process there says anything of a real machine."""
+
+    @property
+    def time_meaningful(self) -> bool:
+        """Whether the time that a process takes there says anything of a real machine."""
 
     def facts(self) -> Host:
-        """Describe the machine."""
+        """Describe the machine, as it is now. Raises `VerifyError` when it cannot be asked."""
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once to its end. Raises `VerifyError` when it fails, crashes, hangs or prints nonsense."""
+        """Run the runner once to its end, and leave nothing on the machine but what `close` removes.
+
+        Raises `VerifyError` when the runner fails, crashes, hangs or prints nonsense, or the machine goes away.
+        """
+
+    def close(self) -> None:
+        """Remove from the machine whatever runs left there. Raises nothing, and may be called twice."""
 
 
 def runner_words(request: RunRequest) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from ortrim.core import measurements
 from ortrim.errors import ToolError, VerifyError
 from ortrim.tools.command import run
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.runner_output import read_output
+from ortrim.verify.devices.processors import read_cpu_information
+from ortrim.verify.runner_output import never_ended, read_output
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 """All that the runner sees, so that no variable of the user's shell favours one library."""
@@ -19,15 +20,23 @@ class Host:
     """Runs the runner as a child process."""
 
     name = "host"
+    memory_meaningful = True
+    time_meaningful = True
 
     def facts(self) -> measurements.Host:
         """Describe this machine."""
+        cpu = read_cpu_information(_cpu_information())
         return measurements.Host(
             system=platform.system(),
             machine=platform.machine(),
-            cpu=_cpu_name(),
+            cpu=cpu.name or platform.processor() or platform.machine(),
             cores=os.cpu_count() or 1,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            kind="vm" if "hypervisor" in cpu.features else "physical",
+            abi=platform.machine(),
+            os_version=f"{platform.system()} {platform.release()}",
+            page_bytes=os.sysconf("SC_PAGE_SIZE"),
+            cpu_features=cpu.features,
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
@@ -39,25 +48,24 @@ class Host:
         try:
             completed = run(runner_words(request), environment=ENVIRONMENT, timeout_seconds=limit)
         except ToolError as error:
-            raise _not_run(error, request) from error
+            raise not_run(error, request) from error
         return read_output(completed, request)
 
+    def close(self) -> None:
+        """Leave everything as it is: runs on this machine write nothing but their outputs."""
 
-def _not_run(error: ToolError, request: RunRequest) -> VerifyError:
+
+def not_run(error: ToolError, request: RunRequest) -> VerifyError:
+    """Return the diagnostic of a runner that was not started, or not left to its end."""
     if error.reference == "tool-timeout":
-        where = f"{request.library.name} with {request.model.name}"
-        what = f"the runner did not end within {request.repetition.timeout_seconds:g} seconds and was stopped"
-        return VerifyError("runner-timeout", what, where=where, hint="use smaller cases, or fewer of them")
+        return never_ended(request)
     hint = "it may have been built for another machine; build it again"
     what = "the runner cannot be started"
     return VerifyError("runner-not-startable", what, where=str(request.runner), why=error.why, hint=hint)
 
 
-def _cpu_name() -> str:
-    """Return the processor's name as the kernel gives it; arm64 kernels give none."""
+def _cpu_information() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, "") or platform.processor() or platform.machine()
+        return ""

@@ -42,8 +42,9 @@ def main() -> int:
         reduce_operators(
             Path(chosen.include_ops_by_config).read_text(), folder / "op_reduction.generated" / "onnxruntime"
         )
-        definitions = [f"-D{each}" for group in chosen.cmake_extra_defines for each in group]
-        options = ["-S", ROOT / "cmake", "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=MinSizeRel", *definitions]
+        definitions = ["-DCMAKE_BUILD_TYPE=MinSizeRel"]
+        definitions += [f"-D{each}" for group in chosen.cmake_extra_defines for each in group]
+        options: list[str | Path] = ["-S", ROOT / "cmake", "-B", folder, "-G", "Ninja", *definitions]
     else:
         options = ["--build", folder, "--target", chosen.target, "--", f"-j{chosen.parallel}"]
     return subprocess.run([chosen.cmake_path, *options], check=False).returncode

@@ -1,0 +1,55 @@
+"""What holds between the keys of one target of a buildspec."""
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from ortrim.core.buildspec import TargetSpec
+from ortrim.core.processors import CPUS
+from ortrim.core.targets import TARGETS, CLibrary
+from ortrim.spec.problems import Location, Problem, listed, nearest, shown
+
+DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
+ZIG_ONLY: Final = "has a meaning only with compiler = 'zig'"
+
+
+def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
+    """Yield what is wrong with a target whose keys and types are right; `linkage` is what holds for all targets."""
+    if target.id not in TARGETS:
+        hint = nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
+        what = f"is {shown(target.id)}, which is not a target"
+        yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
+    else:
+        yield from _c_library(target, location)
+        yield from _processor(target, location)
+    if target.compiler != "zig":
+        yield from _system_compiler(target, location, linkage)
+
+
+def _c_library(target: TargetSpec, location: Location) -> Iterator[Problem]:
+    if TARGETS[target.id].c_library is not CLibrary.GLIBC and target.glibc != DEFAULT_GLIBC:
+        what, why = "has no meaning for this target", f"{target.id} is built against {TARGETS[target.id].c_library}"
+        yield Problem(reference="stray-key", location=(*location, "glibc"), what=what, why=why)
+
+
+def _processor(target: TargetSpec, location: Location) -> Iterator[Problem]:
+    known = CPUS[TARGETS[target.id].architecture]
+    if target.cpu is not None and target.cpu not in known:
+        what = f"is {shown(target.cpu)}, which is no processor that {target.id} can be built for"
+        hint = f"choose among {listed(list(known), 'and')}, or leave 'cpu' out for any processor of the architecture"
+        yield Problem(reference="unknown-cpu", location=(*location, "cpu"), what=what, hint=hint)
+
+
+def _system_compiler(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
+    """Yield the keys that only the pinned toolchain can follow."""
+    if target.glibc != DEFAULT_GLIBC:
+        why = f"{target.compiler} links against the glibc of the system that it runs on"
+        yield Problem(reference="stray-key", location=(*location, "glibc"), what=ZIG_ONLY, why=why)
+    if target.cpu is not None:
+        why = f"{target.compiler} compiles for what it takes for this machine's architecture"
+        yield Problem(reference="stray-key", location=(*location, "cpu"), what=ZIG_ONLY, why=why)
+    if (target.linkage or linkage) == "static":
+        key = "compiler" if target.linkage is None else "linkage"
+        what = "cannot make a static library" if target.linkage is None else ZIG_ONLY
+        why = f"the archive is joined with zig's linker; {target.compiler}'s C++ library would be missing from it"
+        hint = "use compiler = 'zig', or linkage = 'shared' for this target"
+        yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)

@@ -1,0 +1,114 @@
+"""Devices that `adb` reaches: phones, tablets, emulators, and Linux machines that run `adbd`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from ortrim.errors import ToolError
+from ortrim.tools.command import Completed
+from ortrim.verify.devices.adb_client import AdbClient, find_adb
+from ortrim.verify.devices.adb_errors import adb_error, copy_failed, known_error, lost, refused
+from ortrim.verify.devices.adb_facts import SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
+from ortrim.verify.devices.adb_listing import AdbListing, choose, read_listing
+from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.marked_run import run_marked
+from ortrim.verify.devices.pinning import check_pinning, pinned
+
+BASE: Final = "/data/local/tmp"
+"""Where Android lets the shell's user write, and run what it wrote. Our folder there is `ortrim-` and a number."""
+LIST_SECONDS: Final = 30.0
+FOLDER_SECONDS: Final = 30.0
+SURVEY_SECONDS: Final = 60.0
+STATE_SECONDS: Final = 10.0
+COPY_TRIES: Final = 2
+COPY_SECONDS: Final = 300.0
+"""For one file: 2 GB, the most that a model in ONNX format has, over USB 2 (some 30 MB/s) take about 70."""
+
+
+class AdbTransport:
+    """A device by its serial number. All that it raises names it as `adb:SERIAL`."""
+
+    def __init__(self, client: AdbClient, serial: str) -> None:
+        self.serial = serial
+        self._client = client
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command, as `Transport` promises. Raises `VerifyError`, or `ToolError` when adb itself is gone."""
+        return run_marked(
+            words,
+            lambda script, seconds: self._adb("shell", script, seconds=seconds),
+            limit_seconds=timeout_seconds,
+            name=f"adb:{self.serial}",
+            explain=lambda printed: adb_error(printed, self.serial),
+        )
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy files to the device, each by itself: adb copies symbolic links in a folder as links."""
+        folders = sorted({str((PurePosixPath(folder) / name).parent) for name in files})
+        done = self.execute(("mkdir", "-p", *folders), timeout_seconds=FOLDER_SECONDS)
+        if done.returncode != 0:
+            raise known_error(done.stderr, self.serial) or refused(self.serial, done.stderr.strip())
+        for name, path in files.items():
+            self._copy("push", path.resolve(), f"{folder}/{name}")
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy a folder's content; adb refuses names with slashes and makes no links."""
+        self._copy("pull", f"{folder}/.", destination)
+
+    def _copy(self, verb: str, source: Path | str, destination: Path | str) -> None:
+        printed = ""
+        # Once in some hundred times adb 29 says nothing of why a device refused a file; it does when asked again.
+        for _ in range(COPY_TRIES):
+            done = self._copied(verb, source, destination)
+            if done.returncode == 0:
+                return
+            printed = f"{done.stdout}\n{done.stderr}"
+            if error := known_error(printed, self.serial):
+                raise error
+        online = self._adb("get-state", seconds=STATE_SECONDS).returncode == 0
+        raise (copy_failed if online else lost)(self.serial, printed.strip())
+
+    def _copied(self, verb: str, source: Path | str, destination: Path | str) -> Completed:
+        try:
+            return self._adb(verb, source, destination, seconds=COPY_SECONDS)
+        except ToolError as error:
+            if error.reference != "tool-timeout":
+                raise
+            raise lost(self.serial, f"adb {verb} did not end within {COPY_SECONDS:g} seconds") from error
+
+    def _adb(self, *words: str | Path, seconds: float) -> Completed:
+        return self._client.run("-s", self.serial, *words, timeout_seconds=seconds)
+
+
+def adb_devices(client: AdbClient) -> tuple[AdbListing, ...]:
+    """Return what adb sees, whatever its state. Raises `ToolError`."""
+    return read_listing(client.run("devices", "-l", timeout_seconds=LIST_SECONDS).stdout)
+
+
+def open_adb(
+    serial: str | None = None,
+    *,
+    client: AdbClient | None = None,
+    base: str = BASE,
+    cores: tuple[int, ...] = (),
+) -> CooledDevice:
+    """Return the device of a serial number, or the only one there is, ready to run on `cores` (all, when empty).
+
+    Raises what `find_adb`, `choose` and `check_pinning` raise.
+    """
+    client = client or find_adb()
+    transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
+    check_pinning(transport, cores, f"adb:{transport.serial}")
+
+    def ask(script: str) -> str:
+        return transport.execute(("sh", "-c", script), timeout_seconds=SURVEY_SECONDS).stdout
+
+    return CooledDevice(
+        name=f"adb:{transport.serial}",
+        transport=transport,
+        base=base,
+        describe=lambda: adb_host(ask(SURVEY)),
+        launcher=pinned(cores),
+        thermal=lambda: adb_thermal(ask(THERMAL_SURVEY)),
+        time_meaningful=adb_host(ask(SURVEY)).kind == "physical",
+    )

@@ -1,0 +1,134 @@
+"""Which devices there are here, and what can be measured on each."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ortrim.core.targets import TARGETS
+from ortrim.errors import Diagnostic
+from ortrim.sources.machines import machine_parts
+from ortrim.tools.base import Tool, require
+from ortrim.tools.doctor_devices import SSH
+from ortrim.tools.emulators import EMULATIONS, QEMU_SYSTEM
+from ortrim.verify.devices.adb import adb_devices
+from ortrim.verify.devices.adb_client import find_adb
+from ortrim.verify.devices.adb_listing import AdbListing
+from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.qemu_system import QemuSystem
+from ortrim.verify.devices.qemu_user import QemuUser
+from ortrim.verify.devices.select import runs_here
+
+SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
+EMULATOR: Final = "emulator-"
+"""How `adb` names Android's emulators."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedDevice:
+    """A device by the name that `--device` takes, or the form of such names.
+
+    `targets` are those that it runs, empty when only the device itself knows. `memory` and `time` say whether they
+    can be measured there; parity and illegal instructions can everywhere. `problem` and `remedy` are empty for one
+    that is ready; `found` says what is there.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+    memory: bool
+    time: bool
+    found: str
+    problem: str = ""
+    remedy: str = ""
+
+
+def list_devices() -> tuple[ListedDevice, ...]:
+    """Return what can be verified on, ready or not. Raises nothing for what is missing: its line says so."""
+    return (_host(), *_user_machines(), *_system_machines(), *_adb(), _ssh())
+
+
+def fetch_machines(announce: Callable[[str], None]) -> None:
+    """Fetch the parts of every emulated machine that the cache does not hold. Raises what `machine_parts` raises."""
+    for emulation in EMULATIONS.values():
+        machine_parts(emulation, announce)
+
+
+def _host() -> ListedDevice:
+    targets = tuple(target.identifier for target in TARGETS.values() if runs_here(target))
+    return ListedDevice(name=Host.name, targets=targets, memory=True, time=True, found=Host().facts().cpu)
+
+
+def _user_machines() -> Iterator[ListedDevice]:
+    for architecture, emulation in EMULATIONS.items():
+        found, problem, remedy = _looked_for(emulation.user)
+        for cpu in emulation.user_cpus:
+            yield ListedDevice(
+                name=f"qemu-user:{cpu}",
+                targets=_targets_of(architecture),
+                memory=QemuUser.memory_meaningful,
+                time=QemuUser.time_meaningful,
+                found=found,
+                problem=problem,
+                remedy=remedy,
+            )
+
+
+def _system_machines() -> Iterator[ListedDevice]:
+    found, problem, remedy = _looked_for(QEMU_SYSTEM)
+    emulated = {architecture: emulation for architecture, emulation in EMULATIONS.items() if emulation.system_cpus}
+    for cpu in dict.fromkeys(cpu for emulation in emulated.values() for cpu in emulation.system_cpus):
+        yield ListedDevice(
+            name=f"qemu-system:{cpu}",
+            targets=tuple(name for architecture in emulated for name in _targets_of(architecture)),
+            memory=QemuSystem.memory_meaningful,
+            time=QemuSystem.time_meaningful,
+            found=found,
+            problem=problem,
+            remedy=remedy,
+        )
+
+
+def _adb() -> Iterator[ListedDevice]:
+    try:
+        seen = adb_devices(find_adb())
+    except Diagnostic as error:
+        yield _absent("adb:[SERIAL]", error)
+        return
+    yield from map(_adb_device, seen)
+
+
+def _adb_device(listing: AdbListing) -> ListedDevice:
+    emulated = listing.serial.startswith(EMULATOR)
+    problem = "" if listing.online else f"is {listing.state}"
+    remedy = "" if listing.online else "look at the device's screen, and at what this prints: adb devices -l"
+    return ListedDevice(
+        name=f"adb:{listing.serial}",
+        targets=(),
+        memory=True,
+        time=not emulated,
+        found=listing.model,
+        problem=problem,
+        remedy=remedy,
+    )
+
+
+def _ssh() -> ListedDevice:
+    found, problem, remedy = _looked_for(SSH)
+    return ListedDevice(name=SSH_FORM, targets=(), memory=True, time=True, found=found, problem=problem, remedy=remedy)
+
+
+def _absent(name: str, error: Diagnostic) -> ListedDevice:
+    remedy = error.hint.removeprefix("run: ")
+    return ListedDevice(name=name, targets=(), memory=True, time=True, found="", problem=error.what, remedy=remedy)
+
+
+def _looked_for(tool: Tool) -> tuple[str, str, str]:
+    """Return what was found of a program, what is wrong with it, and what helps."""
+    try:
+        installed = require(tool)
+    except Diagnostic as error:
+        return "", f"{tool.name} {error.what}", error.hint.removeprefix("run: ")
+    return f"{installed.name} {installed.version}", "", ""
+
+
+def _targets_of(architecture: str) -> tuple[str, ...]:
+    return tuple(target.identifier for target in TARGETS.values() if target.architecture.value == architecture)

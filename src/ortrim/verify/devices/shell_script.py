@@ -1,0 +1,77 @@
+"""What is sent to a machine's shell for one command, and what comes back of it. Pure.
+
+A shell's own exit code is not believed: `adb shell` ends with 0 when the device vanishes half way (seen with 29.0.6
+and 36.0.0), and `ssh` with 255 when the connection breaks or the command says so. The script therefore prints a last
+line of its own; an output without it was cut off.
+
+The time limit is kept on the machine, where it also holds when nobody is connected any more. It is not kept by
+`timeout`: toybox's, of which Android is made, gave 127 for every third command that ended well (0.8.12 in Debian).
+"""
+
+import math
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+VARIABLE: Final = "ORTRIM_RUN"
+"""Set to the mark for the command and all its children, so that they can be found again."""
+KILLED: Final = 137
+"""The exit code that a shell gives for SIGKILL: 128 and 9."""
+TAIL: Final = re.compile(r"(\d{1,3}) (\d{1,3})\s*", re.ASCII)
+"""After the mark: the command's exit code, and the clock's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A command that ended on a machine: how, whether it was killed at its limit, and what it printed."""
+
+    returncode: int
+    timed_out: bool
+    stdout: str
+
+
+def quoted(words: Sequence[str]) -> str:
+    """Return a command line that any POSIX shell splits into exactly these words.
+
+    The first is quoted in any case: bare, it could be a reserved word, an alias or an assignment.
+    """
+    first, *others = words
+    return " ".join(["'" + first.replace("'", "'\"'\"'") + "'", *(shlex.quote(word) for word in others)])
+
+
+def marked_script(words: Sequence[str], mark: str, limit_seconds: float) -> str:
+    """Return the script that runs a command, kills it at its limit, and prints `mark` and how it ended.
+
+    The script is one line, for login shells in which a quoted line end is an error, and in C's locale, since complaints
+    are told apart by their words.
+    """
+    # The clock is a `sleep` that whatever ends the command kills; the shell waits for the clock, then for the command.
+    # No trap and no signal but 9: a shell's child that has only just been forked may lose the others (seen with mksh).
+    # A background command's input is empty unless it is given another.
+    run = f"({quoted(words)} <&3 3<&-; c=$?; kill -9 $s 2>/dev/null; exit $c) & r=$!"
+    return (
+        f"{VARIABLE}={mark}; LC_ALL=C; export {VARIABLE} LC_ALL; exec 3<&0; "
+        f"sleep {math.ceil(limit_seconds)} </dev/null >/dev/null 2>&1 3<&- & s=$!; {run}; "
+        f"wait $s 2>/dev/null; t=$?; [ $t != 0 ] || {{ {kill_script(mark)}; }}; "
+        f'wait $r; c=$?; echo; echo "{mark} $c $t"'
+    )
+
+
+def kill_script(mark: str) -> str:
+    """Return the script that kills a command that `marked_script` started, with all its children."""
+    return (
+        f'for f in /proc/[0-9]*/environ; do case "$(cat $f 2>/dev/null)" in *{VARIABLE}={mark}*) '
+        "p=${f#/proc/}; kill -9 ${p%/environ};; esac; done 2>/dev/null"
+    )
+
+
+def read_ended(printed: str, mark: str) -> Ended | None:
+    """Return how a command ended, None when its output was cut off before the mark."""
+    stdout, found, tail = printed.rpartition(f"\n{mark} ")
+    ending = TAIL.fullmatch(tail)
+    if not found or ending is None:
+        return None
+    returncode, clock = int(ending[1]), int(ending[2])
+    return Ended(returncode=returncode, timed_out=clock == 0 and returncode == KILLED, stdout=stdout)

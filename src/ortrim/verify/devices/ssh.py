@@ -1,0 +1,139 @@
+"""Boards that OpenSSH reaches: a Raspberry Pi, a server, a virtual machine."""
+
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ortrim.errors import StorageError
+from ortrim.storage.files import storage_errors
+from ortrim.storage.unpack import unpack
+from ortrim.tools.command import Completed
+from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.marked_run import run_marked
+from ortrim.verify.devices.pinning import check_pinning, pinned
+from ortrim.verify.devices.redirection import cut_tail
+from ortrim.verify.devices.ssh_client import SshClient
+from ortrim.verify.devices.ssh_errors import copy_error, ssh_error
+from ortrim.verify.devices.ssh_facts import SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
+from ortrim.verify.devices.survey import maybe_emulated, read_sections
+
+BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nobody can guess
+"""On a disk where there is one, while /tmp is often memory, which would be missing from what is measured."""
+COPY_SECONDS: Final = 1800.0
+SURVEY_SECONDS: Final = 60.0
+EXTRACT: Final = 'mkdir -p "$1" && exec tar -x -m -o -f - -C "$1"'
+"""`-m` for boards without a clock, `-o` so that files belong to who unpacks them; BusyBox and toybox know both."""
+
+
+class SshTransport:
+    """A machine by a connected client. Files travel as tar: boards often have no SFTP server, and all have tar."""
+
+    def __init__(self, client: SshClient) -> None:
+        self._client = client
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command, as `Transport` promises. Raises `VerifyError`, or `ToolError` when ssh itself is gone."""
+        return self._run(words, timeout_seconds)
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy files to the machine in one archive."""
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
+            archive = Path(temporary) / "push.tar"
+            write_archive(archive, files)
+            done = self._run(("sh", "-c", EXTRACT, "sh", folder), COPY_SECONDS, given=archive)
+        if done.returncode != 0:
+            raise copy_error(done.stderr, self._client.destination)
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy a folder's content; names that lead outside, links out and devices are refused (`unsafe-archive`)."""
+        with storage_errors(destination), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
+            archive = Path(temporary) / "pull.tar"
+            done = self._run(("tar", "-c", "-f", "-", "-C", folder, "."), COPY_SECONDS, printed=archive)
+            if done.returncode != 0:
+                raise copy_error(done.stderr, self._client.destination)
+            _unpack_into(archive, destination)
+
+    def _run(
+        self, words: Sequence[str], seconds: float, *, given: Path | None = None, printed: Path | None = None
+    ) -> Completed:
+        def start(script: str, limit: float) -> Completed:
+            done = self._client.script(script, limit, given=given, printed=printed)
+            return cut_tail(printed, b"\n@@", done) if printed else done
+
+        destination = self._client.destination
+        explain = partial(ssh_error, destination=destination)
+        return run_marked(words, start, limit_seconds=seconds, name=f"ssh:{destination}", explain=explain)
+
+
+def write_archive(archive: Path, files: Mapping[str, Path]) -> None:
+    """Write files under other names into a tar that every unpacker reads. Raises `StorageError`."""
+    with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+        for name, path in sorted(files.items()):
+            with storage_errors(path), path.open("rb") as content:
+                info = tarfile.TarInfo(name)
+                info.size, info.mode = path.stat().st_size, 0o644
+                tar.addfile(info, content)
+
+
+def _unpack_into(archive: Path, destination: Path) -> None:
+    """Unpack an archive that may hold no file at all into a folder that stays whatever happens."""
+    content = archive.with_name("content")
+    try:
+        unpack(archive, content)
+    except StorageError as error:
+        if error.reference != "nothing-unpacked":
+            raise
+        return
+    for path in content.iterdir():
+        shutil.move(path, destination / path.name)
+
+
+class SshDevice(CooledDevice):
+    """A board with the connection that it was opened with."""
+
+    client: SshClient
+
+    def close(self) -> None:
+        """Remove our folder from the board and end the connection."""
+        super().close()
+        self.client.close()
+
+
+def open_ssh(
+    destination: str, *, configuration: Path | None = None, base: str = BASE, cores: tuple[int, ...] = ()
+) -> SshDevice:
+    """Return the board at a destination of `ssh`, connected, ready to run on `cores` (all, when empty).
+
+    Raises what `SshClient` and `check_pinning` raise.
+    """
+    client = SshClient(destination, configuration)
+    client.connect()
+    try:
+        return _opened(client, base, cores)
+    except BaseException:
+        client.close()
+        raise
+
+
+def _opened(client: SshClient, base: str, cores: tuple[int, ...]) -> SshDevice:
+    transport = SshTransport(client)
+    check_pinning(transport, cores, f"ssh:{client.destination}")
+
+    def ask(script: str) -> str:
+        return transport.execute(("sh", "-c", script), timeout_seconds=SURVEY_SECONDS).stdout
+
+    device = SshDevice(
+        name=f"ssh:{client.destination}",
+        transport=transport,
+        base=base,
+        describe=lambda: ssh_host(ask(SURVEY)),
+        launcher=pinned(cores),
+        thermal=lambda: ssh_thermal(ask(THERMAL_SURVEY)),
+        time_meaningful=not maybe_emulated(read_sections(ask(SURVEY))),
+    )
+    device.client = client
+    return device

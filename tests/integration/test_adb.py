@@ -1,0 +1,323 @@
+"""Devices behind adb, for real: Debian's adbd in namespaces of its own, and whatever can go wrong on a cable."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from adb_machine import AdbMachine, adb_machine
+from device_requests import real_request, script_request
+from ortrim.errors import Diagnostic, UsageError, VerifyError
+from ortrim.verify.devices.adb import AdbTransport, adb_devices, open_adb
+from ortrim.verify.devices.adb_listing import choose
+from ortrim.verify.devices.base import Device, RunRequest
+from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.several import on_each
+
+pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
+
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "verify" / "data" / "adb"
+
+
+def shim(name: str) -> str:
+    """Return a program that prints a recorded file."""
+    return f"#!/system/bin/sh\ncat <<'END'\n{(RECORDED / name).read_text()}END\n"
+
+
+@pytest.fixture(scope="module")
+def phone() -> Iterator[AdbMachine]:
+    """Run a machine with two devices that say of themselves what phones do."""
+    dumpsys = "#!/system/bin/sh\nexec $1-service\n"
+    shims = {
+        "getprop": shim("getprop-phone.txt"),
+        "dumpsys": dumpsys,
+        "thermalservice-service": shim("thermalservice-cool.txt"),
+        "battery-service": shim("battery-cool.txt"),
+    }
+    with adb_machine(shims, devices=2) as machine:
+        yield machine
+
+
+@pytest.fixture
+def plain() -> Iterator[AdbMachine]:
+    """Run a machine that is ended in the test, with two devices that have no Android around them."""
+    with adb_machine({}, devices=2, megabytes=4) as machine:
+        yield machine
+
+
+def opened(machine: AdbMachine, index: int = 0, **options: object) -> CooledDevice:
+    """Open one of a machine's devices."""
+    return open_adb(machine.serials[index], client=machine.client, **options)  # type: ignore[arg-type]
+
+
+def refused(device: Device, request: RunRequest) -> Diagnostic:
+    """Return the diagnostic of a run."""
+    with pytest.raises(Diagnostic) as caught:
+        device.run(request)
+    return caught.value
+
+
+def left_behind(machine: AdbMachine) -> str:
+    """Return what lies on the machine where ortrim works."""
+    return machine.inside("find", "/data/local/tmp", "/locked", "-mindepth", "1").stdout
+
+
+@pytest.mark.needs("gcc")
+def test_the_real_runner_runs(phone: AdbMachine, tmp_path: Path) -> None:
+    """The runner, the official library and a model go to the device, run there, and give the host's outputs."""
+    request = real_request(tmp_path)
+    Host().run(request)
+    assert request.outputs is not None
+    files = sorted(path.relative_to(request.outputs) for path in request.outputs.rglob("*.npy"))
+    expected = {name: np.load(request.outputs / name) for name in files}
+    for name in files:
+        (request.outputs / name).unlink()
+    with closing(opened(phone)) as device:
+        output = device.run(request)
+        assert [case.name for case in output.cases] == ["one", "many"]
+        assert output.cases[1].runs == 5
+        assert 10**6 < output.memory.peak_rss_bytes < 10**9
+    assert len(files) == 2
+    for name, array in expected.items():
+        np.testing.assert_array_equal(np.load(request.outputs / name), array)
+    assert left_behind(phone) == ""
+
+
+def test_only_what_changed_is_pushed(phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run sends nothing; another model alone is sent, and nothing but the model."""
+    sent: list[str] = []
+    push = AdbTransport.push
+
+    def counted(self: AdbTransport, files: dict[str, Path], folder: str) -> None:
+        sent.extend(sorted(path.name for path in files.values()))
+        push(self, files, folder)
+
+    monkeypatch.setattr(AdbTransport, "push", counted)
+    request = script_request(tmp_path, "exit 4")
+    with closing(opened(phone)) as device:
+        refused(device, request)
+        refused(device, request)
+        assert sent == ["libonnxruntime.so", "model.ort", "runner"]
+        request.model.write_bytes(b"another")
+        refused(device, request)
+    assert sent == ["libonnxruntime.so", "model.ort", "runner", "model.ort"]
+
+
+def test_a_phone_describes_itself(phone: AdbMachine) -> None:
+    """Model, SoC, API level, heat and page size come from the device's own programs."""
+    with closing(opened(phone)) as device:
+        facts = device.facts()
+    assert (facts.model, facts.soc, facts.api_level) == ("Example Phone 5 Pro", "QTI SM8550", 34)
+    assert (facts.thermal_before, facts.thermal_after, facts.battery_celsius) == (0, 0, 27.4)
+    assert facts.page_bytes in {4096, 16384, 65536}
+    assert (facts.kind, facts.time_meaningful) == ("physical", True)
+
+
+def test_a_plain_linux_does_without(plain: AdbMachine) -> None:
+    """Without getprop and dumpsys the facts of Android are not known, and those of Linux are."""
+    with closing(opened(plain)) as device:
+        facts = device.facts()
+    assert (facts.model, facts.api_level, facts.thermal_after, facts.battery_celsius) == ("", None, None, None)
+    assert facts.system == "Linux"
+    assert facts.memory_bytes > 10**8
+    assert facts.cores >= 1
+
+
+def test_a_hot_phone_is_marked(phone: AdbMachine, tmp_path: Path) -> None:
+    """A device that goes on throttling is waited for once, and then its times are said to mean nothing."""
+    device = opened(phone)
+    naps: list[float] = []
+    device._sleep = naps.append
+    service = "/shims/thermalservice-service"
+    hot = f"cp {service} /tmp/cool && sed 's/Status: 0/Status: 2/' /tmp/cool > {service}"
+    assert phone.shell(hot).returncode == 0
+    try:
+        with closing(device):
+            refused(device, script_request(tmp_path, "exit 4"))
+            assert (sum(naps), device.time_meaningful) == (180, False)
+            refused(device, script_request(tmp_path, "exit 4"))
+            assert sum(naps) == 180
+            assert (device.facts().thermal_after, device.facts().time_meaningful) == (2, False)
+    finally:
+        phone.shell(f"cat /tmp/cool > {service}; rm /tmp/cool")
+
+
+def test_words_arrive_as_they_are(phone: AdbMachine) -> None:
+    """Nothing in a word means anything to the device's shell."""
+    transport = AdbTransport(phone.client, phone.serials[0])
+    words = ("a b", "$HOME", "`id`", "'", '"', "\\n", "*", "", ";true", "-n", "ü\n\n", "@@0 0 0", "!")
+    done = transport.execute(("printf", "%s\\n|", *words), timeout_seconds=10)
+    assert done.stdout == "".join(f"{word}\n|" for word in words)
+
+
+@pytest.mark.parametrize("code", [0, 1, 37, 255])
+def test_exit_codes_arrive(phone: AdbMachine, code: int) -> None:
+    """A command's own exit code comes back, with its two streams apart."""
+    transport = AdbTransport(phone.client, phone.serials[0])
+    done = transport.execute(("sh", "-c", f"echo out; echo err >&2; exit {code}"), timeout_seconds=10)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "err\n")
+
+
+def test_the_runner_is_pinned(phone: AdbMachine, tmp_path: Path) -> None:
+    """On chosen cores, the runner may run on these alone."""
+    with closing(opened(phone, cores=(0,))) as device:
+        error = refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
+    assert error.why.split() == ["Cpus_allowed_list:", "0"]
+
+
+def test_cores_that_are_not_there(phone: AdbMachine) -> None:
+    """Pinning that cannot work is found out before anything runs."""
+    with pytest.raises(UsageError) as caught:
+        opened(phone, cores=(777,))
+    assert caught.value.reference == "cannot-pin"
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("kill -SEGV $$", "runner-crashed"),
+        ("kill -ILL $$", "illegal-instruction"),
+        ("kill -KILL $$", "runner-crashed"),
+        ("echo '@@ garbage'; echo 'no report'", "runner-garbage"),
+        ("cat /proc/self/exe", "runner-garbage"),
+        ("exit 4", "model-refused"),
+        ("exit 99", "runner-failed"),
+    ],
+)
+def test_runners_that_end_badly(phone: AdbMachine, tmp_path: Path, script: str, reference: str) -> None:
+    """Each kind of end has its own verdict, and nothing stays on the device."""
+    with closing(opened(phone)) as device:
+        assert refused(device, script_request(tmp_path, script)).reference == reference
+    assert left_behind(phone) == ""
+
+
+@pytest.mark.parametrize("script", ["exec sleep 611", "sleep 612", "trap '' TERM INT HUP; while :; do sleep 613; done"])
+def test_a_hanging_runner_is_killed(
+    phone: AdbMachine, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time limit ends a runner on the device itself, and what it started."""
+    monkeypatch.setattr("ortrim.verify.devices.marked_run.SLACK_SECONDS", 1.0)
+    with closing(opened(phone)) as device:
+        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).reference == "runner-timeout"
+    phone.wait_until_gone("sleep 61")
+    phone.wait_until_gone("runner")
+    assert left_behind(phone) == ""
+
+
+def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Should the device not end the runner, this side does, and what the runner started."""
+    monkeypatch.setattr("ortrim.verify.devices.marked_run.SLACK_SECONDS", 1.0)
+    phone.shell("echo 'exit 1' > /shims/sleep; chmod 755 /shims/sleep")
+    try:
+        with closing(opened(phone)) as device:
+            request = script_request(tmp_path, "/system/bin/sleep 614; exit", timeout_seconds=1)
+            assert refused(device, request).reference == "runner-timeout"
+    finally:
+        phone.shell("rm /shims/sleep")
+    assert phone.processes("sleep 614") == []
+
+
+def test_a_full_device(plain: AdbMachine, tmp_path: Path) -> None:
+    """What does not fit is said, and what did go there is removed."""
+    with closing(opened(plain)) as device:
+        error = refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
+    assert (error.reference, error.where) == ("device-full", f"adb:{plain.serials[0]}")
+    assert left_behind(plain) == ""
+
+
+def test_a_folder_that_may_not_be_written(phone: AdbMachine, tmp_path: Path) -> None:
+    """A base folder of no use is named."""
+    with closing(opened(phone, base="/proc")) as device:
+        error = refused(device, script_request(tmp_path, "exit 0"))
+    assert error.reference == "device-unusable"
+    assert "/proc" in error.why
+
+
+def test_a_folder_from_which_nothing_runs(phone: AdbMachine, tmp_path: Path) -> None:
+    """A folder mounted noexec is not taken for a runner that failed."""
+    with closing(opened(phone, base="/locked")) as device:
+        error = refused(device, script_request(tmp_path, "exit 0"))
+    assert error.reference == "runner-not-startable"
+    assert "noexec" in error.hint
+    assert left_behind(phone) == ""
+
+
+def test_a_runner_for_another_machine(phone: AdbMachine, tmp_path: Path) -> None:
+    """A program that the device's kernel cannot run is told apart from one that failed."""
+    request = script_request(tmp_path, "")
+    request.runner.write_bytes(b"\x7fELF" + bytes(60))
+    with closing(opened(phone)) as device:
+        assert refused(device, request).reference == "runner-not-startable"
+
+
+def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> None:
+    """A cut cable is a lost device, not an end of the runner; the device's own limit ends what still runs there."""
+    request = script_request(tmp_path, "exec sleep 615", timeout_seconds=5)
+    device = opened(plain)
+
+    def cut() -> None:
+        while not plain.processes("sleep 615"):
+            pass
+        plain.kill_daemon()
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    with closing(device):
+        error = refused(device, request)
+    thread.join()
+    assert (error.reference, error.where) == ("device-lost", f"adb:{plain.serials[0]}")
+    plain.wait_until_gone("sleep 615")
+    with pytest.raises(VerifyError) as caught:
+        choose(adb_devices(plain.client), plain.serials[0])
+    assert caught.value.reference == "device-offline"
+
+
+def test_a_device_that_vanishes_before_a_push(plain: AdbMachine, tmp_path: Path) -> None:
+    """A device that is gone when the next run begins is lost too."""
+    device = opened(plain)
+    plain.kill_daemon()
+    with closing(device):
+        assert refused(device, script_request(tmp_path, "exit 0")).reference == "device-lost"
+
+
+def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
+    """Of two devices at the same time, one goes away, and the other's result is its own."""
+    requests = [script_request(tmp_path / str(index), f"exec sleep 61{6 + index}") for index in range(2)]
+
+    def act(device: Device) -> str:
+        first = device.name.endswith(plain.serials[0])
+        if first:
+            return refused(device, requests[0]).reference
+        while not plain.processes("sleep 616"):
+            pass
+        plain.kill_daemon(0)
+        return refused(device, script_request(tmp_path / "other", "exit 4")).reference
+
+    openers = [(serial, lambda at=index: opened(plain, at)) for index, serial in enumerate(plain.serials)]
+    absent = ("absent", lambda: open_adb("absent", client=plain.client))
+    results = on_each([*openers, absent], act)
+    assert [result.result for result in results] == ["device-lost", "model-refused", None]
+    assert results[2].error is not None
+    assert results[2].error.reference == "unknown-device"
+    assert plain.shell("find /data/local/tmp -name 'ortrim-*'", plain.serials[1]).stdout.count("ortrim-") <= 9
+
+
+def test_several_devices_and_none_chosen(phone: AdbMachine) -> None:
+    """When several devices are there, ortrim does not guess which one is meant."""
+    with pytest.raises(UsageError) as caught:
+        open_adb(client=phone.client)
+    assert caught.value.reference == "several-devices"
+    assert all(f"adb:{serial}" in caught.value.hint for serial in phone.serials)
+
+
+def test_folders_of_killed_processes_are_removed(phone: AdbMachine, tmp_path: Path) -> None:
+    """What an ortrim that was killed left on the device long ago goes with the next run; what is fresh stays."""
+    phone.shell("cd /data/local/tmp; mkdir ortrim-old ortrim-new mine; touch -d '2020-01-01 00:00:00' ortrim-old mine")
+    with closing(opened(phone)) as device:
+        refused(device, script_request(tmp_path, "exit 4"))
+    assert phone.shell("ls /data/local/tmp; rm -r /data/local/tmp/*").stdout.split() == ["mine", "ortrim-new"]

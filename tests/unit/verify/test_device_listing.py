@@ -1,0 +1,96 @@
+import platform
+from pathlib import Path
+
+import pytest
+
+from fake_machine import fake_tool
+from ortrim.core.serialization import to_data
+from ortrim.core.targets import TARGETS
+from ortrim.errors import ToolError
+from ortrim.tools.base import InstalledTool, Tool
+from ortrim.tools.emulators import EMULATIONS, Emulation
+from ortrim.verify.devices import listing
+from ortrim.verify.devices.adb_listing import AdbListing
+from ortrim.verify.devices.listing import ListedDevice, fetch_machines, list_devices
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that every program is here, and that adb sees two devices."""
+    seen = (
+        AdbListing(serial="R5CT", state="device", model="SM S911B"),
+        AdbListing(serial="emulator-5554", state="offline", model=""),
+    )
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
+    monkeypatch.setattr(listing, "find_adb", lambda: None)
+    monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
+
+
+def named(name: str) -> ListedDevice:
+    """Return one line of the list."""
+    return next(device for device in list_devices() if device.name == name)
+
+
+def test_what_can_be_measured_where() -> None:
+    """The host measures all, an emulated machine no time, user emulation neither time nor memory."""
+    measured = {device.name: (device.memory, device.time) for device in list_devices()}
+    assert measured["host"] == (True, True)
+    assert measured["qemu-user:cortex-a53"] == (False, False)
+    assert measured["qemu-system:cortex-a76"] == (True, False)
+    assert measured["adb:R5CT"] == (True, True)
+    assert measured["adb:emulator-5554"] == (True, False)
+    assert measured["ssh:[USER@]HOST[:PORT]"] == (True, True)
+
+
+def test_every_target_has_a_device_and_names_are_unique() -> None:
+    """No target of ours is without a device here, and each line can be told from the others."""
+    devices = list_devices()
+    reached = {target for device in devices for target in device.targets}
+    assert reached == set(TARGETS)
+    assert len({device.name for device in devices}) == len(devices)
+    assert named("qemu-system:cortex-a53").targets == ("linux-arm64", "linux-arm64-musl", "linux-armhf")
+    assert to_data(devices[0])["name"] == "host"
+
+
+def test_a_device_that_is_not_ready_says_so() -> None:
+    """Its state is its problem, and there is something to do about it."""
+    device = named("adb:emulator-5554")
+    assert device.problem == "is offline"
+    assert "adb devices -l" in device.remedy
+    assert (named("adb:R5CT").problem, named("adb:R5CT").found) == ("", "SM S911B")
+
+
+def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any program there are the same lines, each with what installs it."""
+
+    def absent(tool: Tool) -> InstalledTool:
+        raise ToolError(
+            "tool-missing", "is not installed", where=tool.name, hint=f"run: apt-get install {tool.package}"
+        )
+
+    def no_adb() -> None:
+        raise ToolError("tool-missing", "is not installed", where="adb", hint="run: apt-get install adb")
+
+    ready = {device.name for device in list_devices() if not device.name.startswith("adb:")}
+    monkeypatch.setattr(listing, "require", absent)
+    monkeypatch.setattr(listing, "find_adb", no_adb)
+    found = {device.name: device for device in list_devices()}
+    assert set(found) == ready | {"adb:[SERIAL]"}
+    assert found["qemu-user:cortex-a7"].problem == "qemu-arm-static is not installed"
+    assert found["qemu-user:cortex-a7"].remedy == "apt-get install qemu-user-static"
+    assert found["qemu-system:cortex-a53"].remedy == "apt-get install qemu-system-arm"
+    assert found["adb:[SERIAL]"].remedy == "apt-get install adb"
+    assert found["host"].problem == ""
+
+
+def test_all_machines_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of each emulated architecture are asked for once."""
+    asked: list[str] = []
+
+    def parts(emulation: Emulation, _announce: object) -> None:
+        asked.append(emulation.debian)
+
+    monkeypatch.setattr(listing, "machine_parts", parts)
+    fetch_machines(lambda _: None)
+    assert asked == [emulation.debian for emulation in EMULATIONS.values()]

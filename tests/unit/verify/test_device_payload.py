@@ -1,0 +1,56 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from device_samples import sample_request
+from ortrim.errors import ExitCode, StorageError
+from ortrim.verify.devices.base import runner_words
+from ortrim.verify.devices.payload import make_payload
+
+
+def test_paths_become_the_machines(tmp_path: Path) -> None:
+    """The runner's command line names files of the machine only, and each of them is sent."""
+    request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
+    payload = make_payload(request, "/machine/files", "/machine/run-1/outputs")
+    words = " ".join(runner_words(payload.request))
+    assert str(tmp_path) not in words
+    assert words.startswith(f"/machine/files/{payload.executable} --library /machine/files/")
+    assert words.endswith("--outputs /machine/run-1/outputs")
+    assert sorted(Path(name).name for name in payload.files) == ["input_000.npy", "library.so", "model.ort", "runner"]
+
+
+def test_names_follow_contents(tmp_path: Path) -> None:
+    """What did not change keeps its name, what changed gets another, whatever the files are called here."""
+    before = make_payload(sample_request(tmp_path / "one"), "/m", "/o").files
+    same = sample_request(tmp_path / "two")
+    assert set(make_payload(same, "/m", "/o").files) == set(before)
+    same.library.write_bytes(b"another library")
+    changed = set(make_payload(same, "/m", "/o").files) ^ set(before)
+    assert {Path(name).name for name in changed} == {"library.so"}
+
+
+def test_weights_beside_a_model_go_with_it(tmp_path: Path) -> None:
+    """A model in ONNX format takes along the files beside it, in their places; one in ORT format goes alone."""
+    request = sample_request(tmp_path)
+    folder = request.model.parent
+    (folder / "model.onnx").write_bytes(b"onnx")
+    (folder / "facts.json").write_bytes(b"{}")
+    (folder / "weights dir").mkdir()
+    (folder / "weights dir" / "w.bin").write_bytes(b"w")
+    payload = make_payload(dataclasses.replace(request, model=folder / "model.onnx"), "/m", "/o")
+    model = payload.request.model.parent.relative_to("/m")
+    beside = sorted(name.removeprefix(f"{model}/") for name in payload.files if name.startswith(f"{model}/"))
+    assert beside == ["model.onnx", "tiny.ort", "weights dir/w.bin"]
+    alone = make_payload(request, "/m", "/o")
+    assert not any("weights" in name or "onnx" in name for name in alone.files)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """A library that is not there is refused before anything is sent."""
+    request = sample_request(tmp_path)
+    request.library.unlink()
+    with pytest.raises(StorageError) as caught:
+        make_payload(request, "/m", "/o")
+    assert caught.value.exit_code == ExitCode.STORAGE
+    assert caught.value.where == str(request.library)

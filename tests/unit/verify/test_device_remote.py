@@ -1,0 +1,277 @@
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
+from ortrim.core.measurements import Host
+from ortrim.errors import Diagnostic, ExitCode, VerifyError
+from ortrim.tools.command import Completed
+from ortrim.verify.devices.base import RunRequest
+from ortrim.verify.devices.remote import RemoteDevice, signalled
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """Give a folder that stands for a machine."""
+    (tmp_path / "machine").mkdir()
+    return tmp_path / "machine"
+
+
+def device_on(machine: Path, transport: LocalTransport | None = None, **options: object) -> RemoteDevice:
+    """Make a device whose base is a folder of the machine."""
+    return RemoteDevice(
+        name="local:1",
+        transport=transport or LocalTransport(),
+        base=str(machine / "tmp"),
+        describe=lambda: MACHINE,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def refused(device: RemoteDevice, request: RunRequest) -> Diagnostic:
+    """Return the diagnostic of a run that has to fail."""
+    with pytest.raises(VerifyError) as caught:
+        device.run(request)
+    assert caught.value.exit_code == ExitCode.VERIFY
+    return caught.value
+
+
+def left(machine: Path) -> list[str]:
+    """List what is on the machine, beside the base folder."""
+    return sorted(path.relative_to(machine / "tmp").as_posix() for path in (machine / "tmp").rglob("*"))
+
+
+def runs_left(machine: Path) -> list[str]:
+    """List the folders of runs on the machine."""
+    return [name for name in left(machine) if "/run-" in name]
+
+
+def test_a_run_comes_back_whole(machine: Path, tmp_path: Path) -> None:
+    """Times come from the report, outputs land where they were asked for, and the run's folder is gone."""
+    request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
+    device = device_on(machine)
+    output = device.run(request)
+    assert output.cases[0].inference_ms == (1.5,)
+    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"the input"
+    assert runs_left(machine) == []
+    device.close()
+    assert left(machine) == []
+    device.close()
+
+
+def test_only_what_changed_is_pushed_again(machine: Path, tmp_path: Path) -> None:
+    """A second run sends nothing; a new library is sent alone."""
+    transport = LocalTransport()
+    device = device_on(machine, transport)
+    request = sample_request(tmp_path)
+    device.run(request)
+    assert len(transport.pushed) == 4
+    device.run(request)
+    assert len(transport.pushed) == 4
+    request.library.write_bytes(b"a new library")
+    device.run(request)
+    assert [Path(name).name for name in transport.pushed[4:]] == ["library.so"]
+
+
+def test_launcher_and_preparation(machine: Path, tmp_path: Path) -> None:
+    """The launcher's words go before the runner's, and what has to happen before a run happens before each."""
+    transport, calls = LocalTransport(), []
+    device = device_on(machine, transport, launcher=("nice", "-n", "5"), before_run=lambda: calls.append("cool"))
+    device.run(sample_request(tmp_path))
+    device.run(sample_request(tmp_path))
+    started = [words for words in transport.commands if "--library" in words]
+    assert [words[:3] for words in started] == [("nice", "-n", "5")] * 2
+    assert calls == ["cool", "cool"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("kill -SEGV $$", "runner-crashed"),
+        ("kill -ILL $$", "illegal-instruction"),
+        ("kill -KILL $$", "runner-crashed"),
+        ("echo garbage", "runner-garbage"),
+        ('echo garbage >"$json"', "runner-garbage"),
+        ("exit 4", "model-refused"),
+        ("exit 99", "runner-failed"),
+        ("exit 255", "runner-failed"),
+    ],
+)
+def test_runners_that_end_badly_leave_nothing(machine: Path, tmp_path: Path, script: str, reference: str) -> None:
+    """Each kind of end has its own diagnostic, and the run's folder is removed all the same."""
+    device = device_on(machine)
+    assert refused(device, sample_request(tmp_path, script)).reference == reference
+    assert runs_left(machine) == []
+    device.close()
+    assert left(machine) == []
+
+
+def test_the_runners_own_words_come_back(machine: Path, tmp_path: Path) -> None:
+    """An orderly failure says why in the report."""
+    script = """echo '{"message":"the model wants more"}' >"$json"; exit 4"""
+    assert refused(device_on(machine), sample_request(tmp_path, script)).why == "the model wants more"
+
+
+def test_a_runner_that_hangs(machine: Path, tmp_path: Path) -> None:
+    """The transport's time limit is the runner's, and is worded as on every device."""
+    error = refused(device_on(machine), sample_request(tmp_path, "sleep 600", seconds=0.4))
+    assert error.reference == "runner-timeout"
+    assert "0.4 seconds" in error.what
+    assert runs_left(machine) == []
+
+
+class BrokenTransport(LocalTransport):
+    """A machine that goes away at the `at`-th thing asked of it after `arm`."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__()
+        self.reference = reference
+        self.gone_for: Callable[[str], bool] = lambda _: False
+
+    def _check(self, what: str) -> None:
+        if self.gone_for(what):
+            raise VerifyError(self.reference, "went away", where="local:1")
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run, if the machine is there."""
+        self._check("rm" if words[0] == "rm" else "run" if "--library" in words else "execute")
+        return super().execute(words, timeout_seconds=timeout_seconds)
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Push, if the machine is there."""
+        self._check("push")
+        super().push(files, folder)
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Pull, if the machine is there."""
+        self._check("pull")
+        super().pull(folder, destination)
+
+
+@pytest.mark.parametrize("step", ["push", "run", "pull", "execute"])
+@pytest.mark.parametrize("reference", ["device-lost", "device-full"])
+def test_a_machine_that_goes_away(machine: Path, tmp_path: Path, step: str, reference: str) -> None:
+    """Wherever it goes away, the transport's own diagnostic comes through, and nothing stays once it is back."""
+    transport = BrokenTransport(reference)
+    device = device_on(machine, transport)
+    request = sample_request(tmp_path)
+    transport.gone_for = lambda what: what == step
+    assert refused(device, request).reference == reference
+    transport.gone_for = lambda _: False
+    device.close()
+    assert not (machine / "tmp").exists() or left(machine) == []
+
+
+def test_a_lost_machine_cannot_be_cleaned(machine: Path, tmp_path: Path) -> None:
+    """Neither the run's failure nor closing is hidden behind a clean-up that fails too."""
+    transport = BrokenTransport("device-lost")
+    device = device_on(machine, transport)
+    transport.gone_for = lambda what: what in {"run", "rm"}
+    assert refused(device, sample_request(tmp_path)).what == "went away"
+    device.close()
+
+
+def test_a_push_is_not_believed(machine: Path, tmp_path: Path) -> None:
+    """What arrives cut short is noticed by its digest, and is sent again by the next run."""
+
+    class Cutting(LocalTransport):
+        def push(self, files: Mapping[str, Path], folder: str) -> None:
+            super().push(files, folder)
+            next(Path(folder).rglob("library.so")).write_bytes(b"the lib")
+
+    transport = Cutting()
+    device = device_on(machine, transport)
+    error = refused(device, sample_request(tmp_path))
+    assert error.reference == "push-incomplete"
+    assert error.where == "local:1"
+    assert refused(device, sample_request(tmp_path)).reference == "push-incomplete"
+    assert len(transport.pushed) == 8
+
+
+def test_files_that_did_not_arrive(machine: Path, tmp_path: Path) -> None:
+    """A push that claims success and sends nothing is noticed."""
+
+    class Silent(LocalTransport):
+        def push(self, files: Mapping[str, Path], folder: str) -> None:
+            pass
+
+    assert refused(device_on(machine, Silent()), sample_request(tmp_path)).reference == "push-incomplete"
+
+
+def test_a_base_that_cannot_be_written(tmp_path: Path) -> None:
+    """A base folder in which nothing can be made is said to be unusable."""
+    (tmp_path / "tmp").write_text("a file")
+    error = refused(device_on(tmp_path), sample_request(tmp_path))
+    assert error.reference == "device-unusable"
+    assert error.why
+
+
+def test_links_from_the_machine_are_not_followed(machine: Path, tmp_path: Path) -> None:
+    """An output that is a link to a file of this machine is not copied."""
+    (tmp_path / "secret").write_text("secret")
+    script = f'mkdir "$outputs/only"; ln -s {tmp_path}/secret "$outputs/only/output_000.npy"; outputs=\n{GOOD}'
+    request = dataclasses.replace(sample_request(tmp_path, script), outputs=tmp_path / "outputs")
+    device_on(machine).run(request)
+    assert not list((tmp_path / "outputs").rglob("*.npy"))
+
+
+def test_a_report_that_is_a_link_is_not_read(machine: Path, tmp_path: Path) -> None:
+    """The machine cannot have a file of this one shown as its report."""
+    (tmp_path / "report").write_text(REPORT)
+    script = f'ln -s {tmp_path}/report "$json"'
+    assert refused(device_on(machine), sample_request(tmp_path, script)).reference == "runner-garbage"
+
+
+def test_what_a_killed_run_left_is_removed_later(machine: Path, tmp_path: Path) -> None:
+    """Folders of ours that are days old go when the next device is opened; fresh ones, and others' files, stay."""
+    base = machine / "tmp"
+    for name in ("ortrim-old", "ortrim-fresh", "others"):
+        (base / name).mkdir(parents=True)
+    long_ago = time.time() - 5 * 86400
+    for name in ("ortrim-old", "others"):
+        os.utime(base / name, (long_ago, long_ago))
+    device = device_on(machine)
+    device.run(sample_request(tmp_path))
+    device.close()
+    assert left(machine) == ["ortrim-fresh", "others"]
+
+
+def test_heat_is_told_before_and_after(machine: Path, tmp_path: Path) -> None:
+    """The state before the first run is kept; facts also say what means something there."""
+    states = iter([1, 2, 3])
+    device = RemoteDevice(
+        name="hot",
+        transport=LocalTransport(),
+        base=str(machine / "tmp"),
+        describe=lambda: dataclasses.replace(MACHINE, thermal_after=next(states)),
+        time_meaningful=False,
+    )
+    device.run(sample_request(tmp_path))
+    first, second = device.facts(), device.facts()
+    assert (first.thermal_before, first.thermal_after) == (1, 2)
+    assert (second.thermal_before, second.thermal_after) == (1, 3)
+    assert (first.memory_meaningful, first.time_meaningful) == (True, False)
+    assert isinstance(first, Host)
+
+
+def test_devices_side_by_side_do_not_meet(machine: Path, tmp_path: Path) -> None:
+    """Two devices on one machine have folders of their own, and closing one leaves the other's."""
+    one, two = device_on(machine), device_on(machine)
+    one.run(sample_request(tmp_path))
+    two.run(sample_request(tmp_path))
+    one.close()
+    two.run(sample_request(tmp_path))
+    two.close()
+    assert left(machine) == []
+
+
+@pytest.mark.parametrize(
+    ("shell", "ours"), [(0, 0), (1, 1), (128, 128), (139, -11), (192, -64), (193, 193), (255, 255)]
+)
+def test_exit_codes_of_shells(shell: int, ours: int) -> None:
+    """A shell's 128 plus a signal becomes the negative signal; other codes stay."""
+    assert signalled(shell) == ours

@@ -1,0 +1,69 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ortrim.verify.devices.link_needs import NOTHING, libraries_for, link_needs
+
+PROGRAM = Path(shutil.which("env") or "/usr/bin/env")
+
+
+def test_a_program_names_its_linker_and_libraries() -> None:
+    """A program of this machine asks for a linker by its path and for the C library by its name."""
+    needs = link_needs(PROGRAM)
+    assert Path(needs.interpreter).is_absolute()
+    assert any(name.startswith("libc.") for name in needs.needed)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF" + bytes(60), b"\x7fELF\x02\x01\x01" * 40]
+)
+def test_what_is_no_program_needs_nothing(tmp_path: Path, content: bytes) -> None:
+    """A script, an empty file and damaged ELF files are for the machine itself to refuse."""
+    (tmp_path / "file").write_bytes(content)
+    assert link_needs(tmp_path / "file") == NOTHING
+
+
+def test_a_cut_program_needs_what_can_be_read(tmp_path: Path) -> None:
+    """A program cut anywhere does not stop the run."""
+    content = PROGRAM.read_bytes()
+    for length in range(0, min(len(content), 4096), 257):
+        (tmp_path / "cut").write_bytes(content[:length])
+        assert isinstance(link_needs(tmp_path / "cut").needed, tuple)
+
+
+def test_an_absent_file_needs_nothing(tmp_path: Path) -> None:
+    """What is not there is refused by whoever reads it."""
+    assert link_needs(tmp_path / "absent") == NOTHING
+
+
+def test_libraries_are_followed(tmp_path: Path) -> None:
+    """The linker, the libraries needed and what those need are found in a machine's folders; nothing else is."""
+    interpreter = link_needs(PROGRAM).interpreter
+    needed = link_needs(PROGRAM).needed
+    real = Path(os.path.realpath(interpreter)).parent
+    (tmp_path / "usr/lib/x").mkdir(parents=True)
+    for name in (*needed, "unneeded.so"):
+        source = next(
+            (folder / name for folder in (real, Path("/usr/lib"), Path("/lib")) if (folder / name).is_file()), None
+        )
+        shutil.copy(source or PROGRAM, tmp_path / "usr/lib/x" / name)
+    at = tmp_path / interpreter.lstrip("/")
+    at.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(interpreter, at)
+    found = libraries_for([PROGRAM, PROGRAM], tmp_path, ["usr/lib/none", "usr/lib/x"])
+    assert set(found) == {interpreter.lstrip("/"), *(f"usr/lib/x/{name}" for name in needed)}
+    assert found[interpreter.lstrip("/")] == at
+
+
+def test_names_do_not_leave_the_root(tmp_path: Path) -> None:
+    """A forged name with `..` finds nothing outside the machine's own files."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "secret").write_text("secret")
+    content = PROGRAM.read_bytes()
+    interpreter = link_needs(PROGRAM).interpreter.encode()
+    forged = (b"/../secret" + b"\0" * len(interpreter))[: len(interpreter)]
+    (tmp_path / "forged").write_bytes(content.replace(interpreter, forged))
+    assert link_needs(tmp_path / "forged").interpreter.startswith("/../secret")
+    assert libraries_for([tmp_path / "forged"], tmp_path / "root", ["."]) == {}

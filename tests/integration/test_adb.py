@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from adb_machine import AdbMachine, adb_machine
+from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.verify.devices.adb import AdbTransport, adb_devices, open_adb
@@ -261,8 +261,7 @@ def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> N
     device = opened(plain)
 
     def cut() -> None:
-        while not plain.processes("sleep 615"):
-            pass
+        until(lambda: bool(plain.processes("sleep 615")), "the runner did not start")
         plain.kill_daemon()
 
     thread = threading.Thread(target=cut)
@@ -293,8 +292,7 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
         first = device.name.endswith(plain.serials[0])
         if first:
             return refused(device, requests[0]).reference
-        while not plain.processes("sleep 616"):
-            pass
+        until(lambda: bool(plain.processes("sleep 616")), "the runner did not start")
         plain.kill_daemon(0)
         return refused(device, script_request(tmp_path / "other", "exit 4")).reference
 

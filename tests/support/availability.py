@@ -34,7 +34,7 @@ KNOWN_TOOLS: Final = (
 )
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start."""
 
-PROBES: Final = {"unshare": ("--user", "--map-root-user", "--mount", "true")}
+PROBES: Final = {"sshd": ("-V",), "unshare": ("--user", "--map-root-user", "--mount", "true")}
 """What a program is started with to see that it works here; `--version` for all others."""
 
 

@@ -20,7 +20,6 @@ LIST_SECONDS: Final = 30.0
 FOLDER_SECONDS: Final = 30.0
 SURVEY_SECONDS: Final = 60.0
 STATE_SECONDS: Final = 10.0
-COPY_TRIES: Final = 2
 COPY_SECONDS: Final = 300.0
 """For one file: 2 GB, the most that a model in ONNX format has, over USB 2 (some 30 MB/s) take about 70."""
 
@@ -56,17 +55,15 @@ class AdbTransport:
         self._copy("pull", f"{folder}/.", destination)
 
     def _copy(self, verb: str, source: Path | str, destination: Path | str) -> None:
-        printed = ""
-        # Once in some hundred times adb 29 says nothing of why a device refused a file; it does when asked again.
-        for _ in range(COPY_TRIES):
-            done = self._copied(verb, source, destination)
-            if done.returncode == 0:
-                return
-            printed = f"{done.stdout}\n{done.stderr}"
-            if error := known_error(printed, self.serial):
-                raise error
+        done = self._copied(verb, source, destination)
+        if done.returncode == 0:
+            return
+        # adb reports a failed copy on standard output when that is not a terminal.
+        printed = f"{done.stdout}\n{done.stderr}".strip()
+        if error := known_error(printed, self.serial):
+            raise error
         online = self._adb("get-state", seconds=STATE_SECONDS).returncode == 0
-        raise (copy_failed if online else lost)(self.serial, printed.strip())
+        raise (copy_failed if online else lost)(self.serial, printed)
 
     def _copied(self, verb: str, source: Path | str, destination: Path | str) -> Completed:
         try:

@@ -1,6 +1,8 @@
 """What verification is given: the package, the cases, the device and the baseline."""
 
+from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf import read_library
@@ -8,7 +10,7 @@ from ortrim.binaries.merged_object import visible_symbols
 from ortrim.binaries.sizes import library_size
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict, VerifyReport
+from ortrim.core.measurements import Comparison, Gate, LibraryFacts, LibrarySize, Verdict, VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.core.targets import Architecture
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
@@ -16,29 +18,47 @@ from ortrim.executors.results import LIBRARY
 from ortrim.models.alignment import misaligned_tensors
 from ortrim.pipeline.planned import Planned
 from ortrim.platforms.linux import ARCHIVE
-from ortrim.verify.devices.host import Host
+from ortrim.tools.foreign_runtime import foreign_library
+from ortrim.verify.baseline import Baseline, own_baseline
+from ortrim.verify.devices.select import default_devices, devices_for, runs_here
 from ortrim.verify.gates import check_archive, check_library, check_tensors
 from ortrim.verify.verify import Delivery, Identity, Subject, verify_target
+
+NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
 
 
 def verify(
     planned: Planned, target: PlannedTarget, result: JobResult, *, package: Package, runner: Path, console: Console
 ) -> VerifyReport:
-    """Verify a package of one target on this host with a compiled `runner`; see `verify_target`."""
-    folder = package.folder.parent
-    with console.step(f"verify {target.job.target.identifier}") as step:
-        step.progress(0, 0, "reading the library")
-        return verify_target(
-            _identity(planned, target.job, result),
-            _delivery(planned, target.job, result, package),
-            _subjects(planned),
-            target.budgets,
-            device=Host(),
-            runner=runner,
-            runtime=planned.models.runtime,
-            folder=folder / "outputs",
-            on_progress=step.progress,
-        )
+    """Verify a package of one target with a compiled `runner` on this host, or in an emulator; see `verify_target`."""
+    folder, job = package.folder.parent, target.job
+    with console.step(f"verify {job.target.identifier}") as step:
+        baseline = _baseline(planned, job)
+        (device,) = devices_for(job.target, default_devices(job.target)[:1], step.note)
+        with closing(device):
+            step.progress(0, 0, f"reading the library; device: {device.name}")
+            return verify_target(
+                _identity(planned, job, result),
+                _delivery(planned, job, result, package, baseline),
+                _subjects(planned),
+                target.budgets,
+                device=device,
+                runner=runner,
+                runtime=planned.models.runtime,
+                folder=folder / "outputs",
+                baseline=baseline,
+                on_progress=step.progress,
+            )
+
+
+def _baseline(planned: Planned, job: BuildJob) -> Baseline:
+    """Return the official library for the target's own machine, without one where there is no such wheel."""
+    runtime, architecture = planned.models.runtime, job.target.architecture.value
+    if runs_here(job.target):
+        return own_baseline(runtime)
+    library = foreign_library(runtime.version, planned.models.pins.converter_requirements, architecture)
+    name = f"onnxruntime {runtime.version} (official wheel for {architecture})"
+    return Baseline(library=library, name=name if library else f"none: there is no official wheel for {architecture}")
 
 
 def gravest_failure(reports: tuple[VerifyReport, ...]) -> Diagnostic | None:
@@ -113,7 +133,7 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
     )
 
 
-def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
+def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package, baseline: Baseline) -> Delivery:
     """Return what the package holds; a static library is sized by the shared one of the same objects.
 
     An archive's own bytes are relocations and names as well, which do not come into the program that links it.
@@ -127,7 +147,7 @@ def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Packa
         facts=facts,
         gates=(*_gates(job, facts), *_static_gates(job, delivered, facts), *_model_gates(planned, job)),
         size=library_size(shared, result.link_map),
-        baseline_size=library_size(planned.models.runtime.library, None),
+        baseline_size=NO_SIZE if baseline.library is None else library_size(baseline.library, None),
     )
 
 

@@ -5,7 +5,7 @@ and 36.0.0), and `ssh` with 255 when the connection breaks or the command says s
 line of its own; an output without it was cut off.
 
 The time limit is kept on the machine, where it also holds when nobody is connected any more. It is not kept by
-`timeout`: toybox's (0.8.9; Android's commands are toybox) gave 127 for every third of many short commands that ended well.
+`timeout`: toybox's (0.8.9; Android's commands are toybox) gave 127 for every third of many commands that went well.
 """
 
 import math
@@ -60,10 +60,15 @@ def marked_script(words: Sequence[str], mark: str, limit_seconds: float) -> str:
 
 
 def kill_script(mark: str) -> str:
-    """Return the script that kills a command that `marked_script` started, with all its children."""
+    """Return the script that kills a command that `marked_script` started, with all its children.
+
+    It looks again until nothing is found: what was found may have started something before it died. Nine times at
+    most, since a process that waits for a broken disk cannot be killed.
+    """
     return (
-        f'for f in /proc/[0-9]*/environ; do case "$(cat $f 2>/dev/null)" in *{VARIABLE}={mark}*) '
-        "p=${f#/proc/}; kill -9 ${p%/environ};; esac; done 2>/dev/null"
+        "for n in 1 2 3 4 5 6 7 8 9; do l=; for f in /proc/[0-9]*/environ; do [ -r $f ] && "
+        f'case "$(cat $f)" in *{VARIABLE}={mark}*) l=1; f=${{f#/proc/}}; kill -9 ${{f%/environ}};; esac; done; '
+        "[ $l ] || break; done 2>/dev/null"
     )
 
 

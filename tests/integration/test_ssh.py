@@ -1,0 +1,293 @@
+"""Boards behind ssh, for real: an sshd on loopback, and whatever can go wrong with a network, a key or a disk."""
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adb_machine import until
+from device_requests import real_request, script_request
+from ortrim.errors import Diagnostic, ExitCode, StorageError, UsageError
+from ortrim.verify.devices.base import Device, RunRequest
+from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.ssh import SshDevice, SshTransport, open_ssh
+from ortrim.verify.devices.ssh_client import SshClient
+from ssh_machine import SshMachine, ssh_machine
+
+pytestmark = [pytest.mark.network, pytest.mark.needs("sshd")]
+mounts = pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted, which needs root")
+
+
+@pytest.fixture
+def board() -> Iterator[SshMachine]:
+    """Run a board for one test, which is to leave nothing there."""
+    with ssh_machine() as machine:
+        yield machine
+        assert list(machine.work.iterdir()) == []
+
+
+def opened(machine: SshMachine, folder: str = "work", cores: tuple[int, ...] = ()) -> SshDevice:
+    """Open the board."""
+    return open_ssh("board", configuration=machine.configuration, base=str(machine.folder / folder), cores=cores)
+
+
+def refused(device: Device, request: RunRequest) -> Diagnostic:
+    """Return the diagnostic of a run."""
+    with pytest.raises(Diagnostic) as caught:
+        device.run(request)
+    return caught.value
+
+
+def unreachable(machine: SshMachine, destination: str) -> Diagnostic:
+    """Return the diagnostic of a connection that cannot be made, and see that nothing of it stays."""
+    before = leftovers()
+    with pytest.raises(Diagnostic) as caught:
+        open_ssh(destination, configuration=machine.configuration)
+    assert leftovers() == before
+    return caught.value
+
+
+def leftovers() -> set[Path]:
+    """Return the folders of shared connections."""
+    return set(Path(tempfile.gettempdir()).glob("ortrim-ssh-*"))
+
+
+@pytest.mark.needs("gcc")
+def test_the_real_runner_runs(board: SshMachine, tmp_path: Path) -> None:
+    """The runner, the official library and a model go to the board, run there, and give the host's outputs."""
+    request = real_request(tmp_path)
+    Host().run(request)
+    assert request.outputs is not None
+    files = sorted(path.relative_to(request.outputs) for path in request.outputs.rglob("*.npy"))
+    expected = {name: np.load(request.outputs / name) for name in files}
+    shutil.rmtree(request.outputs)
+    before = leftovers()
+    with closing(opened(board)) as device:
+        output = device.run(request)
+        again = device.run(request)
+        assert len(leftovers()) == len(before) + 1
+    assert leftovers() == before
+    assert [case.name for case in output.cases] == [case.name for case in again.cases] == ["one", "many"]
+    assert len(files) == 2
+    for name, array in expected.items():
+        np.testing.assert_array_equal(np.load(request.outputs / name), array)
+
+
+def test_a_board_describes_itself(board: SshMachine) -> None:
+    """The facts are those of the kernel."""
+    with closing(opened(board)) as device:
+        facts = device.facts()
+    assert (facts.system, facts.machine, facts.page_bytes) == ("Linux", os.uname().machine, os.sysconf("SC_PAGESIZE"))
+    assert facts.os_version.endswith(f"Linux {os.uname().release}")
+    assert facts.memory_bytes > 10**8
+    assert facts.api_level is None
+
+
+def test_words_arrive_as_they_are(board: SshMachine) -> None:
+    """Nothing in a word means anything to the shells on the way."""
+    words = ("a b", "$HOME", "`id`", "'", '"', "\\n", "*", "", ";true", "-n", "ü\n\n", "@@0 0", "!")
+    with closing(opened(board)) as device:
+        done = device._transport.execute(("printf", "%s\\n|", *words), timeout_seconds=10)
+    assert done.stdout == "".join(f"{word}\n|" for word in words)
+
+
+@pytest.mark.parametrize("code", [0, 1, 37, 255])
+def test_exit_codes_arrive(board: SshMachine, code: int) -> None:
+    """A command's own exit code comes back, even the one by which ssh says that the connection broke."""
+    with closing(opened(board)) as device:
+        words = ("sh", "-c", f"echo out; echo err >&2; exit {code}")
+        done = device._transport.execute(words, timeout_seconds=10)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "err\n")
+
+
+def test_files_come_and_go(board: SshMachine, tmp_path: Path) -> None:
+    """Names with anything in them, empty files and empty folders all travel."""
+    files = {"a b/c": tmp_path / "1", "ü'\"$x": tmp_path / "2", "-dash": tmp_path / "3"}
+    for number, path in enumerate(files.values()):
+        path.write_bytes(bytes(range(number * 100)))
+    folder = str(board.work / "there")
+    (tmp_path / "back").mkdir()
+    with closing(opened(board)) as device:
+        device._transport.push(files, folder)
+        device._transport.pull(folder, tmp_path / "back")
+        shutil.rmtree(folder)
+        (board.work / "there").mkdir()
+        device._transport.pull(folder, tmp_path / "back")
+        (board.work / "there").rmdir()
+    found = {
+        str(path.relative_to(tmp_path / "back")): path for path in (tmp_path / "back").rglob("*") if path.is_file()
+    }
+    assert {name: path.read_bytes() for name, path in found.items()} == {
+        name: path.read_bytes() for name, path in files.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("kill -SEGV $$", "runner-crashed"),
+        ("kill -ILL $$", "illegal-instruction"),
+        ("echo '@@ garbage'; echo 'no report'", "runner-garbage"),
+        ("cat /proc/self/exe", "runner-garbage"),
+        ("exit 4", "model-refused"),
+        ("exit 255", "runner-failed"),
+    ],
+)
+def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, reference: str) -> None:
+    """Each kind of end has its own verdict."""
+    with closing(opened(board)) as device:
+        assert refused(device, script_request(tmp_path, script)).reference == reference
+
+
+@pytest.mark.parametrize(
+    "script", ["exec sleep 621", "sleep 622; exit", "trap '' TERM HUP; while :; do sleep 623; done"]
+)
+def test_a_hanging_runner_is_killed(board: SshMachine, tmp_path: Path, script: str) -> None:
+    """The time limit ends a runner on the board itself, and what it started."""
+    with closing(opened(board)) as device:
+        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).reference == "runner-timeout"
+    board.wait_until_gone("sleep 62")
+
+
+def test_a_connection_that_breaks(board: SshMachine, tmp_path: Path) -> None:
+    """A broken connection is a lost device; the runner is ended, and the folder removed, by a new connection."""
+
+    def cut() -> None:
+        until(lambda: board.runs("sleep 624"), "the runner did not start")
+        board.cut()
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    with closing(opened(board)) as device:
+        error = refused(device, script_request(tmp_path, "exec sleep 624", timeout_seconds=20))
+    thread.join()
+    assert (error.reference, error.where) == ("device-lost", "ssh:board")
+    board.wait_until_gone("sleep 624")
+
+
+@mounts
+def test_a_full_disk(board: SshMachine, tmp_path: Path) -> None:
+    """What does not fit is said, and what did go there is removed."""
+    with closing(opened(board, "small")) as device:
+        error = refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
+        left = device._transport.execute(("ls", "-A", str(board.folder / "small")), timeout_seconds=10)
+        assert error.reference == "device-full"
+        device.close()
+        device.client.connect()
+        left = device._transport.execute(("ls", "-A", str(board.folder / "small")), timeout_seconds=10)
+        assert left.stdout == ""
+
+
+@mounts
+def test_a_folder_from_which_nothing_runs(board: SshMachine, tmp_path: Path) -> None:
+    """A folder mounted noexec is not taken for a runner that failed."""
+    with closing(opened(board, "locked")) as device:
+        error = refused(device, script_request(tmp_path, "exit 0"))
+    assert error.reference == "runner-not-startable"
+
+
+def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> None:
+    """A base folder of no use is named."""
+    device = open_ssh("board", configuration=board.configuration, base="/proc")
+    with closing(device):
+        error = refused(device, script_request(tmp_path, "exit 0"))
+    assert (error.reference, "/proc" in error.why) == ("device-unusable", True)
+
+
+def test_an_unknown_host_key(board: SshMachine) -> None:
+    """No host key is taken on trust."""
+    (board.folder / "known").write_text("")
+    error = unreachable(board, "board")
+    assert (error.reference, error.exit_code) == ("ssh-host-unknown", ExitCode.VERIFY)
+    assert error.hint.endswith("ssh board")
+    assert (board.folder / "known").read_text() == ""
+
+
+def test_another_host_key(board: SshMachine) -> None:
+    """A machine that has another key than before is not spoken to."""
+    known = board.folder / "known"
+    key = (board.folder / "key.pub").read_text()
+    known.write_text(f"[127.0.0.1]:{board.port} {key}")
+    assert unreachable(board, "board").reference == "ssh-host-changed"
+
+
+def test_a_key_that_is_not_let_in(board: SshMachine) -> None:
+    """A key that the machine does not know, and nothing is asked."""
+    error = unreachable(board, "stranger")
+    assert error.reference == "ssh-denied"
+    assert "ssh-copy-id stranger" in error.hint
+
+
+def test_nobody_listens(board: SshMachine) -> None:
+    """A machine without a server is there, and says no."""
+    assert unreachable(board, "ssh://127.0.0.1:1").reference == "ssh-refused"
+
+
+def test_no_such_machine(board: SshMachine) -> None:
+    """A name that nobody has is not a machine that does not answer."""
+    assert unreachable(board, "ortrim.invalid").reference == "ssh-no-such-host"
+
+
+def test_a_broken_configuration(board: SshMachine) -> None:
+    """What ssh refuses to read is said in its own words."""
+    board.configuration.write_text("Nonsense yes\n")
+    error = unreachable(board, "board")
+    assert error.reference == "ssh-misconfigured"
+    assert "nonsense" in error.why.lower()
+
+
+@pytest.mark.parametrize("destination", ["-oProxyCommand=touch x", "", "a b", "a\nb", "x" * 300])
+def test_destinations_that_are_none(destination: str) -> None:
+    """Nothing that could be an option reaches ssh."""
+    with pytest.raises(UsageError) as caught:
+        SshClient(destination)
+    assert caught.value.reference == "bad-destination"
+
+
+def test_an_archive_that_leads_outside(board: SshMachine, tmp_path: Path) -> None:
+    """A board that sends `../` writes no file of ours."""
+    (tmp_path / "evil").write_text("evil")
+    board.shim("tar", f"cd {tmp_path}/deep && exec /bin/tar -c -f - -P ../evil")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "back").mkdir()
+    with closing(opened(board)) as device, pytest.raises(StorageError) as caught:
+        device._transport.pull(str(board.work), tmp_path / "back")
+    assert caught.value.reference == "unsafe-archive"
+    assert list((tmp_path / "back").iterdir()) == []
+
+
+def test_a_board_without_tar(board: SshMachine, tmp_path: Path) -> None:
+    """What the board says of a failed copy is passed on."""
+    board.shim("tar", "echo 'tar: of no use' >&2; exit 1")
+    (tmp_path / "back").mkdir()
+    with closing(opened(board)) as device:
+        with pytest.raises(Diagnostic) as caught:
+            device._transport.pull(str(board.work), tmp_path / "back")
+        assert (caught.value.reference, caught.value.why) == ("copy-failed", "tar: of no use")
+        assert refused(device, script_request(tmp_path / "r", "exit 0")).reference == "copy-failed"
+
+
+def test_pinning(board: SshMachine, tmp_path: Path) -> None:
+    """On chosen cores, the runner may run on these alone; cores that are not there are refused before."""
+    with closing(opened(board, cores=(0,))) as device:
+        error = refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
+    assert error.why.split() == ["Cpus_allowed_list:", "0"]
+    before = leftovers()
+    with pytest.raises(UsageError) as caught:
+        opened(board, cores=(777,))
+    assert caught.value.reference == "cannot-pin"
+    assert leftovers() == before
+
+
+def test_a_client_that_is_not_connected_works(board: SshMachine) -> None:
+    """The shared connection makes things faster, and is not needed."""
+    client = SshClient("board", board.configuration)
+    done = SshTransport(client).execute(("echo", "hi"), timeout_seconds=20)
+    assert (done.returncode, done.stdout) == (0, "hi\n")
+    client.close()

@@ -1,0 +1,83 @@
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from ortrim.core.measurements import Host
+from ortrim.errors import UsageError, VerifyError
+from ortrim.verify.devices.base import Device, RunnerOutput, RunRequest
+from ortrim.verify.devices.several import on_each
+
+
+class Fake:
+    """A device that notes whether it was closed."""
+
+    memory_meaningful = time_meaningful = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.closed = False
+
+    def facts(self) -> Host:
+        """Describe nothing."""
+        return Host(system=self.name, machine="", cpu="", cores=1, memory_bytes=1)
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Refuse."""
+        raise VerifyError("runner-garbage", f"{self.name}: {request.model}")
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+def openers(devices: list[Fake]) -> list[tuple[str, Callable[[], Device]]]:
+    """Return what opens each device."""
+    return [(device.name, lambda made=device: made) for device in devices]  # type: ignore[misc]
+
+
+def test_each_has_its_result_in_order() -> None:
+    """Results are those of each device, as asked for, and every device is closed."""
+    devices = [Fake(str(number)) for number in range(5)]
+    results = on_each(openers(devices), lambda device: device.facts().system)
+    assert [(result.name, result.result) for result in results] == [(str(n), str(n)) for n in range(5)]
+    assert all(device.closed for device in devices)
+
+
+def test_they_run_at_the_same_time() -> None:
+    """Every device is at work before any of them is done."""
+    barrier = threading.Barrier(3, timeout=20)
+    results = on_each(openers([Fake(str(number)) for number in range(3)]), lambda _: barrier.wait() >= 0)
+    assert [result.result for result in results] == [True] * 3
+
+
+def test_one_failure_is_one_devices_own() -> None:
+    """A device that fails, or cannot even be opened, leaves the others their results."""
+
+    def absent() -> Device:
+        raise UsageError("unknown-device", "is not there")
+
+    def act(device: Device) -> str:
+        if device.name == "b":
+            raise VerifyError("device-lost", "gone")
+        return device.name
+
+    devices = [Fake("a"), Fake("b"), Fake("c")]
+    results = on_each([*openers(devices), ("d", absent)], act)
+    assert [result.result for result in results] == ["a", None, "c", None]
+    references = [result.error.reference if result.error else None for result in results]
+    assert references == [None, "device-lost", None, "unknown-device"]
+    assert all(device.closed for device in devices)
+
+
+def test_a_fault_of_ours_is_not_hidden() -> None:
+    """What is no diagnostic is raised, after every device was closed."""
+    devices = [Fake("a"), Fake("b")]
+    with pytest.raises(ZeroDivisionError):
+        on_each(openers(devices), lambda device: 1 // (device.name != "a"))
+    assert all(device.closed for device in devices)
+
+
+def test_no_devices() -> None:
+    """Nothing to do is done."""
+    assert on_each([], lambda device: device.name) == ()

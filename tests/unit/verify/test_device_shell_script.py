@@ -1,0 +1,109 @@
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ortrim.tools.command import Completed, run
+from ortrim.verify.devices.shell_script import Ended, kill_script, marked_script, quoted, read_ended
+from running import running
+
+MARK = "@@0123456789abcdef"
+SHELLS = [shell for shell in ("sh", "bash", "mksh", "busybox") if shutil.which(shell)]
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+
+
+def shell_run(shell: str, words: tuple[str, ...], limit: float = 20) -> tuple[Completed, Ended]:
+    """Run a command by a shell of this machine."""
+    called = ("busybox", "sh") if shell == "busybox" else (shell,)
+    done = run((*called, "-c", marked_script(words, MARK, limit)), timeout_seconds=60)
+    ended = read_ended(done.stdout, MARK)
+    assert ended is not None
+    return done, ended
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("code", [0, 1, 126, 255])
+def test_exit_codes_come_back(shell: str, code: int) -> None:
+    """A command's exit code and its streams are its own."""
+    done, ended = shell_run(shell, ("sh", "-c", f"echo out; echo err >&2; exit {code}"))
+    assert ended == Ended(returncode=code, timed_out=False, stdout="out\n")
+    assert done.stderr == "err\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_signals_come_back(shell: str) -> None:
+    """A command that a signal ended has 128 and its number; SIGKILL is not taken for the time limit."""
+    assert shell_run(shell, ("sh", "-c", "kill -SEGV $$"))[1].returncode == 139
+    assert shell_run(shell, ("sh", "-c", "kill -KILL $$"))[1] == Ended(returncode=137, timed_out=False, stdout="")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    "script", ["exec sleep 631", "sleep 632; echo on", "trap '' TERM; while :; do sleep 633; done"]
+)
+def test_the_limit_ends_a_command_and_its_children(shell: str, script: str) -> None:
+    """A command is killed at its limit with whatever it started: nothing keeps the streams open."""
+    _, ended = shell_run(shell, ("sh", "-c", f"echo before; {script}"), 1)
+    assert ended == Ended(returncode=137, timed_out=True, stdout="before\n")
+    assert "sleep 63" not in running()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_clock_does_not_stay(shell: str) -> None:
+    """A short command leaves no process that waits for its limit, however quick it was."""
+    for _ in range(25):
+        shell_run(shell, ("true",), 7123)
+    assert "sleep 7123" not in running()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("first", ["if", "{", "!", "A=b", "no such program", "'", "~", "-n"])
+def test_the_first_word_is_a_program(shell: str, first: str) -> None:
+    """What would mean something to the shell is looked for as a program, and not found."""
+    assert shell_run(shell, (first, "x"))[1].returncode == 127
+
+
+@given(st.lists(WORDS, max_size=5))
+@settings(max_examples=25, deadline=None)
+def test_words_mean_nothing_to_the_shell(words: list[str]) -> None:
+    """Any words without NUL reach the command as they are."""
+    _, ended = shell_run("sh", ("printf", "%s|", *words))
+    printed = run(("printf", "%s|", *words)).stdout
+    assert ended.stdout == printed
+
+
+@given(st.lists(WORDS, min_size=1, max_size=5))
+def test_scripts_are_one_line_if_words_are(words: list[str]) -> None:
+    """The script has no line end of its own."""
+    one_line = ["".join(word.split("\n")) for word in words]
+    assert "\n" not in marked_script(one_line, MARK, 5)
+    assert quoted(words).startswith("'")
+
+
+@given(st.text(max_size=200))
+def test_any_output_can_be_read(printed: str) -> None:
+    """Without the mark, an output was cut off; with it, all that came before is the command's."""
+    assert read_ended(printed, MARK) is None
+    ended = read_ended(f"{printed}\n{MARK} 3 137\n", MARK)
+    assert ended == Ended(returncode=3, timed_out=False, stdout=printed)
+
+
+@pytest.mark.parametrize(
+    "tail", ["", f"\n{MARK}", f"\n{MARK} ", f"\n{MARK} 0", f"\n{MARK} x y", f"\n{MARK} 0 0 0", f"{MARK} 0 0"]
+)
+def test_an_end_that_was_cut_is_none(tail: str) -> None:
+    """Half a last line is as good as none."""
+    assert read_ended(f"output{tail}", MARK) is None
+
+
+def test_a_command_can_print_marks() -> None:
+    """Only the last mark counts."""
+    ended = read_ended(f"\n{MARK} 5 5\nmore\n{MARK} 0 137\n", MARK)
+    assert ended == Ended(returncode=0, timed_out=False, stdout=f"\n{MARK} 5 5\nmore")
+
+
+def test_only_the_marked_are_killed() -> None:
+    """The script that kills finds nothing where nothing runs, and leaves the rest alone."""
+    done = run(("sh", "-c", kill_script(MARK)), timeout_seconds=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

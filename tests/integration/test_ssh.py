@@ -25,10 +25,12 @@ mounts = pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted, 
 
 
 @pytest.fixture
-def board() -> Iterator[SshMachine]:
-    """Run a board for one test, which is to leave nothing there."""
+def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[SshMachine]:
+    """Run a board for one test, which is to leave nothing there, and nothing among this side's temporary files."""
     with ssh_machine() as machine:
+        monkeypatch.setattr(tempfile, "tempdir", str(machine.folder / "mine"))
         yield machine
+        assert leftovers() == set()
         assert list(machine.work.iterdir()) == []
 
 
@@ -46,16 +48,15 @@ def refused(device: Device, request: RunRequest) -> Diagnostic:
 
 def unreachable(machine: SshMachine, destination: str) -> Diagnostic:
     """Return the diagnostic of a connection that cannot be made, and see that nothing of it stays."""
-    before = leftovers()
     with pytest.raises(Diagnostic) as caught:
         open_ssh(destination, configuration=machine.configuration)
-    assert leftovers() == before
+    assert leftovers() == set()
     return caught.value
 
 
 def leftovers() -> set[Path]:
-    """Return the folders of shared connections."""
-    return set(Path(tempfile.gettempdir()).glob("ortrim-ssh-*"))
+    """Return the temporary files of this side."""
+    return set(Path(tempfile.gettempdir()).iterdir())
 
 
 @pytest.mark.needs("gcc")
@@ -67,12 +68,10 @@ def test_the_real_runner_runs(board: SshMachine, tmp_path: Path) -> None:
     files = sorted(path.relative_to(request.outputs) for path in request.outputs.rglob("*.npy"))
     expected = {name: np.load(request.outputs / name) for name in files}
     shutil.rmtree(request.outputs)
-    before = leftovers()
     with closing(opened(board)) as device:
         output = device.run(request)
         again = device.run(request)
-        assert len(leftovers()) == len(before) + 1
-    assert leftovers() == before
+        assert len(leftovers()) == 1
     assert [case.name for case in output.cases] == [case.name for case in again.cases] == ["one", "many"]
     assert len(files) == 2
     for name, array in expected.items():
@@ -278,11 +277,10 @@ def test_pinning(board: SshMachine, tmp_path: Path) -> None:
     with closing(opened(board, cores=(0,))) as device:
         error = refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
     assert error.why.split() == ["Cpus_allowed_list:", "0"]
-    before = leftovers()
     with pytest.raises(UsageError) as caught:
         opened(board, cores=(777,))
     assert caught.value.reference == "cannot-pin"
-    assert leftovers() == before
+    assert leftovers() == set()
 
 
 def test_a_client_that_is_not_connected_works(board: SshMachine) -> None:

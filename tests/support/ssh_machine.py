@@ -1,7 +1,7 @@
 """A board that ssh reaches: an sshd on loopback with keys of its own, for this very user, without PAM.
 
 As root it runs in namespaces of its own for files and processes, with two folders that are mounted for it: `small`, a
-disk of 4 MB, and `locked`, from which nothing can be executed.
+disk of 4 MB, and `locked`, from which nothing can be executed. `mine` is for this side's own temporary files.
 """
 
 import os
@@ -119,7 +119,7 @@ def ssh_machine() -> Iterator[SshMachine]:
     """Run a board, and end it with everything in it."""
     folder = Path(tempfile.mkdtemp(prefix="ortrim-sshd-", dir="/tmp"))
     try:
-        for name in ("work", "small", "locked", "shims"):
+        for name in ("work", "small", "locked", "shims", "mine"):
             (folder / name).mkdir(mode=0o755)
         port = _free_port()
         _configure(folder, port)

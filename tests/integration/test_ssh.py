@@ -25,8 +25,11 @@ mounts = pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted, 
 
 
 @pytest.fixture
-def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[SshMachine]:
-    """Run a board for one test, which is to leave nothing there, and nothing among this side's temporary files."""
+def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SshMachine]:
+    """Run a board for one test, which is to leave nothing there, and nothing among this side's temporary files.
+
+    pytest's own folder of temporary files has to be made before.
+    """
     with ssh_machine() as machine:
         monkeypatch.setattr(tempfile, "tempdir", str(machine.folder / "mine"))
         yield machine

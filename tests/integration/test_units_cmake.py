@@ -277,7 +277,7 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
     with toy.demand(config(Add="")) as demand:
         demand.compile_selected(index)
         paths = demand.upstream.paths
-        assert (paths.build / "precompiled.pch").stat().st_size > 1000
+        assert (paths.configured / "precompiled.pch").stat().st_size > 1000
         commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     marked = {Path(entry["file"]).name for entry in commands if "-DORTRIM_PRECOMPILED " in entry["command"]}
     assert marked == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "optional.cc", "session.cc"}

@@ -55,7 +55,7 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "CXX": str(paths.wrappers / "c++"),
         "GIT_CEILING_DIRECTORIES": str(paths.sources.parent),
         "HOME": str(paths.build),
-        "ORTRIM_BUILD": str(paths.build),
+        "ORTRIM_BUILD": str(paths.configured),
         "ORTRIM_LINK_MAP": str(paths.build / "link.map"),
         "ORTRIM_PRECOMPILED_HEADER": str(paths.hooks / "precompiled.h"),
         "ORTRIM_SOURCES": str(paths.sources),

@@ -5,15 +5,17 @@ every machine; the paths come in environment variables that the executor sets:
 
 - `ORTRIM_COMPILER_C`, `ORTRIM_COMPILER_CXX`, `ORTRIM_AR`, `ORTRIM_RANLIB`: programs (zig's are one);
 - `ORTRIM_SOURCES`, `ORTRIM_BUILD`: folders whose names are kept out of the objects, where `__FILE__` would
-  otherwise put them;
-- `ORTRIM_SOURCES_HERE`: the first as it is written relative to the folder that compilations run in, which is how the
-  compiler cache writes it.
+  otherwise put them; compilations run in the second;
+- `ORTRIM_SOURCES_HERE`: the first as it is written relative to the second, which is how the compiler cache writes it.
+
+The cache also writes the second's own files relative to it, so both folders become `.`, and an object is the same with
+the cache and without.
 """
 
 from typing import Final
 
 PREFIX_MAPS: Final = (
-    '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=./build'
+    '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=.'
     ' ${ORTRIM_SOURCES_HERE:+-ffile-prefix-map="$ORTRIM_SOURCES_HERE"=.}'
 )
 

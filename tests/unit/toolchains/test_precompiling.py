@@ -32,7 +32,7 @@ if "-o" in words and not exit_code:
         output.write("header" if making else "object")
 sys.exit(exit_code)
 """
-PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=./build"]
+PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=."]
 FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-Os", "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0")
 OTHERS = ("-MD", "-MT", "a b.o", "-MF", "a b.o.d")
 SOURCE = ("-o", "a b.o", "-c", "/a folder/a b.cc")

@@ -60,7 +60,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-PREFIXES = ["-ffile-prefix-map=/a folder/sources=.", "-ffile-prefix-map=/a folder/build=./build"]
+PREFIXES = ["-ffile-prefix-map=/a folder/sources=.", "-ffile-prefix-map=/a folder/build=."]
 
 
 def text_of(target: str, name: str, cpu: str | None = None) -> str:

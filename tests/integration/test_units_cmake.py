@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from ortrim.binaries.elf import read_library
+from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.plan import BuildJob
 from ortrim.core.units import UnitIndex
 from ortrim.executors.demand import Demand
@@ -73,12 +75,17 @@ class Toy:
         return self.executor.log.read_text()
 
 
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
-    """Lay out the sources in a folder of an awkward name, with a cache of their own; zig's is the user's."""
-    folder = tmp_path_factory.mktemp("toy") / AWKWARD
+@cache
+def users_folders() -> tuple[Path, Path]:
+    """Return the user's own tools and zig's cache, asked for before any toy has a cache of its own."""
+    return packages_folder("tools", tool_requirements()), cache_folder("zig")
+
+
+@contextmanager
+def lay_out(folder: Path) -> Iterator[Toy]:
+    """Lay out the sources in a folder, with a cache of their own; zig's is the user's."""
     shutil.copytree(TOY, folder / "sources")
-    tools, zig = packages_folder("tools", tool_requirements()), cache_folder("zig")
+    tools, zig = users_folders()
     (folder / "cache").mkdir()
     (folder / "cache" / "zig").symlink_to(zig)
     notes: list[str] = []
@@ -100,6 +107,13 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         patch.setenv("ORTRIM_CACHE", str(folder / "cache"))
         patch.setenv("ORTRIM_PINS", str(folder / "pins"))
         yield Toy(executor=executor, job=job, notes=notes)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    """Lay out the sources in a folder of an awkward name."""
+    with lay_out(tmp_path_factory.mktemp("toy") / AWKWARD) as toy:
+        yield toy
 
 
 def objects(demand: Demand) -> set[str]:
@@ -281,6 +295,29 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
         commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     marked = {Path(entry["file"]).name for entry in commands if "-DORTRIM_PRECOMPILED " in entry["command"]}
     assert marked == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "optional.cc", "session.cc"}
+
+
+def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
+    """Which folders stand in a source's `__FILE__` does not depend on how the cache writes them."""
+    with lay_out(tmp_path / "a folder of mine") as plain, plain.demand(EVERYTHING) as demand:
+        demand.compile_all()
+        without = library(demand)
+    with lay_out(tmp_path / "another") as other:
+        cached = replace(other.executor, cached=True)
+        with replace(other, executor=cached).demand(EVERYTHING) as demand:
+            demand.compile_all()
+            assert demand.cache_use() == CompilerCacheUse(hits=0, requests=len(built(other.log())))
+            assert library(demand) == without
+    assert b"onnxruntime/core/common/logging.cc" in without
+    assert b"common/generated.cc" in without
+
+
+def test_a_folder_whose_name_ccache_takes_for_a_setting(toy: Toy) -> None:
+    """Words with `=` before the compiler are settings to ccache: without the cache, and saying so."""
+    with replace(toy, executor=replace(toy.executor, cached=True)).demand(EVERYTHING) as demand:
+        assert demand.compile_all().code == 0
+        assert demand.cache_use() is None
+    assert any("=" in note and "compiler cache" in note for note in toy.notes)
 
 
 def test_without_an_index_the_executor_learns_one(toy: Toy, index: UnitIndex) -> None:

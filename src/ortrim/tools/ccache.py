@@ -39,6 +39,7 @@ def ccache(
         configuration = Path(private) / "ccache.conf"
         configuration.write_text(_configuration_text(SETTINGS | dict(wishes) | places), encoding="utf-8")
         environment = {"CCACHE_CONFIGPATH": str(configuration)}
+        _require_plain(base_folders)
         _require_usable(program, environment, Path(private), remote=bool(remote))
         log.unlink(missing_ok=True)
         yield CompilerCache(
@@ -47,6 +48,13 @@ def ccache(
             where="ccache on this machine" + (f" and at {remote.partition(':')[0]}" if remote else ""),
             use=lambda: _use(program, environment),
         )
+
+
+def _require_plain(folders: tuple[Path, ...]) -> None:
+    """Refuse folders with `=` in their names: a word with it is no compiler to ccache, but a setting."""
+    if any("=" in str(folder) for folder in folders):
+        why = "the name of a folder has '=', which ccache takes for a setting"
+        raise ToolError("compiler-cache-unusable", "cannot be used", where="ccache", why=why)
 
 
 def _configuration_text(settings: Mapping[str, str]) -> str:

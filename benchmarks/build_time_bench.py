@@ -1,7 +1,7 @@
 """Runs single cases: prepares the cache that a case starts from, does its work in a fresh process, keeps what it left.
 
 Below `folder` lie `cache` (where builds happen), `state` (a copy of it after the first build with the compiler cache),
-`elsewhere` and `verified` (other caches) and `checkout` (a second copy of the sources).
+`elsewhere` and `verified` (other caches), each with a tree of the sources.
 """
 
 import os
@@ -19,7 +19,7 @@ from build_time_jobs import operator_types
 from build_time_library import keep_library
 from build_time_machine import load_average
 from build_time_record import Library, Measurement
-from build_time_scratch import empty_cache, forget_others, other_cache, other_checkout, restore, save
+from build_time_scratch import empty_cache, forget_others, other_cache, restore, save, with_sources
 from build_time_subject import Pair, Subject
 from build_time_worker import Built, Done, Work
 
@@ -49,10 +49,6 @@ class Bench:
         """The cache as the first build left it."""
         return self.folder / "state"
 
-    @property
-    def _checkout(self) -> Path:
-        return self.folder / "checkout"
-
     def prepare(self, case: Case, step: Step) -> Path:
         """Return the cache that a case starts from, made ready. Raises as `work` does."""
         forget_others(self.folder)
@@ -63,7 +59,6 @@ class Bench:
         if case.start is Start.BUILT:
             return restore(self.state, self.folder / "cache")
         if case.start is Start.ELSEWHERE:
-            other_checkout(self.pair.subject(case).sources, self._checkout)
             return other_cache(self.state, self.folder / "elsewhere")
         return self._verified(case, step)
 
@@ -98,7 +93,7 @@ class Bench:
         """Do a case's work in a process of its own. Raises `BuildError` (`case-failed`, `worker-failed`)."""
         with tempfile.TemporaryDirectory(prefix="build-time-") as name:
             request, result = Path(name) / "request.json", Path(name) / "result.json"
-            request.write_text(to_json(self._request(case)), encoding="utf-8")
+            request.write_text(to_json(self._request(case, cache)), encoding="utf-8")
             said: list[str] = []
             words = (sys.executable, str(WORKER), str(request), str(result))
             environment = os.environ | {"ORTRIM_CACHE": str(cache)}
@@ -133,14 +128,14 @@ class Bench:
             self.work(before, cache, step)
         return cache
 
-    def _request(self, case: Case) -> Work:
+    def _request(self, case: Case, cache: Path) -> Work:
         subject = self.pair.subject(case)
         log = self.output.absolute() / "logs" / f"{self.pair.own.name}-{case.name.replace(' ', '-')}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         return Work(
             recipe=case.recipe,
             job=self.pair.job(case),
-            sources=self._checkout if case.start is Start.ELSEWHERE else subject.sources,
+            sources=with_sources(cache, subject.sources),
             cached=case.cached,
             jobs=self.jobs,
             log=log,

@@ -8,10 +8,9 @@ from typing import Final
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import publish_folder
 
-FETCHED: Final = (
-    "apt", "cases", "conversions", "downloads", "models", "packages", "runners", "sources", "zig",
-)  # fmt: skip
+FETCHED: Final = ("apt", "cases", "conversions", "downloads", "models", "packages", "runners", "zig")
 """Kinds of things in a cache that every case finds there: none of them holds a compiled part of a library."""
+SOURCES: Final = "sources"
 COMPILER: Final = "compiler"
 
 
@@ -24,8 +23,19 @@ def empty_cache(folder: Path) -> Path:
     return folder
 
 
+def with_sources(folder: Path, sources: Path) -> Path:
+    """Return a cache's own tree of the same sources, where `invoke build` has them: beside the build trees.
+
+    The path from one to the other is part of what the compiler cache goes by. Bytes are not copied where links can
+    be made.
+    """
+    own = folder / SOURCES / sources.name
+    publish_folder(own, lambda temporary: _link(sources, temporary))
+    return own
+
+
 def save(folder: Path, copy: Path) -> None:
-    """Keep a copy of a cache, times included; links stay links."""
+    """Keep a copy of a cache without its sources, times included; links stay links."""
     shutil.rmtree(copy, ignore_errors=True)
     publish_folder(copy, lambda temporary: _copy(folder, temporary))
 
@@ -42,12 +52,6 @@ def other_cache(copy: Path, folder: Path) -> Path:
     empty_cache(folder)
     if (copy / COMPILER).is_dir():
         _copy(copy / COMPILER, folder / COMPILER)
-    return folder
-
-
-def other_checkout(sources: Path, folder: Path) -> Path:
-    """Return a second tree of the same sources; their bytes are not copied where links can be made."""
-    publish_folder(folder, lambda temporary: _link(sources, temporary))
     return folder
 
 
@@ -69,7 +73,10 @@ def forget_others(folder: Path) -> None:
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    shutil.copytree(folder, copy, symlinks=True, dirs_exist_ok=True)
+    def skipped(where: str, _names: list[str]) -> list[str]:
+        return [SOURCES] if Path(where) == folder else []
+
+    shutil.copytree(folder, copy, symlinks=True, dirs_exist_ok=True, ignore=skipped)
 
 
 def _link(folder: Path, copy: Path) -> None:

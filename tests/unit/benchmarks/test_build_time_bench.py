@@ -93,7 +93,7 @@ def test_a_clean_build_starts_from_nothing(prepare: Prepare, works: Works, name:
     (prepare(name)[0] / "trees").mkdir()
     cache, notes = prepare(name)
     assert not (cache / "trees").exists()
-    assert (cache / "sources").is_dir()
+    assert (cache / "packages").is_dir()
     assert (works, notes) == ([], [])
 
 
@@ -113,7 +113,6 @@ def test_another_folder_has_the_objects_alone(bench: Bench, prepare: Prepare, wo
     """As on a second machine."""
     cache, _ = prepare("warm-cache")
     assert cache == bench.folder / "elsewhere"
-    assert (bench.folder / "checkout" / "x.cc").is_file()
     assert (cache / "compiler" / "1").is_file()
 
 
@@ -218,7 +217,7 @@ def test_a_worker_that_leaves_no_result_is_a_failure(
 
 
 def test_the_request_says_how_the_case_is_built(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other spec's job with its operators, another checkout where the case moves."""
+    """The other spec's job with its operators; the sources lie in the cache, as `invoke build` has them."""
     requests: list[Work] = []
 
     def stream(words: tuple[str, ...], *_: object, **__: object) -> int:
@@ -229,9 +228,9 @@ def test_the_request_says_how_the_case_is_built(bench: Bench, tmp_path: Path, mo
     for name in ("another-model", "warm-cache", "three-more", "upstream"):
         with pytest.raises(BuildError):
             bench.work(CASE[name], tmp_path / "case", SimpleNamespace())  # type: ignore[arg-type]
-    other, moved, more, upstream = requests
+    other, _, more, upstream = requests
     assert other.job == bench.pair.other.job
-    assert moved.sources == bench.folder / "checkout"
-    assert more.sources == bench.pair.own.sources
+    assert {work.sources.parent for work in requests} == {tmp_path / "case" / "sources"}
+    assert (more.sources / "x.cc").is_file()
     assert "Softmax" in more.job.operator_config
     assert (more.cached, upstream.cached, upstream.recipe) == (True, False, "upstream")

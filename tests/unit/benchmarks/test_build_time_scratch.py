@@ -10,10 +10,10 @@ from build_time_scratch import (
     empty_cache,
     forget_others,
     other_cache,
-    other_checkout,
     read_through,
     restore,
     save,
+    with_sources,
 )
 
 from ortrim.storage.cache import cache_folder
@@ -42,8 +42,8 @@ def test_an_empty_cache_has_what_was_fetched_and_nothing_that_was_built(
     """Neither libraries nor objects nor trees nor what was learnt of them."""
     cache = empty_cache(tmp_path / "case")
     assert {path.name for path in cache.iterdir()} == set(FETCHED)
-    assert within(cache, lambda: cache_folder("sources"), monkeypatch) == (real / "sources").resolve()
-    for kind in ("builds", "compiler", "trees", "units"):
+    assert within(cache, lambda: cache_folder("packages"), monkeypatch) == (real / "packages").resolve()
+    for kind in ("builds", "compiler", "sources", "trees", "units"):
         assert list(within(cache, lambda kind=kind: cache_folder(kind), monkeypatch).iterdir()) == []  # type: ignore[misc]
 
 
@@ -54,7 +54,7 @@ def test_making_a_cache_empty_again_removes_no_fetched_file(real: Path, tmp_path
     (cache / "trees" / "left").touch()
     empty_cache(cache)
     assert not (cache / "trees").exists()
-    assert (real / "sources" / "thing" / "file").read_text() == "sources"
+    assert (real / "packages" / "thing" / "file").read_text() == "packages"
 
 
 def test_a_saved_cache_comes_back_to_its_place(real: Path, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_saved_cache_comes_back_to_its_place(real: Path, tmp_path: Path) -> No
     assert [path.name for path in (cache / "trees").iterdir()] == ["a.o"]
     assert (cache / "trees" / "a.o").read_text() == "a"
     assert (cache / "trees" / "a.o").stat().st_mtime_ns == 1_234_567_890_123_456_789
-    assert (cache / "sources").is_symlink()
+    assert (cache / "packages").is_symlink()
 
 
 def test_saving_again_keeps_the_newer_state(real: Path, tmp_path: Path) -> None:
@@ -111,24 +111,34 @@ def sources(folder: Path) -> Path:
     return folder
 
 
-def test_a_second_checkout_is_the_same_in_another_place(tmp_path: Path) -> None:
-    """Asked for twice, it is made once."""
-    checkout = other_checkout(sources(tmp_path / "one"), tmp_path / "two")
-    assert (checkout / "a" / "x.cc").read_text() == "x"
-    assert (checkout / "link").readlink() == Path("a")
-    (checkout / "mark").touch()
-    assert (other_checkout(tmp_path / "one", checkout) / "mark").exists()
+def test_a_cache_has_its_own_tree_of_the_sources(tmp_path: Path) -> None:
+    """It lies where `invoke build` has it; asked for twice, it is made once."""
+    own = with_sources(tmp_path / "cache", sources(tmp_path / "digest"))
+    assert own == tmp_path / "cache" / "sources" / "digest"
+    assert (own / "a" / "x.cc").read_text() == "x"
+    assert (own / "link").readlink() == Path("a")
+    (own / "mark").touch()
+    assert (with_sources(tmp_path / "cache", tmp_path / "digest") / "mark").exists()
 
 
-def test_a_second_checkout_on_another_disk_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_on_another_disk_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links do not reach there."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr("build_time_scratch.os.link", refuse)
-    checkout = other_checkout(sources(tmp_path / "one"), tmp_path / "two")
-    assert (checkout / "a" / "x.cc").read_text() == "x"
+    own = with_sources(tmp_path / "cache", sources(tmp_path / "digest"))
+    assert (own / "a" / "x.cc").read_text() == "x"
+
+
+def test_a_saved_cache_is_without_sources(tmp_path: Path) -> None:
+    """Half a gigabyte that each case can link anew; a folder of that name further down is another thing."""
+    with_sources(tmp_path / "cache", sources(tmp_path / "digest"))
+    (tmp_path / "cache" / "trees" / "sources").mkdir(parents=True)
+    save(tmp_path / "cache", tmp_path / "state")
+    assert not (tmp_path / "state" / "sources").exists()
+    assert (tmp_path / "state" / "trees" / "sources").is_dir()
 
 
 def test_reading_through_reads_each_file_once(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "measure.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 double now_ms(void) {
   struct timespec now;
@@ -27,12 +29,24 @@ static int64_t status_bytes(const char *field) {
 
 int64_t resident_bytes(void) { return status_bytes("VmRSS"); }
 
-int64_t peak_resident_bytes(const char **source) {
+/* The high-water mark before it was reset; 0: it was not. */
+static int64_t before_reset;
+
+void peak_reset(void) {
   int64_t peak = status_bytes("VmHWM");
-  *source = "VmHWM";
-  if (peak > 0) return peak;
-  /* Second choice: on Linux it survives exec, so a large parent shows in it. */
+  /* Never made: where /proc is only a folder, nothing is left in it. */
+  int descriptor = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  if (write(descriptor, "5", 1) == 1) before_reset = peak; /* 5: CLEAR_REFS_MM_HIWATER_RSS, proc(5) */
+  close(descriptor);
+}
+
+struct peak peak_read(void) {
+  int64_t now = status_bytes("VmHWM");
+  if (now > 0)
+    return (struct peak){now > before_reset ? now : before_reset, before_reset > 0 ? now : -1, "VmHWM"};
+  /* Second choice: it survives exec, so a large parent shows in it; a reset, which needs /proc too, lowers it. */
   struct rusage usage;
-  *source = "ru_maxrss";
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+  int64_t ever = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+  return (struct peak){ever, -1, "ru_maxrss"};
 }

@@ -8,7 +8,14 @@
 double now_ms(void);
 /* Resident bytes now; 0 where the system does not tell. */
 int64_t resident_bytes(void);
-/* The most bytes that were ever resident; `*source` says who told. */
-int64_t peak_resident_bytes(const char **source);
+
+struct peak {
+  int64_t ever;         /* the most bytes that were ever resident */
+  int64_t since_reset;  /* the most since peak_reset; -1 where the system does not tell */
+  const char *source;   /* who told */
+};
+/* Has the system count from now on; whatever it counted is kept. Changes nothing where that is not possible. */
+void peak_reset(void);
+struct peak peak_read(void);
 
 #endif

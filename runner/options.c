@@ -9,7 +9,7 @@
 
 static const char *const USAGE =
     "usage: ortrim-runner --library FILE --model FILE [--case NAME=FOLDER]... [--runs N] [--warmup N] "
-    "[--seconds S] [--outputs FOLDER] [--json FILE] [--threads N] [--allow-spinning 0|1] [--arena 0|1] "
+    "[--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--threads N] [--allow-spinning 0|1] [--arena 0|1] "
     "[--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
 
 static long whole_number(const char *option, const char *text, long low, long high) {
@@ -53,6 +53,7 @@ static bool read_number(struct options *options, const char *option, const char 
   else if (!strcmp(option, "--threads")) options->threads = whole_number(option, text, 1, 1024);
   else if (!strcmp(option, "--allow-spinning")) options->allow_spinning = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--arena")) options->arena = whole_number(option, text, 0, 1);
+  else if (!strcmp(option, "--trace")) options->trace = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--seconds")) options->seconds = duration(option, text);
   else return false;
   return true;
@@ -80,5 +81,6 @@ struct options options_read(int count, char **words) {
     read_option(&options, words[i], words[i + 1]);
   }
   if (!options.library || !options.model) fail(EXIT_USAGE, "--library and --model are required; %s", USAGE);
+  if (options.trace && !options.outputs) fail(EXIT_USAGE, "--trace 1 needs --outputs; %s", USAGE);
   return options;
 }

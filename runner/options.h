@@ -18,7 +18,7 @@ struct options {
   const char *optimization_level; /* NULL: the runtime's own default */
   long runs, warmup, threads;
   double seconds;                /* limit of the measured runs of one case */
-  bool allow_spinning, arena;
+  bool allow_spinning, arena, trace;
   struct setting *cases;         /* name and folder */
   size_t case_count;
   struct setting *configuration; /* session configuration entries */

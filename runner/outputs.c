@@ -1,9 +1,12 @@
+#define _POSIX_C_SOURCE 200809L
 #include "outputs.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tensor.h"
 
@@ -12,6 +15,10 @@ enum { PATH_SIZE = 4096, NAME_SIZE = 64 };
 void outputs_prepare(struct outputs *outputs, const struct runtime *runtime) {
   size_t size = runtime->output_count * sizeof *outputs->values;
   outputs->values = memset(allocate(size), 0, size);
+}
+
+void make_folder(const char *path) {
+  if (mkdir(path, 0777) != 0 && errno != EEXIST) fail(EXIT_OUTPUT, "%s: %s", path, strerror(errno));
 }
 
 void outputs_release(struct outputs *outputs, const struct runtime *runtime) {
@@ -95,7 +102,7 @@ static void write_tensor(const struct tensor *tensor, const char *folder, const 
   bool strings = tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
   int length = snprintf(path, sizeof path, "%s/%s", folder, file);
   if (length < 0 || length >= PATH_SIZE) fail(EXIT_OUTPUT, "%s: the path is too long", folder);
-  if (!(strings ? strings_write(path, tensor) : npy_write(path, tensor))) fail(EXIT_OUTPUT, "%s: cannot be written", path);
+  if (!(strings ? strings_write(path, tensor) : npy_write(path, tensor))) fail(EXIT_OUTPUT, "%s: %s", path, strerror(errno));
 }
 
 /* One line of the report; `tensor` is NULL for what is not a tensor of a supported type. */

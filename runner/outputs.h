@@ -17,6 +17,8 @@ void outputs_copy(struct outputs *outputs, const struct runtime *runtime);
  * output_NNN_keys and output_NNN_values for a map) and adds `outputs` to the
  * report. Without a folder the outputs are only described. */
 void outputs_save(struct outputs *outputs, const struct runtime *runtime, const char *folder);
+/* Makes a folder unless it is there, or fails with EXIT_OUTPUT. */
+void make_folder(const char *path);
 void outputs_release(struct outputs *outputs, const struct runtime *runtime);
 
 #endif

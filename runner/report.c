@@ -94,6 +94,11 @@ void json_integer(const char *key, int64_t value) {
   append(text, (size_t)snprintf(text, sizeof text, "%lld", (long long)value));
 }
 
+void json_null(const char *key) {
+  start_value(key);
+  append_text("null");
+}
+
 void json_milliseconds(const char *key, double value) {
   char text[64];
   start_value(key);

@@ -31,6 +31,7 @@ void json_open(const char *key, char bracket);
 void json_close(char bracket);
 void json_string(const char *key, const char *value);
 void json_integer(const char *key, int64_t value);
+void json_null(const char *key);
 void json_milliseconds(const char *key, double value);
 void json_samples(const char *key, const double *values, size_t count);
 

@@ -5,11 +5,9 @@
  * built without exceptions aborts on errors, which the caller sees as a signal.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "inputs.h"
@@ -18,6 +16,7 @@
 #include "outputs.h"
 #include "report.h"
 #include "runtime.h"
+#include "trace.h"
 
 struct times {
   double input_ms, inference_ms, output_ms;
@@ -50,9 +49,8 @@ static char *output_folder(const struct options *options, const char *name) {
   size_t size = strlen(options->outputs) + strlen(name) + 2;
   char *folder = allocate(size);
   snprintf(folder, size, "%s/%s", options->outputs, name);
-  int failed = mkdir(options->outputs, 0777) != 0 && errno != EEXIST;
-  failed = failed || (mkdir(folder, 0777) != 0 && errno != EEXIST);
-  if (failed) fail(EXIT_OUTPUT, "%s: %s", folder, strerror(errno));
+  make_folder(options->outputs);
+  make_folder(folder);
   return folder;
 }
 
@@ -112,13 +110,14 @@ static void run_case(const struct runtime *runtime, const struct options *option
 }
 
 static void report_memory(int64_t opened, int64_t loaded) {
-  const char *source = NULL;
-  int64_t peak = peak_resident_bytes(&source);
+  struct peak peak = peak_read();
   json_open("memory", '{');
   json_integer("opened_rss_bytes", opened);
   json_integer("loaded_rss_bytes", loaded);
-  json_integer("peak_rss_bytes", peak);
-  json_string("peak_source", source);
+  json_integer("peak_rss_bytes", peak.ever);
+  if (peak.since_reset < 0) json_null("inference_peak_rss_bytes");
+  else json_integer("inference_peak_rss_bytes", peak.since_reset);
+  json_string("peak_source", peak.source);
   json_close('}');
 }
 
@@ -127,6 +126,7 @@ static void measure(struct runtime *runtime, const struct options *options) {
   int64_t opened = resident_bytes();
   runtime_load(runtime, options);
   int64_t loaded = resident_bytes();
+  peak_reset();
   json_string("runtime_version", runtime->version);
   json_milliseconds("open_ms", runtime->open_ms);
   json_milliseconds("load_ms", runtime->load_ms);
@@ -134,6 +134,7 @@ static void measure(struct runtime *runtime, const struct options *options) {
   for (size_t i = 0; i < options->case_count; i++) run_case(runtime, options, &options->cases[i]);
   json_close(']');
   report_memory(opened, loaded);
+  trace_end(runtime, options);
 }
 
 int main(int count, char **words) {

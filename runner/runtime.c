@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure.h"
+#include "trace.h"
 
 void require(const struct runtime *runtime, enum exit_code code, OrtStatus *status) {
   if (status) fail(code, "%s", runtime->api->GetErrorMessage(status));
@@ -85,6 +86,7 @@ void runtime_load(struct runtime *runtime, const struct options *options) {
   enter_stage("settings", "of the session");
   require(runtime, EXIT_LIBRARY, api->CreateSessionOptions(&settings));
   configure(runtime, settings, options);
+  trace_begin(runtime, settings, options);
   enter_stage("load", options->model);
   double start = now_ms();
   require(runtime, EXIT_MODEL, api->CreateSession(runtime->environment, options->model, settings, &runtime->session));

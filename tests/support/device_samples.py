@@ -14,7 +14,7 @@ REPORT = (
     '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":1,"load_ms":2,'
     '"cases":[{"name":"only","first_run_ms":3,"outputs":[],"runs":1,"input_ms":[0.1],"inference_ms":[1.5],'
     '"output_ms":[0.1]}],"memory":{"opened_rss_bytes":1,"loaded_rss_bytes":2,"peak_rss_bytes":3,'
-    '"peak_source":"VmHWM"}}'
+    '"inference_peak_rss_bytes":null,"peak_source":"VmHWM"}}'
 )
 HEAD = """#!/bin/sh
 while [ $# -gt 0 ]; do

@@ -13,6 +13,7 @@ NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 SHA256: Final = r"^[0-9a-f]{64}$"
 VERSION: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
 GLIBC: Final = r"^2\.[0-9]+$"
+NDK: Final = r"^[1-9][0-9]\.[0-9]{1,2}\.[0-9]{6,9}$"
 REQUIREMENT: Final = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.+!_-]*$"
 """`name==version`; a leading dash is refused, since pip would take it for an option."""
 
@@ -144,11 +145,35 @@ class Budgets:
     """Median latency divided by the baseline's."""
     p99_ms: Annotated[float, Field(gt=0)] | None = None
     """99th percentile of latency, milliseconds."""
+    deadline_ms: Annotated[float, Field(gt=0)] | None = None
+    """Real-time budget: the time for one run, input and output included, in milliseconds; see docs/runner.md."""
 
     def replaced_by(self, own: "Budgets") -> "Budgets":
         """Return these budgets with the ones that `own` gives in their place."""
         given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
         return dataclasses.replace(self, **given)
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class AndroidSpec:
+    """What is chosen for Android. A target's own key replaces the buildspec's."""
+
+    api: Annotated[int, Field(ge=21, le=99)] | None = None
+    """API level of the oldest Android that the library runs on, `minSdk` or less; by default 24, Android 7."""
+    stl: Literal["c++_static", "c++_shared"] | None = None
+    """C++ library: inside (`c++_static`, by default), or in `libc++_shared.so` beside it, of which an app has one."""
+    ndk: Annotated[str, Field(pattern=NDK)] | None = None
+    """Version of the NDK; by default the one that upstream builds this ONNX Runtime with."""
+    providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
+    """Execution providers beside the CPU's, by default none; see docs/targets.md. Android 15 deprecates NNAPI."""
+
+    def replaced_by(self, own: "AndroidSpec") -> "AndroidSpec":
+        """Return these choices with the ones that `own` gives in their place."""
+        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
+        return dataclasses.replace(self, **given)
+
+
+DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=())
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -158,13 +183,15 @@ class TargetSpec:
     id: str
     """Target identifier, for example `linux-x64`."""
     compiler: Literal["zig", "gcc", "clang"] = "zig"
-    """`zig` is the pinned hermetic toolchain; the others are the system's."""
+    """`zig` is the pinned hermetic toolchain; the others are the system's. For Android it is always the NDK."""
     glibc: Annotated[str, Field(pattern=GLIBC)] = "2.17"
     """Oldest glibc on which the library loads (zig only); at least the first that the architecture has."""
     cpu: Annotated[str, Field(pattern=NAME)] | None = None
     """Least processor that the library runs on, such as `cortex-a53` (zig only); without, any of the architecture."""
     linkage: Literal["shared", "static"] | None = None
     """`static` packages one archive, `libonnxruntime.a`, instead of the shared library; by default the buildspec's."""
+    android: AndroidSpec | None = None
+    """Choices for this Android target; keys given here replace the buildspec's."""
     budgets: Budgets | None = None
     """Budgets for this target; keys given here replace the buildspec's."""
 
@@ -183,6 +210,8 @@ class BuildSpec:
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
     linkage: Literal["shared", "static"] = "shared"
     """How applications link the runtime, for every target that does not say it itself."""
+    android: AndroidSpec = Field(default_factory=AndroidSpec)
+    """Choices for every Android target."""
     budgets: Budgets = Field(default_factory=Budgets)
     """Budgets for every target."""
     models: Annotated[tuple[ModelSpec, ...], Field(min_length=1)]
@@ -206,6 +235,12 @@ class LoadedSpec:
 def linkage_of(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
     """Return how applications link the runtime of one target."""
     return target.linkage or spec.linkage
+
+
+def android_of(spec: BuildSpec, target: TargetSpec) -> AndroidSpec:
+    """Return the choices for one Android target; all are made but `ndk`, which is None for the pinned version."""
+    common = DEFAULT_ANDROID.replaced_by(spec.android)
+    return common.replaced_by(target.android) if target.android else common
 
 
 def merged_budgets(spec: BuildSpec, target: TargetSpec) -> Budgets:

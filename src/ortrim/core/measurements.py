@@ -32,41 +32,58 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseTiming:
-    """Times of one case on one library, milliseconds: the first run apart, then the runs after warm-up."""
+    """Times of one case on one library, milliseconds: the first run apart, then the runs after warm-up.
+
+    `total_ms` is input, inference and output together, as an application waits for them; `jitter_ms` is its 99th
+    percentile less its median. `missed` runs took longer than `deadline_ms`, when the buildspec has one.
+    """
 
     case: str
     first_run_ms: float
     input_ms: Distribution
     inference_ms: Distribution
     output_ms: Distribution
+    total_ms: Distribution
+    jitter_ms: float
+    deadline_ms: float | None
+    missed: int
     samples_ms: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerResult:
-    """One library with one model, over all rounds of one verification."""
+    """One library with one model, over all rounds of one verification.
+
+    Resident memory once the model is loaded, at most (loading included), and at most after loading was over; the last
+    is None where the kernel does not reset its high-water mark (`/proc/self/clear_refs`).
+    """
 
     library: Literal["ours", "baseline"]
     model: str
     runtime_version: str
     load_ms: Distribution
+    loaded_rss_bytes: Distribution
     peak_rss_bytes: Distribution
+    inference_peak_rss_bytes: Distribution | None
     cases: tuple[CaseTiming, ...]
+
+
+Unit = Literal["bytes", "ms", "runs"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One line of the report's table: ours, the baseline's, their ratio, the budget and the verdict.
 
-    `case` is the one that stands worst, empty for what is not measured case by case. `unit` is `bytes` or `ms`;
-    `budget` is in that unit or, when `budget_is_ratio`, a ratio; `spread` is the relative half-width of the ratio
-    within the run. `reason` says why a budget that was given is not judged.
+    `case` is the one that stands worst, empty for what is not measured case by case. `budget` is in the line's unit
+    or, when `budget_is_ratio`, a ratio; `spread` is the relative half-width of the ratio within the run. `reason` says
+    why a budget that was given is not judged. The unit `runs` counts runs of one process.
     """
 
     measure: str
     model: str
     case: str = ""
-    unit: Literal["bytes", "ms"]
+    unit: Unit
     ours: float
     baseline: float | None
     ratio: float | None
@@ -182,18 +199,61 @@ class Host:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyReport:
-    """All that was measured of one target: the content of `report.json`."""
+class LeastMemory:
+    """The least memory of a machine in which a model loads and runs, kernel and files included, found by halving."""
 
-    schema: Literal["ortrim-report/1"] = "ortrim-report/1"
+    model: str
+    enough_mib: int
+    too_little_mib: int
+    usable_bytes: int
+    tried: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFailure:
+    """Why a device could not finish: the fields of a `Diagnostic`."""
+
+    reference: str
+    what: str
+    where: str
+    why: str
+    hint: str
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceReport:
+    """What was found out on one device; `failure` says why there is nothing, when it could not finish.
+
+    `traces` are the profiles of single operators, one of each model, as paths relative to the report's folder.
+    """
+
+    device: str
+    host: Host | None
+    baseline: str
+    comparisons: tuple[Comparison, ...]
+    parity: tuple[OutputParity, ...]
+    runs: tuple[RunnerResult, ...]
+    least_memory: tuple[LeastMemory, ...] = ()
+    traces: tuple[str, ...] = ()
+    failure: DeviceFailure | None = None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReport:
+    """All that was measured of one target: the content of `report.json`.
+
+    `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
+    """
+
+    schema: Literal["ortrim-report/2"] = "ortrim-report/2"
     name: str
     target: str
     ort_version: str
     ortrim_version: str
     plan_digest: str
     profile: str
-    device: str
-    host: Host
     baseline: str
     package: str
     package_bytes: int
@@ -201,9 +261,8 @@ class VerifyReport:
     size: LibrarySize
     baseline_size: LibrarySize
     comparisons: tuple[Comparison, ...]
-    parity: tuple[OutputParity, ...]
     gates: tuple[Gate, ...]
-    runs: tuple[RunnerResult, ...]
+    devices: tuple[DeviceReport, ...]
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None

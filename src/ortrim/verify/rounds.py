@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from ortrim.core.measurements import CaseTiming, RunnerResult
+from ortrim.core.measurements import CaseTiming, Distribution, RunnerResult
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import (
     DEFAULT_REPETITION,
@@ -96,37 +96,60 @@ def request_of(measurement: Measurement, library: Path, model: Path) -> RunReque
     )
 
 
-def results(rounds: Rounds) -> tuple[RunnerResult, ...]:
-    """Sum up all rounds: ours, then the baseline's when there is one."""
+def results(rounds: Rounds, deadline_ms: float | None) -> tuple[RunnerResult, ...]:
+    """Sum up all rounds: ours, then the baseline's when there is one. Without a deadline no run misses it."""
     baseline = [turn.baseline for turn in rounds.rounds if turn.baseline is not None]
     return (
-        _result("ours", rounds.model, [turn.ours for turn in rounds.rounds]),
-        *([_result("baseline", rounds.model, baseline)] if baseline else []),
+        _result("ours", rounds.model, [turn.ours for turn in rounds.rounds], deadline_ms),
+        *([_result("baseline", rounds.model, baseline, deadline_ms)] if baseline else []),
     )
 
 
-def _result(library: Literal["ours", "baseline"], model: str, outputs: list[RunnerOutput]) -> RunnerResult:
+def missed_runs(run: CaseRun, deadline_ms: float | None) -> int:
+    """Count the runs of a case that took longer, input and output included, than the deadline."""
+    return 0 if deadline_ms is None else sum(total > deadline_ms for total in run.total_ms)
+
+
+def _result(
+    library: Literal["ours", "baseline"], model: str, outputs: list[RunnerOutput], deadline_ms: float | None
+) -> RunnerResult:
+    memory = [output.memory for output in outputs]
     return RunnerResult(
         library=library,
         model=model,
         runtime_version=outputs[0].runtime_version,
         load_ms=distribution(output.load_ms for output in outputs),
-        peak_rss_bytes=distribution(output.memory.peak_rss_bytes for output in outputs),
-        cases=tuple(_timing([output.cases[index] for output in outputs]) for index in range(len(outputs[0].cases))),
+        loaded_rss_bytes=distribution(use.loaded_rss_bytes for use in memory),
+        peak_rss_bytes=distribution(use.peak_rss_bytes for use in memory),
+        inference_peak_rss_bytes=_known([use.inference_peak_rss_bytes for use in memory]),
+        cases=tuple(
+            _timing([output.cases[index] for output in outputs], deadline_ms) for index in range(len(outputs[0].cases))
+        ),
     )
 
 
-def _timing(runs: list[CaseRun]) -> CaseTiming:
-    inference = tuple(sample for run in runs for sample in run.inference_ms)
+def _known(samples: list[int | None]) -> Distribution | None:
+    """Sum up what is known in every round: of some rounds alone it would not be comparable."""
+    known = [sample for sample in samples if sample is not None]
+    return distribution(known) if len(known) == len(samples) else None
+
+
+def _timing(runs: list[CaseRun], deadline_ms: float | None) -> CaseTiming:
+    inference = _joined(run.inference_ms for run in runs)
+    total = distribution(_joined(run.total_ms for run in runs))
     return CaseTiming(
         case=runs[0].name,
         first_run_ms=median([run.first_run_ms for run in runs]),
         input_ms=distribution(_joined(run.input_ms for run in runs)),
         inference_ms=distribution(inference),
         output_ms=distribution(_joined(run.output_ms for run in runs)),
+        total_ms=total,
+        jitter_ms=total.p99 - total.p50,
+        deadline_ms=deadline_ms,
+        missed=sum(missed_runs(run, deadline_ms) for run in runs),
         samples_ms=inference,
     )
 
 
-def _joined(samples: Iterable[tuple[float, ...]]) -> list[float]:
-    return [sample for run in samples for sample in run]
+def _joined(samples: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(sample for run in samples for sample in run)

@@ -10,6 +10,7 @@ from ortrim.core.serialization import from_json
 from ortrim.errors import VerifyError
 from ortrim.tools.command import Completed
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
+from ortrim.verify.traces import TRACE, check_trace
 
 FAILURES: Final = {
     2: ("runner-usage", "the runner does not understand its command line"),
@@ -37,7 +38,8 @@ def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
 
     Raises `VerifyError`: `illegal-instruction` (the signal SIGILL), `runner-crashed` (any other signal, which is
     named), `runner-garbage` (no report, or another program's), `out-of-memory` (the runner's own word),
-    `runner-failed` (an exit code of its own), and one for each exit code in `FAILURES`.
+    `runner-failed` (an exit code of its own), and one for each exit code in `FAILURES`; for a trace that was asked for,
+    which a device brings along with the outputs, those of `check_trace`.
     """
     where = place_of(request)
     if completed.returncode < 0:
@@ -51,6 +53,8 @@ def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
         why = "\n".join(str(error).splitlines()[:3])
         what = "the runner ended well but did not print its report"
         raise VerifyError("runner-garbage", what, where=where, why=why) from error
+    if request.trace and request.outputs:
+        check_trace(request.outputs / TRACE, where)
     return output
 
 

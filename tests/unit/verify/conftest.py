@@ -37,7 +37,9 @@ def make_model(tmp_path: Path) -> MakeModel:
 def make_output() -> MakeOutput:
     """Make what the runner reports, with the same latency in every run of each case unless samples are given."""
 
-    def make(load: float = 10.0, peak: int = 10_000_000, **latencies: Any) -> RunnerOutput:
+    def make(
+        load: float = 10.0, peak: int = 10_000_000, inference_peak: int | None = None, **latencies: Any
+    ) -> RunnerOutput:
         cases = [_case(name, samples) for name, samples in (latencies or {"only": 1.0}).items()]
         return RunnerOutput(
             schema="ortrim-runner/1",
@@ -46,7 +48,13 @@ def make_output() -> MakeOutput:
             open_ms=1.0,
             load_ms=load,
             cases=tuple(cases),
-            memory=MemoryUse(opened_rss_bytes=1, loaded_rss_bytes=2, peak_rss_bytes=peak, peak_source="VmHWM"),
+            memory=MemoryUse(
+                opened_rss_bytes=1,
+                loaded_rss_bytes=2,
+                peak_rss_bytes=peak,
+                inference_peak_rss_bytes=inference_peak,
+                peak_source="VmHWM",
+            ),
         )
 
     return make

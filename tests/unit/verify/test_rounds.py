@@ -7,7 +7,7 @@ import pytest
 from ortrim.core import measurements
 from ortrim.errors import VerifyError
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
-from ortrim.verify.rounds import Measurement, measure, results
+from ortrim.verify.rounds import Measurement, Round, Rounds, measure, results
 
 MakeOutput = Callable[..., RunnerOutput]
 
@@ -72,7 +72,7 @@ def test_settings_of_both_are_equal(make_output: MakeOutput) -> None:
 
 def test_results_sum_up_all_rounds(make_output: MakeOutput) -> None:
     """Loads come one from each process, latencies pooled from all."""
-    ours, baseline = results(measure(RecordingDevice(make_output), MEASUREMENT))
+    ours, baseline = results(measure(RecordingDevice(make_output), MEASUREMENT), 3.0)
     assert (ours.library, baseline.library, ours.model) == ("ours", "baseline", "m")
     assert (ours.load_ms.count, ours.load_ms.minimum, ours.load_ms.maximum) == (4, 1.0, 8.0)
     (case,) = ours.cases
@@ -101,4 +101,24 @@ def test_without_a_baseline_ours_runs_alone(make_output: MakeOutput) -> None:
     rounds = measure(device, dataclasses.replace(MEASUREMENT, baseline_library=None))
     assert [request.library.name for request in device.requests] == ["ours.so"] * 4
     assert [turn.baseline for turn in rounds.rounds] == [None] * 4
-    assert [result.library for result in results(rounds)] == ["ours"]
+    assert [result.library for result in results(rounds, None)] == ["ours"]
+
+
+def test_runs_that_take_too_long_are_counted(make_output: MakeOutput) -> None:
+    """Of all rounds together, input and output included; jitter is what the slowest hundredth takes more."""
+    (case,) = results(measure(RecordingDevice(make_output), MEASUREMENT), 2.0)[0].cases
+    assert (case.deadline_ms, case.missed, case.total_ms.count) == (2.0, 8, 12)
+    assert case.total_ms.p50 == pytest.approx(2.002)
+    assert case.jitter_ms == pytest.approx(1.0)
+    (unhurried,) = results(measure(RecordingDevice(make_output), MEASUREMENT), None)[0].cases
+    assert (unhurried.deadline_ms, unhurried.missed) == (None, 0)
+
+
+def test_memory_is_summed_up_where_it_is_known(make_output: MakeOutput) -> None:
+    """A round without the peak of the inferences leaves none, since the others' would stand for it."""
+    known, unknown = (Round(ours=make_output(inference_peak=peak), baseline=None) for peak in (5, None))
+    (both,) = results(Rounds(model="m", rounds=(known, known)), None)
+    assert both.inference_peak_rss_bytes is not None
+    assert (both.loaded_rss_bytes.p50, both.inference_peak_rss_bytes.maximum) == (2, 5)
+    (mixed,) = results(Rounds(model="m", rounds=(known, unknown)), None)
+    assert mixed.inference_peak_rss_bytes is None

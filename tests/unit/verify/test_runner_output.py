@@ -26,7 +26,7 @@ REPORT: dict[str, Any] = json.loads(
     '"file":"output_000.npy"},{"name":"stateN","element_type":"float32","shape":[2,1,128],"file":"output_001.npy"}],'
     '"runs":2,"input_ms":[0.000420,0.000381],"inference_ms":[0.084916,0.085707],"output_ms":[0.000651,0.000611]}],'
     '"memory":{"opened_rss_bytes":15478784,"loaded_rss_bytes":29315072,"peak_rss_bytes":30318592,'
-    '"peak_source":"VmHWM"}}'
+    '"inference_peak_rss_bytes":29700096,"peak_source":"VmHWM"}}'
 )
 
 
@@ -48,7 +48,9 @@ def test_a_report_is_read() -> None:
     """A real report comes back whole."""
     output = read_output(completed(stdout=json.dumps(REPORT)), REQUEST)
     assert (output.runtime_version, output.memory.peak_rss_bytes) == ("1.21.0", 30318592)
+    assert output.memory.inference_peak_rss_bytes == 29700096
     assert output.cases[0].inference_ms == (0.084916, 0.085707)
+    assert output.cases[0].total_ms == pytest.approx((0.085987, 0.086699))
     assert output.cases[0].outputs[1].shape == (2, 1, 128)
 
 
@@ -112,6 +114,10 @@ def _without(key: str) -> str:
     return json.dumps({name: value for name, value in REPORT.items() if name != key})
 
 
+def _memory_without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in REPORT["memory"].items() if name != key}
+
+
 def _with_case(**changes: Any) -> str:
     return json.dumps(REPORT | {"cases": [REPORT["cases"][0] | changes]})
 
@@ -130,6 +136,7 @@ GARBAGE = {
     "no samples": _with_case(runs=0, input_ms=[], inference_ms=[], output_ms=[]),
     "a sample too few": _with_case(inference_ms=[1.0]),
     "wrong type": _with_case(first_run_ms="fast"),
+    "an older runner's": json.dumps(REPORT | {"memory": _memory_without("inference_peak_rss_bytes")}),
 }
 
 
@@ -145,11 +152,23 @@ def test_no_text_surprises_the_reader(text: str) -> None:
     assert refused(completed(stdout=text)).reference == "runner-garbage"
 
 
+@pytest.mark.parametrize(("trace", "reference"), [(None, "trace-missing"), ("[{", "trace-unreadable")])
+def test_a_trace_that_was_asked_for_is_looked_at(tmp_path: Path, trace: str | None, reference: str) -> None:
+    """A good report without the trace, or with one that nothing opens, is not the end of a good run."""
+    if trace is not None:
+        (tmp_path / "trace.json").write_text(trace)
+    done, request = completed(stdout=json.dumps(REPORT)), dataclasses.replace(REQUEST, outputs=tmp_path)
+    assert read_output(done, request).status == "ok"
+    with pytest.raises(VerifyError) as caught:
+        read_output(done, dataclasses.replace(request, trace=True))
+    assert caught.value.reference == reference
+
+
 def test_the_command_line_names_every_setting() -> None:
     """Nothing that could differ between two libraries is left to a default of theirs."""
     session = SessionSettings(optimization_level="none", configuration=(("session.x", "1"),))
-    words = runner_words(dataclasses.replace(REQUEST, session=session, outputs=Path("/out")))
+    words = runner_words(dataclasses.replace(REQUEST, session=session, outputs=Path("/out"), trace=True))
     assert " ".join(words) == (
         "/runner --library /lib/ours.so --model /m.ort --case a=/cases/a --runs 200 --warmup 10 --seconds 1 --threads 1"
-        " --allow-spinning 0 --arena 1 --optimization-level none --config session.x=1 --outputs /out"
+        " --allow-spinning 0 --arena 1 --optimization-level none --config session.x=1 --outputs /out --trace 1"
     )

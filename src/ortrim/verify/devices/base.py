@@ -39,13 +39,18 @@ DEFAULT_REPETITION: Final = Repetition()
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """One process of the runner: one library, one model, its cases. Outputs are saved when `outputs` is given."""
+    """One process of the runner: one library, one model, its cases. Outputs are saved when `outputs` is given.
+
+    With `trace`, which needs `outputs`, ONNX Runtime's profile of single operators is among them (`traces.TRACE`); it
+    costs time and memory, so that what such a run took is not to be judged.
+    """
 
     runner: Path
     library: Path
     model: Path
     cases: tuple[Case, ...]
     outputs: Path | None = None
+    trace: bool = False
     session: SessionSettings = DEFAULT_SESSION
     repetition: Repetition = DEFAULT_REPETITION
 
@@ -78,14 +83,24 @@ class CaseRun:
     inference_ms: tuple[float, ...]
     output_ms: tuple[float, ...]
 
+    @property
+    def total_ms(self) -> tuple[float, ...]:
+        """Input, inference and output of each run together, as an application waits for them."""
+        return tuple(map(sum, zip(self.input_ms, self.inference_ms, self.output_ms, strict=True)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryUse:
-    """Resident memory of the process after opening the library, after loading the model, and at most."""
+    """Resident memory of the process after opening the library, after loading the model, and at most.
+
+    `inference_peak_rss_bytes` is the most after loading was over, outputs that are saved included; None where the
+    kernel's high-water mark cannot be reset.
+    """
 
     opened_rss_bytes: int
     loaded_rss_bytes: int
     peak_rss_bytes: int
+    inference_peak_rss_bytes: int | None
     peak_source: Literal["VmHWM", "ru_maxrss"]
 
 
@@ -144,4 +159,5 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
         *(("--optimization-level", level) if level else ()),
         *(word for key, value in session.configuration for word in ("--config", f"{key}={value}")),
         *(("--outputs", str(request.outputs)) if request.outputs else ()),
+        *(("--trace", "1") if request.trace else ()),
     )

@@ -1,0 +1,49 @@
+from collections.abc import Callable
+
+import pytest
+
+from ortrim.verify.devices.base import RunnerOutput
+from ortrim.verify.quantities import latencies, load_time, missed_deadlines, peak_memory, size_of
+from ortrim.verify.rounds import Round, Rounds
+
+MakeOutput = Callable[..., RunnerOutput]
+
+
+def test_ratios_are_taken_round_by_round(make_output: MakeOutput) -> None:
+    """A machine that gets slower during the run slows both: the ratio has no spread."""
+    turns = [Round(ours=make_output(load=1.1 * ms), baseline=make_output(load=ms)) for ms in (1.0, 2.0, 4.0, 8.0)]
+    found = load_time(Rounds(model="m", rounds=tuple(turns)))
+    assert found.ratio is not None
+    assert found.ratio.median == pytest.approx(1.1)
+    assert found.ratio.spread == pytest.approx(0)
+    assert (found.ours.high, found.baseline) == (8.8, 3.0)
+
+
+def test_each_case_is_a_quantity_of_its_own(make_output: MakeOutput) -> None:
+    """Figures of one case never come from another's runs."""
+    turn = Round(ours=make_output(a=(1.0, 2.0, 9.0), b=(5.0, 5.0, 5.0)), baseline=make_output(a=4.0, b=4.0))
+    rounds = Rounds(model="m", rounds=(turn,))
+    found = latencies("slowest", rounds, lambda spread: spread.maximum)
+    assert [(one.case, one.ours.median, one.baseline) for one in found] == [("a", 9.0, 4.0), ("b", 5.0, 4.0)]
+
+
+def test_input_and_output_count_for_the_deadline(make_output: MakeOutput) -> None:
+    """An application waits for the whole run, of which the samples here have 2 µs outside of the inference."""
+    rounds = Rounds(model="m", rounds=(Round(ours=make_output(only=1.0), baseline=make_output(only=0.5)),))
+    missed = {limit: missed_deadlines(rounds, limit)[0].ours.median for limit in (0.999, 1.0, 1.001, 1.003)}
+    assert missed == {0.999: 3, 1.0: 3, 1.001: 3, 1.003: 0}
+
+
+def test_missed_deadlines_have_no_ratio(make_output: MakeOutput) -> None:
+    """The baseline's number is beside ours; a number divided by one that is mostly 0 says nothing."""
+    rounds = Rounds(model="m", rounds=(Round(ours=make_output(only=3.0), baseline=make_output(only=2.0)),))
+    (found,) = missed_deadlines(rounds, 1.0)
+    assert (found.ours.median, found.baseline, found.ratio, found.unit) == (3, 3, None, "runs")
+
+
+def test_nothing_is_compared_without_a_baseline(make_output: MakeOutput) -> None:
+    """Neither its value nor a ratio is made up."""
+    alone = Rounds(model="m", rounds=(Round(ours=make_output(peak=7), baseline=None),))
+    found = peak_memory(alone)
+    assert (found.ours.median, found.baseline, found.ratio) == (7, None, None)
+    assert size_of("library", 5, 0).ratio is None

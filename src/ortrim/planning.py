@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ortrim.core.buildspec import BuildSpec, TargetSpec, linkage_of, merged_budgets
+from ortrim.core.buildspec import BuildSpec, TargetSpec, android_of, linkage_of, merged_budgets
 from ortrim.core.operator_config import render_config
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.plan import (
+    AndroidBuild,
+    AssemblyJob,
     BuildJob,
     BuildPlan,
     PlannedModel,
@@ -16,9 +18,10 @@ from ortrim.core.plan import (
     Toolchain,
     digest,
 )
-from ortrim.core.targets import TARGETS, Target, matches, minimum_glibc
+from ortrim.core.targets import FIRST_ANDROID, TARGETS, OperatingSystem, Target, matches, minimum_glibc
 from ortrim.errors import UsageError
 from ortrim.platforms import PLATFORMS
+from ortrim.platforms.providers import require_providers
 from ortrim.platforms.upstream import compiled_sources
 
 
@@ -38,10 +41,11 @@ def make_plan(
     """Decide every job that a buildspec comes to, for the `targets` selected from it.
 
     `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
-    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of ortrim's CMake files.
+    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of ortrim's CMake files. Raises
+    `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
     """
     config = render_config(operators)
-    jobs = [
+    jobs = tuple(
         BuildJob(
             target=TARGETS[target.id],
             ort_version=spec.onnxruntime.version,
@@ -50,14 +54,18 @@ def make_plan(
             minimum_glibc=_promised_glibc(target, toolchains[target.id]),
             cpu=target.cpu or "",
             linkage=linkage_of(spec, target),
+            android=android,
             operator_config=config,
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
-            sources=compiled_sources(TARGETS[target.id], sources),
+            sources=compiled_sources(TARGETS[target.id], sources, android.providers if android else ()),
         )
         for target in targets
-    ]
+        for android in [_android_build(spec, target)]
+    )
+    for job in jobs:
+        require_providers(job, models)
     return BuildPlan(
         ortrim_version=ortrim_version,
         spec_name=spec.name,
@@ -66,21 +74,28 @@ def make_plan(
         targets=tuple(
             _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
         ),
+        assemblies=_assemblies(jobs),
     )
 
 
-def select_targets(spec: BuildSpec, pattern: str | None, host: Target) -> tuple[TargetSpec, ...]:
+def select_targets(spec: BuildSpec, pattern: str | None, host: Target | None) -> tuple[TargetSpec, ...]:
     """Return the buildspec's targets that `pattern` (a glob or a dash-bounded prefix) selects.
 
-    Without a pattern that is the host's target, when the buildspec has it or names no targets at all. Raises
-    `UsageError` `no-such-target` when nothing is selected.
+    Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` may be
+    None with one. A buildspec without targets offers every one, and then `android` is the ABI that every phone of today
+    has, not all four. Raises `UsageError` `no-such-target` when nothing is selected.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
-    wanted = host.identifier if pattern is None else pattern
-    selected = tuple(target for target in offered if matches(wanted, target.id))
+    wanted = pattern
+    if pattern is None:
+        assert host is not None
+        wanted = host.identifier
+    elif pattern == OperatingSystem.ANDROID and not spec.targets:
+        wanted = FIRST_ANDROID
+    selected = tuple(target for target in offered if matches(wanted or "", target.id))
     if not selected:
         what = (
-            f"the host's target {host.identifier} is not among the targets"
+            f"the host's target {wanted} is not among the targets"
             if pattern is None
             else f"no target matches {pattern!r}"
         )
@@ -92,6 +107,21 @@ def select_targets(spec: BuildSpec, pattern: str | None, host: Target) -> tuple[
 def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
     """Only zig promises a glibc; what a compiler of the system makes loads where its own does."""
     return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
+
+
+def _android_build(spec: BuildSpec, target: TargetSpec) -> AndroidBuild | None:
+    if TARGETS[target.id].system is not OperatingSystem.ANDROID:
+        return None
+    chosen = android_of(spec, target)
+    assert chosen.api is not None
+    assert chosen.stl is not None
+    return AndroidBuild(api=chosen.api, stl=chosen.stl, providers=tuple(sorted(set(chosen.providers or ()))))
+
+
+def _assemblies(jobs: tuple[BuildJob, ...]) -> tuple[AssemblyJob, ...]:
+    by_system = (tuple(job for job in jobs if job.target.system is system) for system in PLATFORMS)
+    made = (PLATFORMS[system].assembly(own) for system, own in zip(PLATFORMS, by_system, strict=True))
+    return tuple(assembly for assembly in made if assembly is not None)
 
 
 def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:
@@ -112,5 +142,6 @@ def with_arguments(job: BuildJob) -> BuildJob:
     return replace(
         job,
         arguments=platform.build_arguments(job),
+        finishing=platform.finishing(job),
         expected_outputs=platform.expected_outputs(job),
     )

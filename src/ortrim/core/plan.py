@@ -3,7 +3,7 @@
 Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
 unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
 toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
-(ortrim's own CMake files), `${archive}` (the static library that a runner links).
+(ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK).
 """
 
 import hashlib
@@ -41,18 +41,30 @@ class PlannedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """What compiles for a target: `kind` (`zig`, `gcc`, `clang`), its version, and the target triple (zig only).
+    """What compiles for a target: its `kind` and version, and the target triple (zig and NDK only).
 
     `environment` is what the compiler and build.py see beside a minimal environment: names of programs, which the
     executor finds on `PATH`, or symbolic paths; `wrappers` are the small executable files through which the build
     reaches the compiler, as (name, text).
     """
 
-    kind: Literal["zig", "gcc", "clang"]
+    kind: Literal["zig", "gcc", "clang", "ndk"]
     version: str
     triple: str
     environment: tuple[tuple[str, str], ...]
     wrappers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AndroidBuild:
+    """What an Android library is built for: the API level that it needs, its C++ library, and its execution providers.
+
+    `providers` are those beside the CPU's, sorted.
+    """
+
+    api: int
+    stl: Literal["c++_static", "c++_shared"]
+    providers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +73,10 @@ class BuildJob:
 
     `tools` are names and versions; `hooks_sha256` is the digest of ortrim's own CMake files. `cpu` is the least
     processor that the library runs on, empty for any of the architecture; `minimum_glibc` is empty when none is
-    promised.
+    promised; `android` is None for every other system.
+
+    `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
+    in the build folder. `expected_outputs` is what is there in the end, the library first.
     """
 
     target: Target
@@ -71,12 +86,14 @@ class BuildJob:
     minimum_glibc: str
     cpu: str = ""
     linkage: Literal["shared", "static"] = "shared"
+    android: AndroidBuild | None = None
     operator_config: str
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str
     sources: tuple[SourcePin, ...]
     arguments: tuple[str, ...] = ()
+    finishing: tuple[tuple[str, ...], ...] = ()
     expected_outputs: tuple[PurePosixPath, ...] = ()
 
 
@@ -98,7 +115,10 @@ class RunnerJob:
 
 @dataclass(frozen=True, kw_only=True)
 class AssemblyJob:
-    """Joins the outputs of several targets into one file, such as an AAR; `identifier` is its own target name."""
+    """Joins the outputs of several targets into one package, such as an AAR, under a name of its own.
+
+    `targets` are identifiers, in the order of the plan.
+    """
 
     identifier: str
     targets: tuple[str, ...]
@@ -123,6 +143,7 @@ class BuildPlan:
     ort_version: str
     models: tuple[PlannedModel, ...]
     targets: tuple[PlannedTarget, ...]
+    assemblies: tuple[AssemblyJob, ...] = ()
 
 
 def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:

@@ -10,6 +10,7 @@ class OperatingSystem(StrEnum):
     """The operating system on which the runtime runs."""
 
     LINUX = "linux"
+    ANDROID = "android"
 
 
 class Architecture(StrEnum):
@@ -20,6 +21,8 @@ class Architecture(StrEnum):
     ARM = "arm"
     """ARMv7-A with NEON, hard float."""
     RISCV64 = "riscv64"
+    X86 = "x86"
+    """32 bits with SSSE3, as Android's older emulators have it."""
 
 
 class CLibrary(StrEnum):
@@ -27,12 +30,21 @@ class CLibrary(StrEnum):
 
     GLIBC = "glibc"
     MUSL = "musl"
+    BIONIC = "bionic"
 
 
 FIRST_GLIBC: Final = {
     Architecture.X64: "2.2.5", Architecture.ARM64: "2.17", Architecture.ARM: "2.4", Architecture.RISCV64: "2.27",
 }  # fmt: skip
 """The first glibc of each architecture: no library for it can load on an older one."""
+
+ABIS: Final = {
+    Architecture.ARM64: "arm64-v8a", Architecture.ARM: "armeabi-v7a", Architecture.X64: "x86_64",
+    Architecture.X86: "x86",
+}  # fmt: skip
+"""Android's names of the architectures that it runs on."""
+FIRST_ANDROID: Final = "android-arm64-v8a"
+"""The target that runs on every phone of today."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +69,15 @@ TARGETS: Final = {
             system=OperatingSystem.LINUX,
             architecture=Architecture.ARM64,
             c_library=CLibrary.MUSL,
+        ),
+        *(
+            Target(
+                identifier=f"android-{abi}",
+                system=OperatingSystem.ANDROID,
+                architecture=architecture,
+                c_library=CLibrary.BIONIC,
+            )
+            for architecture, abi in ABIS.items()
         ),
     )
 }

@@ -21,7 +21,7 @@ CONFIG: Final = ConfigDict(extra="forbid", strict=True)
 LARGEST_INDEX: Final = 8 << 20
 """Characters that an index may have; that of 1.21.0 has a third of a million."""
 
-WORD: Final = r"^[a-z0-9][a-z0-9-]{0,63}$"
+WORD: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 UNIT: Final = r"^\$\{(sources|build)\}(/[A-Za-z0-9_+-][A-Za-z0-9_.+-]*)+$"
 """No part begins with a dot, and nothing stands in it that CMake, a shell or ninja would read as anything else."""
 SYMBOL: Final = r"^[!-~]+$"

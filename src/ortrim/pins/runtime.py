@@ -17,7 +17,8 @@ class RuntimePins:
     """One version of ONNX Runtime: what it can load and where its sources are pinned.
 
     `sources` holds the sets that are pinned, in the order in which `auto` tries them; `git` is the commit when
-    pinned. `converter_requirements` is the text of a requirements file, None when that is not pinned.
+    pinned. `converter_requirements` is the text of a requirements file, None when that is not pinned. `ndk` is the
+    version of Android's NDK that upstream builds with, None when that is not known.
     """
 
     version: str
@@ -26,6 +27,7 @@ class RuntimePins:
     converter_requirements: str | None
     sources: tuple[SourceSet, ...]
     git: GitPin | None
+    ndk: str | None = None
 
 
 @cache
@@ -65,6 +67,7 @@ def runtime_pins(version: str) -> RuntimePins:
         converter_requirements=converter_requirements(version),
         sources=_source_sets(version),
         git=_git_pin(version),
+        ndk=entry.get("ndk"),
     )
 
 

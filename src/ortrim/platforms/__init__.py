@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from ortrim.core.plan import AssemblyJob, BuildJob
 from ortrim.core.targets import OperatingSystem
-from ortrim.platforms import linux
+from ortrim.platforms import android, linux
 
 
 class PlatformModule(Protocol):
@@ -18,11 +18,17 @@ class PlatformModule(Protocol):
     def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
         """Return the compiler's arguments that make the runner of a job's library."""
 
+    def finishing(self, job: BuildJob) -> tuple[tuple[str, ...], ...]:
+        """Return the commands that follow upstream's build, each its words."""
+
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
-        """Return the files that the build must leave in its build folder, the library first."""
+        """Return the files that are in the build folder in the end, the library first."""
 
     def assembly(self, jobs: Sequence[BuildJob]) -> AssemblyJob | None:
-        """Return the job that joins several targets' outputs into one file, if the platform has such a thing."""
+        """Return the job that joins the outputs of a plan's jobs for the platform into one package, if it has such."""
 
 
-PLATFORMS: Final[dict[OperatingSystem, PlatformModule]] = {OperatingSystem.LINUX: linux}
+PLATFORMS: Final[dict[OperatingSystem, PlatformModule]] = {
+    OperatingSystem.LINUX: linux,
+    OperatingSystem.ANDROID: android,
+}

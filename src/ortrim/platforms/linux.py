@@ -40,9 +40,22 @@ def runner_arguments(job: BuildJob) -> tuple[str, ...]:
     include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
     sources = tuple(f"${{runner}}/{name}" for name in RUNNER_SOURCES)
     linked = ("-DORTRIM_LINKED", "${archive}") if job.linkage == "static" else ()
-    whole = ("-static",) if linked and job.target.c_library is CLibrary.MUSL else ()
-    plain = ("-std=c11", "-O2", "-s", *whole, include)
+    plain = ("-std=c11", "-O2", "-s", *_linking_of_musl(job), include)
     return (*plain, *linked[:1], *sources, *linked[1:], "-o", "${build}/runner", *SYSTEM_LIBRARIES)
+
+
+def _linking_of_musl(job: BuildJob) -> tuple[str, ...]:
+    """Say how a program takes musl: zig takes the static one unless told so, and a static program opens no library."""
+    if job.target.c_library is not CLibrary.MUSL:
+        return ()
+    if job.linkage == "static":
+        return ("-static",)
+    return ("-dynamic",) if job.toolchain.kind == "zig" else ()
+
+
+def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
+    """Return nothing: upstream's build leaves the library as it ships."""
+    return ()
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import BuildJob, SourcePin
 from ortrim.core.targets import Architecture, CLibrary, Target
+from ortrim.platforms.providers import is_provider_source, minimal_build, provider_sources
 
 # Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>.
 FETCHED: Final = (
@@ -20,10 +21,11 @@ CPUINFO: Final = "cpuinfo"
 CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 """Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
 
-PRECOMPILING: Final = ("zig", "clang")
+PRECOMPILING: Final = ("zig", "clang", "ndk")
 
 RUNNER_SOURCES: Final = (
     "inputs.c", "measure.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "tensor.c",
+    "trace.c",
 )  # fmt: skip
 
 DEFINITIONS: Final = (
@@ -54,21 +56,29 @@ def common_arguments(job: BuildJob) -> tuple[str, ...]:
         *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
         *("--cmake_generator", "Ninja", "--cmake_path", "${tools}/cmake/data/bin/cmake"),
         *("--ctest_path", "", "--path_to_protoc_exe", "${tools}/protoc/data/bin/protoc"),
-        *("--build_shared_lib", "--minimal_build", "--disable_rtti"),
+        *("--build_shared_lib", *minimal_build(job), "--disable_rtti"),
         *(() if job.exceptions else ("--disable_exceptions",)),
         *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
         *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
     )
 
 
-def compiled_sources(target: Target, sources: tuple[SourcePin, ...]) -> tuple[SourcePin, ...]:
-    """Return those of the sources that a target's library is made from."""
-    return tuple(source for source in sources if source.name != CPUINFO or takes_cpuinfo(target))
+def compiled_sources(
+    target: Target, sources: tuple[SourcePin, ...], providers: tuple[str, ...] = ()
+) -> tuple[SourcePin, ...]:
+    """Return those of the sources that a target's library is made from, with these execution providers."""
+    needed = provider_sources(target, providers)
+    return tuple(source for source in sources if source.name in needed or _always(target, source.name))
 
 
 def takes_cpuinfo(target: Target) -> bool:
     """Whether a target's library has cpuinfo compiled in. With musl upstream has never been tried with it."""
-    return target.architecture in CPUINFO_ARCHITECTURES and target.c_library is CLibrary.GLIBC
+    return target.architecture in CPUINFO_ARCHITECTURES and target.c_library is not CLibrary.MUSL
+
+
+def _always(target: Target, name: str) -> bool:
+    """Whether a source is compiled whatever the execution providers."""
+    return takes_cpuinfo(target) if name == CPUINFO else not is_provider_source(name)
 
 
 def cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:

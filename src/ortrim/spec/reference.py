@@ -146,7 +146,9 @@ def _value(node: dict[str, Any], root: dict[str, Any]) -> str:
     if "pattern" in node:
         return PATTERN_WORDS[node["pattern"]]
     if "items" in node:
-        return "array of tables" if "$ref" in node["items"] else f"array of {node['items']['type']}s"
+        items = node["items"]
+        plural = "" if "enum" in items else "s"
+        return "array of tables" if "$ref" in items else f"array of {_value(items, root)}{plural}"
     if "additionalProperties" in node and "properties" not in node:
         return f"table by {'element type' if 'propertyNames' in node else 'name'}"
     name = {"object": "table", "path": "path"}.get(node.get("format", resolved(node, root)["type"]))

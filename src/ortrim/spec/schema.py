@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from ortrim.core.buildspec import GLIBC, NAME, REQUIREMENT, SHA256, VERSION, BuildSpec
+from ortrim.core.buildspec import GLIBC, NAME, NDK, REQUIREMENT, SHA256, VERSION, BuildSpec
 from ortrim.core.targets import TARGETS
 from ortrim.spec.problems import Location
 
@@ -17,6 +17,7 @@ PATTERN_WORDS: Final = {
     SHA256: "64 lower-case hexadecimal digits",
     VERSION: "three numbers, such as 1.21.0",
     GLIBC: "a glibc version, such as 2.17",
+    NDK: "the whole version of an NDK, such as 27.2.12479018",
     REQUIREMENT: "a package and its exact version, such as silero-vad==6.2.3",
 }
 """What the patterns of strings mean."""

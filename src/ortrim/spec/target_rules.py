@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from ortrim.core.buildspec import TargetSpec
 from ortrim.core.processors import CPUS
-from ortrim.core.targets import TARGETS, CLibrary
+from ortrim.core.targets import TARGETS, CLibrary, OperatingSystem
 from ortrim.spec.problems import Location, Problem, listed, nearest, shown
 
 DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
@@ -18,9 +18,13 @@ def target_problems(target: TargetSpec, location: Location, linkage: Literal["sh
         hint = nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
         what = f"is {shown(target.id)}, which is not a target"
         yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
+    elif TARGETS[target.id].system is OperatingSystem.ANDROID:
+        yield from _android(target, location, linkage)
+        return
     else:
         yield from _c_library(target, location)
         yield from _processor(target, location)
+        yield from _no_android(target, location)
     if target.compiler != "zig":
         yield from _system_compiler(target, location, linkage)
 
@@ -52,4 +56,30 @@ def _system_compiler(target: TargetSpec, location: Location, linkage: Literal["s
         what = "cannot make a static library" if target.linkage is None else ZIG_ONLY
         why = f"the archive is joined with zig's linker; {target.compiler}'s C++ library would be missing from it"
         hint = "use compiler = 'zig', or linkage = 'shared' for this target"
+        yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+
+
+def _no_android(target: TargetSpec, location: Location) -> Iterator[Problem]:
+    if target.android is not None:
+        what = f"has a meaning only for Android, and the target is {target.id}"
+        yield Problem(reference="stray-key", location=(*location, "android"), what=what)
+
+
+def _android(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
+    """Yield the keys that the NDK decides; an ABI is a floor already, and packages hold shared libraries."""
+    stray = (
+        ("compiler", target.compiler != "zig", "libraries for Android are compiled by the NDK", "android.ndk"),
+        ("glibc", target.glibc != DEFAULT_GLIBC, "Android's C library is bionic", "android.api"),
+        ("cpu", target.cpu is not None, "the ABI is the least processor; better ones are found at run time", ""),
+    )
+    for key, given, why, instead in stray:
+        if given:
+            hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
+            what = "has no meaning for Android"
+            yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+    if (target.linkage or linkage) == "static":
+        key = "id" if target.linkage is None else "linkage"
+        what = "cannot be a static library, which 'linkage' asks for" if key == "id" else "has no meaning for Android"
+        why = "an AAR holds shared libraries, which Java loads"
+        hint = "use linkage = 'shared' for this target"
         yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)

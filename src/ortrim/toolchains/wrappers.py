@@ -74,3 +74,18 @@ def compiler_wrapper(
 def tool_wrapper(identity: str, command: str) -> str:
     """Return the text of the wrapper of an archiver or another tool that takes its arguments as they are."""
     return f'#!/bin/sh\n# {identity}\nexec {command} "$@"\n'
+
+
+def launcher(identity: str, wrapper: str) -> str:
+    """Return the text of what CMake calls in front of a compiler that it chooses itself.
+
+    It is given the compiler cache, if there is one, and the compiler with its arguments, and puts the wrapper of the
+    given name, beside itself, in the compiler's place.
+    """
+    return (
+        f"#!/bin/sh\n# {identity}\n"
+        'case "${1##*/}" in\n'
+        f'clang|clang++) shift; exec "${{0%/*}}/{wrapper}" "$@" ;;\n'
+        f'*) cache="$1"; shift 2; exec "$cache" "${{0%/*}}/{wrapper}" "$@" ;;\n'
+        "esac\n"
+    )

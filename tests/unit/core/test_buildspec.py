@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ortrim.core.buildspec import Budgets, BuildSpec, LoadedSpec, ModelSpec, TargetSpec, merged_budgets
+from ortrim.core.buildspec import (
+    AndroidSpec,
+    Budgets,
+    BuildSpec,
+    LoadedSpec,
+    ModelSpec,
+    TargetSpec,
+    android_of,
+    merged_budgets,
+)
 
 MODELS = (ModelSpec(name="m", path=Path("m.onnx")),)
 COMMON = Budgets(library_ratio=0.09, load_ms=20.0)
@@ -40,3 +49,23 @@ def test_budgets_are_positive_and_finite(value: float) -> None:
     """A budget that no measurement could meet or miss is refused."""
     with pytest.raises(ValidationError):
         Budgets(load_ms=value)
+
+
+def test_android_has_defaults_that_the_buildspec_and_then_a_target_replace() -> None:
+    """The nearest choice holds, key by key; an empty list of providers is a choice as well."""
+    spec = BuildSpec(name="kws", models=MODELS, android=AndroidSpec(api=28, providers=("xnnpack",)))
+    plain, own = TargetSpec(id="android-x86"), AndroidSpec(stl="c++_shared", providers=())
+    assert android_of(BuildSpec(name="kws", models=MODELS), plain) == AndroidSpec(
+        api=24, stl="c++_static", ndk=None, providers=()
+    )
+    assert android_of(spec, plain) == AndroidSpec(api=28, stl="c++_static", providers=("xnnpack",))
+    assert android_of(spec, TargetSpec(id="android-x86", android=own)) == AndroidSpec(
+        api=28, stl="c++_shared", providers=()
+    )
+
+
+@pytest.mark.parametrize("ndk", ["27", "r27c", "27.2", "27.2.12479018-beta1", "1.2.12479018", "", "27.2.12479018\n"])
+def test_an_ndk_is_named_by_its_whole_version(ndk: str) -> None:
+    """The short names of releases are not what an NDK says of itself."""
+    with pytest.raises(ValidationError):
+        AndroidSpec(ndk=ndk)

@@ -4,16 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.targets import FIRST_GLIBC, TARGETS, Architecture, CLibrary, matches, minimum_glibc
+from ortrim.core.targets import (
+    ABIS,
+    FIRST_ANDROID,
+    FIRST_GLIBC,
+    TARGETS,
+    CLibrary,
+    OperatingSystem,
+    matches,
+    minimum_glibc,
+)
 
 
 def test_identifiers_are_the_keys_and_begin_with_their_system() -> None:
     """A prefix such as `linux` selects the targets of a system, so that every identifier begins with it."""
     for identifier, target in TARGETS.items():
         assert target.identifier == identifier
-        words = {"arm": "armhf"}.get(target.architecture, target.architecture)
-        suffix = "" if target.c_library is CLibrary.GLIBC else f"-{target.c_library}"
-        assert identifier == f"{target.system}-{words}{suffix}"
+        words = {"arm": "armhf"} if target.system is OperatingSystem.LINUX else ABIS
+        suffix = f"-{target.c_library}" if target.c_library is CLibrary.MUSL else ""
+        assert identifier == f"{target.system}-{words.get(target.architecture, target.architecture)}{suffix}"
 
 
 @pytest.mark.parametrize("identifier", TARGETS)
@@ -47,6 +56,7 @@ def test_a_whole_identifier_selects_that_target_alone() -> None:
         ("linux-riscv64", "2.17", "2.27"),
         ("linux-riscv64", "2.100", "2.100"),
         ("linux-arm64-musl", "2.17", ""),
+        ("android-arm64-v8a", "2.17", ""),
     ],
 )
 def test_no_older_glibc_is_promised_than_there_is(target: str, asked: str, promised: str) -> None:
@@ -55,5 +65,13 @@ def test_no_older_glibc_is_promised_than_there_is(target: str, asked: str, promi
 
 
 def test_every_architecture_has_a_first_glibc() -> None:
-    """A new architecture comes with it."""
-    assert set(FIRST_GLIBC) == set(Architecture)
+    """A new architecture with glibc comes with it."""
+    with_glibc = {target.architecture for target in TARGETS.values() if target.c_library is CLibrary.GLIBC}
+    assert set(FIRST_GLIBC) == with_glibc
+
+
+def test_android_has_its_four_abis() -> None:
+    """A prefix selects them all, and the one with the shorter name selects no other."""
+    assert [name for name in TARGETS if matches("android", name)] == [f"android-{abi}" for abi in ABIS.values()]
+    assert [name for name in TARGETS if matches("android-x86", name)] == ["android-x86"]
+    assert FIRST_ANDROID in TARGETS

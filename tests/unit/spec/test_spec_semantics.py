@@ -219,6 +219,40 @@ error: stray-key
   why: the archive is joined with zig's linker; clang's C++ library would be missing from it
   hint: use compiler = 'zig', or linkage = 'shared' for this target""",
     ),
+    "choices for Android on Linux": (
+        MODEL + '[[targets]]\nid = "linux-x64"\nandroid = { api = 28 }',
+        """error: stray-key
+  kws.toml: 'targets[0].android' has a meaning only for Android, and the target is linux-x64""",
+    ),
+    "what the NDK decides": (
+        MODEL + '[[targets]]\nid = "android-x86"\ncompiler = "clang"\nglibc = "2.28"\ncpu = "x86-64-v3"',
+        """error: stray-key
+  kws.toml: 'targets[0].compiler' has no meaning for Android
+  why: libraries for Android are compiled by the NDK
+  hint: leave it out; 'android.ndk' is what there is to choose
+error: stray-key
+  kws.toml: 'targets[0].glibc' has no meaning for Android
+  why: Android's C library is bionic
+  hint: leave it out; 'android.api' is what there is to choose
+error: stray-key
+  kws.toml: 'targets[0].cpu' has no meaning for Android
+  why: the ABI is the least processor; better ones are found at run time
+  hint: leave it out""",
+    ),
+    "static library for Android": (
+        MODEL + '[[targets]]\nid = "android-arm64-v8a"\nlinkage = "static"',
+        """error: stray-key
+  kws.toml: 'targets[0].linkage' has no meaning for Android
+  why: an AAR holds shared libraries, which Java loads
+  hint: use linkage = 'shared' for this target""",
+    ),
+    "static libraries with Android among the targets": (
+        'linkage = "static"' + MODEL + '[[targets]]\nid = "android-arm64-v8a"',
+        """error: stray-key
+  kws.toml: 'targets[0].id' cannot be a static library, which 'linkage' asks for
+  why: an AAR holds shared libraries, which Java loads
+  hint: use linkage = 'shared' for this target""",
+    ),
     "source without its path": (
         'onnxruntime.source = "path"' + MODEL,
         """error: missing-key
@@ -273,3 +307,13 @@ def test_the_same_case_name_in_two_models_is_fine(load: Callable[[str], LoadedSp
     """Case names need to be unique in their model only."""
     loaded = load(CASE + CASE.replace('"m"', '"n"'))
     assert [model.cases[0].name for model in loaded.spec.models] == ["c", "c"]
+
+
+def test_choices_for_android_go_at_the_top_whatever_the_targets(load: Callable[[str], LoadedSpec]) -> None:
+    """They are for the Android targets that there are, and a target's own `linkage` goes before a static default."""
+    text = 'linkage = "static"\nandroid = { api = 30, providers = ["nnapi"] }' + MODEL
+    targets = '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "android-x86"\nlinkage = "shared"\nandroid.api = 28'
+    loaded = load(text + targets)
+    assert loaded.spec.android.api == 30
+    assert loaded.spec.targets[1].android is not None
+    assert loaded.spec.targets[1].android.api == 28

@@ -52,7 +52,7 @@ tolerances""",
         "released = 2020-01-01" + MODEL,
         """error: unknown-key
   kws.toml: 'released' is not a known key
-  hint: the keys here are name, onnxruntime, profile, exceptions, linkage, budgets, models and targets""",
+  hint: the keys here are name, onnxruntime, profile, exceptions, linkage, android, budgets, models and targets""",
     ),
     "no models": (
         'name = "kws"',

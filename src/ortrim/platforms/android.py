@@ -1,0 +1,117 @@
+"""Android: one library for each ABI, and one AAR of all. Pure."""
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from ortrim.core.ndk import LIBRARIES, LIBRARY_FOLDERS
+from ortrim.core.plan import AndroidBuild, AssemblyJob, BuildJob
+from ortrim.core.targets import ABIS
+from ortrim.errors import PlanError
+from ortrim.platforms.providers import provider_definitions, provider_flags
+from ortrim.platforms.upstream import (
+    DEFINITIONS,
+    RUNNER_SOURCES,
+    common_arguments,
+    cpuinfo_definitions,
+    hook_definitions,
+)
+
+ASSEMBLY: Final = "android"
+LIBRARY: Final = "libonnxruntime.so"
+SYMBOLS: Final = "libonnxruntime.so.sym"
+"""The library with its table of symbols, for who reads crashes: named as Android's own build tools name such files."""
+SHARED_STL: Final = "libc++_shared.so"
+LINKED: Final = f"${{build}}/MinSizeRel/{LIBRARY}"
+
+PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
+"""The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
+SYSTEM_LIBRARIES: Final = ("-ldl", "-lm")
+"""Threads are in bionic's libc itself."""
+
+
+def build_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return upstream's `build.py` arguments for an Android target.
+
+    The SDK is asked for and not used, since nothing is built with Gradle: the NDK stands in for it. The linker's flags
+    go in as CMake's initial ones, so that those of the NDK stay.
+    """
+    flags = (*linker_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
+    own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job))
+    definitions = (*DEFINITIONS, *own, f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}")
+    return (*common_arguments(job), *_android(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
+
+
+def linker_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's words with which every library of a job's AAR is linked."""
+    flags = ["-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1"]
+    if job.profile == "balanced":
+        flags += _packed_relocations(_options(job).api)
+        if not job.exceptions:
+            flags.append("-Wl,--no-eh-frame-hdr")
+    return tuple(flags)
+
+
+def runner_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's arguments that make the runner: plain C, nothing needed but libc."""
+    include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
+    sources = tuple(f"${{runner}}/{name}" for name in RUNNER_SOURCES)
+    return ("-std=c11", "-O2", "-s", *PAGES, include, *sources, "-o", "${build}/runner", *SYSTEM_LIBRARIES)
+
+
+def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that take the library apart: what ships, and its symbols.
+
+    The linker is kept from stripping all, which upstream asks it for: a later flag overrules an earlier one.
+    """
+    strip, keep = (("${wrappers}/objcopy", word) for word in ("--strip-all", "--strip-debug"))
+    library, symbols = (*strip, LINKED, f"${{build}}/{LIBRARY}"), (*keep, LINKED, f"${{build}}/{SYMBOLS}")
+    if _options(job).stl == "c++_static":
+        return (library, symbols)
+    beside = f"${{ndk}}/{LIBRARIES}/{LIBRARY_FOLDERS[job.target.architecture]}/{SHARED_STL}"
+    return (library, symbols, (*strip, beside, f"${{build}}/{SHARED_STL}"))
+
+
+def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
+    """Return the library, its map and its symbols, and the C++ library that goes beside it if that is wanted."""
+    beside = (SHARED_STL,) if _options(job).stl == "c++_shared" else ()
+    return tuple(map(PurePosixPath, (LIBRARY, "link.map", SYMBOLS, *beside)))
+
+
+def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
+    """Return the job that makes one AAR of all ABIs. Raises `PlanError` `mixed-stl`."""
+    if len({_options(job).stl for job in jobs}) > 1:
+        what = "some ABIs have the C++ library inside and others beside it"
+        why = "an AAR has the same libraries for every ABI, and an app that depends on one of them finds it everywhere"
+        hint = "choose one: android.stl at the top of the buildspec, and in no target"
+        raise PlanError("mixed-stl", what, where=", ".join(job.target.identifier for job in jobs), why=why, hint=hint)
+    targets = tuple(job.target.identifier for job in jobs)
+    return AssemblyJob(identifier=ASSEMBLY, targets=targets) if targets else None
+
+
+def _android(job: BuildJob) -> tuple[str, ...]:
+    options = _options(job)
+    return (
+        *("--android", "--android_abi", ABIS[job.target.architecture], "--android_api", str(options.api)),
+        *("--android_sdk_path", "${ndk}", "--android_ndk_path", "${ndk}"),
+        *(("--android_cpp_shared",) if options.stl == "c++_shared" else ()),
+    )
+
+
+def _packed_relocations(api: int) -> tuple[str, ...]:
+    """Return what packs relocations in the way that the loader of an API level understands.
+
+    Android's own form came with 23, RELR with 28, there under Android's own tags, and with 30 under the standard ones
+    (bionic's android-changes-for-ndk-developers.md; clang's driver does the same from LLVM 23 on).
+    """
+    if api < 23:
+        return ()
+    if api < 28:
+        return ("-Wl,--pack-dyn-relocs=android",)
+    tags = ("-Wl,--use-android-relr-tags",) if api < 30 else ()
+    return ("-Wl,--pack-dyn-relocs=android+relr", *tags)
+
+
+def _options(job: BuildJob) -> AndroidBuild:
+    assert job.android is not None
+    return job.android

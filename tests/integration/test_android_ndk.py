@@ -1,0 +1,106 @@
+"""What only a real NDK can show: that it is found, that its compilers are called, and what a library comes to."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from ortrim.core.buildspec import AndroidSpec
+from ortrim.core.plan import BuildPlan, SourcePin
+from ortrim.core.targets import TARGETS
+from ortrim.executors.native import NativeExecutor
+from ortrim.executors.parallelism import choose_parallelism
+from ortrim.executors.workspace import Inputs
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.tools import tool_requirements
+from ortrim.sources.fetch import fetch_sources
+from ortrim.sources.tree import SourceTree
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.environments import packages_folder
+from ortrim.tools.ndk import Ndk, installed_ndk
+from sample_plans import sample_plan
+
+pytestmark = [pytest.mark.needs("ndk"), pytest.mark.network]
+
+ANDROID: Final = [name for name in TARGETS if name.startswith("android-")]
+MACHINES: Final = {"arm64-v8a": "EM_AARCH64", "armeabi-v7a": "EM_ARM", "x86_64": "EM_X86_64", "x86": "EM_386"}
+PAGE: Final = 16384
+
+
+@pytest.fixture(scope="module")
+def sources() -> SourceTree:
+    """Fetch the sources, or take them from the cache."""
+    return fetch_sources(runtime_pins("1.21.0"), "auto")
+
+
+def plan_for(ndk: Ndk, target: str, pins: tuple[SourcePin, ...]) -> BuildPlan:
+    """Plan a target for the NDK that is here, whichever it is."""
+    return sample_plan(target, android=AndroidSpec(api=28, ndk=ndk.version), sources=pins)
+
+
+def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> NativeExecutor:
+    """Return an executor that finds the NDK where the test did."""
+    inputs = Inputs(
+        sources=sources.folder,
+        tools=packages_folder("tools", tool_requirements()),
+        runner=shipped_folder("runner"),
+        hooks=shipped_folder("cmake"),
+        ndk=ndk.folder,
+    )
+    return NativeExecutor(
+        inputs=inputs,
+        log=folder / "build.log",
+        parallelism=choose_parallelism(None),
+        on_progress=lambda *_: None,
+        on_note=lambda _: None,
+    )
+
+
+def require_aligned(elf: ELFFile) -> None:
+    """Check that a file loads where pages have 16 KB."""
+    for segment in elf.iter_segments():
+        if segment["p_type"] == "PT_LOAD":
+            assert segment["p_align"] >= PAGE
+        if segment["p_type"] == "PT_GNU_RELRO":
+            assert (segment["p_vaddr"] + segment["p_memsz"]) % PAGE == 0
+
+
+def build_id(elf: ELFFile) -> bytes:
+    """Return the note that names a link."""
+    section = elf.get_section_by_name(".note.gnu.build-id")
+    assert section is not None
+    content: bytes = section.data()
+    return content
+
+
+@pytest.mark.parametrize("target", ANDROID)
+def test_the_runner_compiles_for_every_abi(sources: SourceTree, tmp_path: Path, target: str) -> None:
+    """The wrapper finds the NDK's clang, headers and libraries; the program is for the ABI and for pages of 16 KB."""
+    ndk = installed_ndk()
+    job = plan_for(ndk, target, sources.pins).targets[0].runner
+    with executor(sources, tmp_path, ndk).run_runner(job).open("rb") as file:
+        elf = ELFFile(file)
+        assert elf["e_machine"] == MACHINES[target.removeprefix("android-")]
+        require_aligned(elf)
+
+
+@pytest.mark.build
+def test_a_library_and_its_symbols_are_built(sources: SourceTree, tmp_path: Path) -> None:
+    """Upstream's build goes through the launchers to its end, and leaves two files that belong together.
+
+    The library has no symbols, no path of this machine and a build-id; the other file has the symbols of that id.
+    """
+    ndk = installed_ndk()
+    job = plan_for(ndk, "android-arm64-v8a", sources.pins).targets[0].job
+    result = executor(sources, tmp_path, ndk).run(replace(job, operator_config=""))
+    symbols = result.folder / "libonnxruntime.so.sym"
+    with result.library.open("rb") as file, symbols.open("rb") as other:
+        library, whole = ELFFile(file), ELFFile(other)
+        require_aligned(library)
+        assert library.get_section_by_name(".symtab") is None
+        assert whole.get_section_by_name(".symtab") is not None
+        assert build_id(library) == build_id(whole)
+    assert str(sources.folder).encode() not in result.library.read_bytes()
+    assert result.link_map is not None

@@ -1,0 +1,174 @@
+"""The arguments of every plan, read by upstream's own `build.py` of the pinned version: no NDK, no compiler.
+
+A flag that upstream renames or drops is found here before anybody waits for a build.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ortrim.core.buildspec import AndroidSpec
+from ortrim.core.plan import BuildJob, BuildPlan, SourcePin
+from ortrim.core.serialization import from_json
+from ortrim.core.targets import ABIS, TARGETS
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.tools import tool_requirements
+from ortrim.platforms.providers import FLAGS
+from ortrim.sources.fetch import fetch_sources
+from ortrim.tools.command import Completed, run
+from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
+
+pytestmark = pytest.mark.network
+
+PLANS: Final = Path(__file__).parents[1] / "unit" / "data" / "plans"
+GOLDEN: Final = sorted(PLANS.glob("*.json"))
+XNNPACK: Final = tuple(
+    SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="MIT")
+    for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai")
+)
+
+SCRIPT: Final = '''
+"""Reads arguments as upstream's build.py does, and prints what it understood.
+
+Abbreviations are off: a flag that was renamed would otherwise be taken for the beginning of its new name.
+"""
+import argparse, functools, json, sys
+sys.path.insert(0, sys.argv[1])
+argparse.ArgumentParser.__init__ = functools.partialmethod(argparse.ArgumentParser.__init__, allow_abbrev=False)
+import build
+sys.argv = ["build.py", *json.loads(sys.argv[2])]
+print(json.dumps(vars(build.parse_arguments()), default=str))
+'''
+
+
+class Upstream:
+    """The sources of the pinned version, and a Python with what its build.py imports."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sources = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "onnxruntime"
+        self.environment = environment_with(packages_folder("tools", tool_requirements()))
+        self.script = folder / "read.py"
+        self.script.write_text(SCRIPT)
+
+    def call(self, *arguments: str) -> Completed:
+        """Have build.py read arguments."""
+        folder = self.sources / "tools" / "ci_build"
+        return run([*ISOLATED_PYTHON, self.script, folder, json.dumps(arguments)], environment=self.environment)
+
+    def read(self, *arguments: str) -> dict[str, Any]:
+        """Return what build.py understands of arguments, all of which it must take."""
+        done = self.call(*arguments)
+        assert done.returncode == 0, done.stderr
+        understood: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return understood
+
+    def cmake(self) -> str:
+        """Return the text of all its CMake files."""
+        files = [*self.sources.glob("cmake/**/*.cmake"), self.sources / "cmake" / "CMakeLists.txt"]
+        return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
+    """Fetch the sources, or take them from the cache."""
+    return Upstream(tmp_path_factory.mktemp("upstream"))
+
+
+def variants() -> Iterator[BuildJob]:
+    """Yield jobs with what the golden plans leave at its default."""
+    models = (replace(MODELS[0], style="runtime"),)
+    yield sample_plan(exceptions=True, profile="upstream").targets[0].job
+    yield sample_plan(toolchain=system_gcc()).targets[0].job
+    for options in (
+        AndroidSpec(api=30, stl="c++_shared"),
+        AndroidSpec(providers=("nnapi",)),
+        AndroidSpec(providers=("nnapi", "xnnpack")),
+    ):
+        plan = sample_plan("android-arm64-v8a", android=options, models=models, sources=(*SOURCES, *XNNPACK))
+        yield plan.targets[0].job
+
+
+JOBS: Final = {
+    **{path.stem: from_json(BuildPlan, path.read_text()).targets[0].job for path in GOLDEN},
+    **{f"variant {number}": job for number, job in enumerate(variants())},
+}
+
+
+def test_there_is_a_plan_for_every_target() -> None:
+    """None is left unread."""
+    assert set(TARGETS) <= set(JOBS)
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_upstream_understands_every_argument(upstream: Upstream, job: BuildJob) -> None:
+    """Every flag is one of its own, by its whole name, with a value of the right type."""
+    understood = upstream.read(*job.arguments)
+    definitions = [word for words in understood["cmake_extra_defines"] for word in words]
+    assert definitions == list(job.arguments[job.arguments.index("--cmake_extra_defines") + 1 :])
+    assert understood["minimal_build"] == (["extended"] if job.android and job.android.providers else [])
+    assert understood["config"] == ["MinSizeRel"]
+    assert understood["android"] == (job.android is not None)
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS.values() if job.android], ids=lambda job: job.target.identifier)
+def test_upstream_understands_what_is_meant_for_android(upstream: Upstream, job: BuildJob) -> None:
+    """ABI, level, C++ library and execution providers are those of the plan, and build.py would go on with them."""
+    assert job.android is not None
+    understood = upstream.read(*job.arguments)
+    assert understood["android_abi"] == ABIS[job.target.architecture]
+    assert understood["android_api"] == job.android.api
+    assert understood["android_cpp_shared"] == (job.android.stl == "c++_shared")
+    assert understood["android_ndk_path"] == understood["android_sdk_path"] == "${ndk}"
+    for name, flag in FLAGS.items():
+        assert understood[flag.removeprefix("--")] == (name in job.android.providers)
+
+
+@pytest.mark.parametrize(
+    ("flag", "renamed"),
+    [
+        ("--android_abi", "--android_architecture"),
+        ("--android_abi", "--android_ab"),
+        ("--minimal_build", "--minimal"),
+        ("--include_ops_by_config", "--include_ops"),
+        ("--enable_reduced_operator_type_support", "--enable_reduced_types"),
+    ],
+)
+def test_a_flag_that_upstream_does_not_have_is_refused(upstream: Upstream, flag: str, renamed: str) -> None:
+    """So a renamed flag fails here, even when one name is the beginning of the other."""
+    arguments = (renamed if word == flag else word for word in JOBS["android-arm64-v8a"].arguments)
+    done = upstream.call(*arguments)
+    assert done.returncode == 2
+    assert "unrecognized arguments" in done.stderr
+    assert renamed in done.stderr
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--android_abi", "mips"), ("--android_api", "r24")])
+def test_a_value_that_upstream_does_not_take_is_refused(upstream: Upstream, flag: str, value: str) -> None:
+    """The ABIs' names and the level's type are upstream's to say."""
+    arguments = list(JOBS["android-x86"].arguments)
+    arguments[arguments.index(flag) + 1] = value
+    done = upstream.call(*arguments)
+    assert (done.returncode, f"argument {flag}: invalid" in done.stderr) == (2, True)
+
+
+def test_every_definition_is_one_that_upstreams_cmake_reads(upstream: Upstream) -> None:
+    """Its own options by their names, and each dependency under the name with which it is declared."""
+    text = upstream.cmake()
+    declared = {name.upper() for name in re.findall(r"onnxruntime_fetchcontent_declare\(\s*(\w+)", text)}
+    fetched = {name.upper() for name in re.findall(r"FetchContent_Declare\(\s*(\w+)", text, re.IGNORECASE)} | declared
+    for name in {word.partition("=")[0] for job in JOBS.values() for word in definitions_of(job)}:
+        if name.startswith("FETCHCONTENT_SOURCE_DIR_"):
+            assert name.removeprefix("FETCHCONTENT_SOURCE_DIR_") in fetched, name
+        elif name.startswith("onnxruntime_"):
+            assert re.search(rf"\b{name}\b", text), name
+
+
+def definitions_of(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions of a job."""
+    return job.arguments[job.arguments.index("--cmake_extra_defines") + 1 :]

@@ -1,0 +1,156 @@
+"""What is asked of upstream's build for Android."""
+
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+import pytest
+
+from ortrim.core.buildspec import AndroidSpec, TargetSpec
+from ortrim.core.ndk import LIBRARY_FOLDERS
+from ortrim.core.plan import AssemblyJob, BuildJob
+from ortrim.core.targets import ABIS, TARGETS
+from ortrim.errors import ExitCode, PlanError
+from ortrim.platforms import android
+from sample_plans import sample_plan
+
+ANDROID = [name for name in TARGETS if name.startswith("android-")]
+PAGES = ["-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384"]
+
+
+def job(target: str = "android-arm64-v8a", options: AndroidSpec | None = None, **changes: Any) -> BuildJob:
+    """Return the job of an Android target with these options."""
+    return sample_plan(target, android=options or AndroidSpec(), **changes).targets[0].job
+
+
+def linker_flags(planned: BuildJob) -> list[str]:
+    """Return the flags with which the library is linked, before the NDK's own."""
+    (flags,) = (word for word in planned.arguments if word.startswith("CMAKE_SHARED_LINKER_FLAGS_INIT="))
+    return flags.partition("=")[2].split()
+
+
+def following(planned: BuildJob, flag: str) -> str:
+    """Return the word behind a flag of build.py."""
+    return planned.arguments[planned.arguments.index(flag) + 1]
+
+
+@pytest.mark.parametrize("target", ANDROID)
+def test_every_abi_is_named_as_the_ndk_names_it(target: str) -> None:
+    """The target's name holds it, and the level and the NDK stand beside it; there is no SDK, which nothing reads."""
+    planned = job(target)
+    assert "--android" in planned.arguments
+    assert following(planned, "--android_abi") == target.removeprefix("android-")
+    assert following(planned, "--android_api") == "24"
+    assert {following(planned, flag) for flag in ("--android_ndk_path", "--android_sdk_path")} == {"${ndk}"}
+    assert not [word for word in planned.arguments if word.startswith("CMAKE_SYSTEM")]
+
+
+@pytest.mark.parametrize("target", ANDROID)
+@pytest.mark.parametrize("profile", ["balanced", "upstream"])
+def test_pages_of_16_kilobytes_always(target: str, profile: str) -> None:
+    """Segments and the end of RELRO are aligned in every ABI and profile, and in the runner too."""
+    planned = sample_plan(target, profile=profile).targets[0]
+    flags = linker_flags(planned.job)
+    assert [flag for flag in flags if "page-size" in flag] == PAGES
+    assert "-Wl,-z,noexecstack" in flags
+    assert [word for word in planned.runner.arguments if "page-size" in word] == PAGES
+
+
+@pytest.mark.parametrize(
+    ("api", "packing"),
+    [
+        (21, []),
+        (22, []),
+        (23, ["-Wl,--pack-dyn-relocs=android"]),
+        (27, ["-Wl,--pack-dyn-relocs=android"]),
+        (28, ["-Wl,--pack-dyn-relocs=android+relr", "-Wl,--use-android-relr-tags"]),
+        (29, ["-Wl,--pack-dyn-relocs=android+relr", "-Wl,--use-android-relr-tags"]),
+        (30, ["-Wl,--pack-dyn-relocs=android+relr"]),
+        (36, ["-Wl,--pack-dyn-relocs=android+relr"]),
+    ],
+)
+def test_relocations_are_packed_as_the_level_can_read_them(api: int, packing: list[str]) -> None:
+    """A loader that does not know a form skips it, and the library crashes: each level gets what it understands."""
+    flags = linker_flags(job(options=AndroidSpec(api=api)))
+    assert [flag for flag in flags if "reloc" in flag or "relr" in flag] == packing
+
+
+@pytest.mark.parametrize("exceptions", [True, False])
+def test_the_upstream_profile_packs_nothing(exceptions: bool) -> None:  # noqa: FBT001
+    """It aligns, names and maps the library; what saves bytes is balanced's alone."""
+    planned = job(options=AndroidSpec(api=30), profile="upstream", exceptions=exceptions)
+    added = {"-Wl,--build-id=sha1", "-Wl,--strip-debug", "-Wl,-Map=../link.map"}
+    assert set(linker_flags(planned)) == {"-Wl,-z,noexecstack", *PAGES, *added}
+
+
+def test_tables_for_unwinding_go_with_exceptions() -> None:
+    """As on Linux."""
+    assert "-Wl,--no-eh-frame-hdr" in linker_flags(job())
+    assert "-Wl,--no-eh-frame-hdr" not in linker_flags(job(exceptions=True))
+
+
+def test_symbols_are_kept_apart_under_the_build_id() -> None:
+    """The linker leaves the symbols in; then one file has all of them and the one that ships has none."""
+    planned = job()
+    assert {"-Wl,--build-id=sha1", "-Wl,--strip-debug"} <= set(linker_flags(planned))
+    linked = "${build}/MinSizeRel/libonnxruntime.so"
+    assert planned.finishing == (
+        ("${wrappers}/objcopy", "--strip-all", linked, "${build}/libonnxruntime.so"),
+        ("${wrappers}/objcopy", "--strip-debug", linked, "${build}/libonnxruntime.so.sym"),
+    )
+    assert planned.expected_outputs[0] == PurePosixPath("libonnxruntime.so")
+    assert set(planned.expected_outputs[1:]) == {PurePosixPath("link.map"), PurePosixPath("libonnxruntime.so.sym")}
+
+
+@pytest.mark.parametrize("target", ANDROID)
+def test_a_shared_cpp_library_is_packaged_beside(target: str) -> None:
+    """It is the NDK's own for the ABI, stripped; a static one adds no file and no flag."""
+    planned = job(target, AndroidSpec(stl="c++_shared"))
+    assert "--android_cpp_shared" in planned.arguments
+    *words, source, destination = planned.finishing[-1]
+    assert words == ["${wrappers}/objcopy", "--strip-all"]
+    assert source.startswith("${ndk}/toolchains/llvm/prebuilt/")
+    assert source.endswith(f"/usr/lib/{LIBRARY_FOLDERS[TARGETS[target].architecture]}/libc++_shared.so")
+    assert destination == "${build}/libc++_shared.so"
+    assert PurePosixPath("libc++_shared.so") in planned.expected_outputs
+    static = job(target)
+    assert "--android_cpp_shared" not in static.arguments
+    assert PurePosixPath("libc++_shared.so") not in static.expected_outputs
+
+
+def test_other_libraries_of_the_package_are_linked_alike() -> None:
+    """What the packaging links itself, such as the JNI library, has the same words; they are no secret of the build."""
+    planned = job(options=AndroidSpec(api=30))
+    assert set(android.linker_flags(planned)) < set(linker_flags(planned))
+    assert {*PAGES, "-Wl,-z,noexecstack", "-Wl,--build-id=sha1"} <= set(android.linker_flags(planned))
+
+
+def test_the_runner_asks_for_no_library_that_bionic_lacks() -> None:
+    """There is no libpthread on Android."""
+    assert "-lpthread" not in sample_plan("android-x86").targets[0].runner.arguments
+
+
+def planned_together(*stls: Literal["c++_static", "c++_shared"]) -> AssemblyJob | None:
+    """Plan as many ABIs as there are C++ libraries, each with its own, and return their assembly."""
+    specs = tuple(
+        TargetSpec(id=f"android-{abi}", android=AndroidSpec(stl=stl))
+        for abi, stl in zip(ABIS.values(), stls, strict=False)
+    )
+    jobs = [sample_plan(spec.id, targets=(spec,)).targets[0].job for spec in specs]
+    return android.assembly(jobs)
+
+
+def test_one_package_holds_all_abis() -> None:
+    """In the order of the plan; without any ABI there is none."""
+    assert planned_together("c++_static", "c++_static") == AssemblyJob(
+        identifier="android", targets=("android-arm64-v8a", "android-armeabi-v7a")
+    )
+    assert planned_together() is None
+
+
+def test_abis_with_different_cpp_libraries_do_not_go_into_one_package() -> None:
+    """The package would have a library for one ABI and lack it for another."""
+    with pytest.raises(PlanError) as caught:
+        planned_together("c++_static", "c++_shared")
+    assert (caught.value.reference, caught.value.exit_code) == ("mixed-stl", ExitCode.PLAN)
+    assert caught.value.where == "android-arm64-v8a, android-armeabi-v7a"
+    assert "android.stl" in caught.value.hint

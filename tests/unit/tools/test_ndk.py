@@ -1,0 +1,204 @@
+"""Finding an installed NDK. The layouts here are empty files: nothing in them is run."""
+
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ndk_layout import NDK_VERSION as VERSION
+from ndk_layout import lay_out_ndk
+from ortrim.core.ndk import LEVELS, PROPERTIES
+from ortrim.errors import ExitCode, ToolError
+from ortrim.tools.ndk import PARTS, Ndk, find_ndk, installed_ndk
+
+OTHER = "28.0.13004108"
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend to be on a machine that NDKs run on."""
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+
+
+@pytest.fixture
+def ndk(tmp_path: Path) -> Path:
+    """Lay out an NDK."""
+    return lay_out_ndk(tmp_path / "an ndk")
+
+
+def refused(
+    named: Path | None = None, environment: dict[str, str] | None = None, version: str = VERSION, api: int | None = None
+) -> ToolError:
+    """Look for an NDK that cannot be used and return the diagnostic, which leaves nothing behind."""
+    with pytest.raises(ToolError) as caught:
+        find_ndk(version, named=named, api=api, environment=environment or {})
+    assert caught.value.exit_code is ExitCode.TOOL
+    assert caught.value.hint
+    return caught.value
+
+
+def test_an_ndk_that_was_named_is_found(ndk: Path) -> None:
+    """The environment is not asked, even when it names another."""
+    found = find_ndk(VERSION, named=ndk, environment={"ANDROID_NDK_HOME": "/nowhere"})
+    assert found == Ndk(folder=ndk, version=VERSION, levels=None)
+
+
+@pytest.mark.parametrize("variable", ["ANDROID_NDK_HOME", "ANDROID_NDK_ROOT"])
+def test_an_ndk_is_found_where_the_environment_says(ndk: Path, variable: str) -> None:
+    """Both names are in use."""
+    assert find_ndk(VERSION, environment={variable: str(ndk)}).folder == ndk
+    assert installed_ndk({variable: str(ndk)}).version == VERSION
+
+
+@pytest.mark.parametrize("variable", ["ANDROID_HOME", "ANDROID_SDK_ROOT"])
+def test_an_ndk_is_found_in_an_sdk(tmp_path: Path, variable: str) -> None:
+    """An SDK has several side by side, and the one of the plan's version is taken."""
+    for version in (VERSION, OTHER):
+        lay_out_ndk(tmp_path / "sdk" / "ndk" / version, version)
+    environment = {variable: str(tmp_path / "sdk")}
+    assert find_ndk(OTHER, environment=environment).folder == tmp_path / "sdk" / "ndk" / OTHER
+
+
+def test_of_several_the_one_of_the_right_version_is_taken(tmp_path: Path) -> None:
+    """Machines of CI name one and have the others in the SDK."""
+    environment = {"ANDROID_NDK_HOME": str(lay_out_ndk(tmp_path / "named", OTHER)), "ANDROID_HOME": str(tmp_path)}
+    lay_out_ndk(tmp_path / "ndk" / VERSION)
+    assert find_ndk(VERSION, environment=environment).folder == tmp_path / "ndk" / VERSION
+
+
+def test_a_link_is_followed_to_where_the_ndk_is(ndk: Path, tmp_path: Path) -> None:
+    """CMake makes a path of its own from it, which must be the same one."""
+    (tmp_path / "link").symlink_to(ndk)
+    assert find_ndk(VERSION, named=tmp_path / "link").folder == ndk
+
+
+@pytest.mark.parametrize("environment", [{}, {"ANDROID_NDK_HOME": ""}, {"ANDROID_HOME": "/nowhere"}])
+def test_without_an_ndk_it_is_said_which_one_to_get(environment: dict[str, str]) -> None:
+    """The version that the plan wants, and both ways to name its folder; an SDK without NDKs is none."""
+    error = refused(environment=environment)
+    assert error.reference == "ndk-missing"
+    assert f"sdkmanager 'ndk;{VERSION}'" in error.hint
+    assert "--ndk" in error.hint
+    assert "ANDROID_NDK_HOME" in error.hint
+
+
+@pytest.mark.parametrize("name", ["nothing here", "a\0b", "x" * 5000])
+def test_a_folder_that_is_not_there_is_said_with_who_named_it(tmp_path: Path, name: str) -> None:
+    """A name that no system has is as absent as one that is misspelt."""
+    error = refused(named=tmp_path / name)
+    assert (error.reference, error.where) == ("ndk-not-a-folder", f"--ndk {tmp_path / name}")
+    assert error.what == "there is no such folder"
+
+
+def test_a_file_is_no_ndk(ndk: Path) -> None:
+    """The archive that was not unpacked, for one."""
+    error = refused(environment={"ANDROID_NDK_ROOT": str(ndk / PROPERTIES)})
+    assert (error.reference, error.where) == ("ndk-not-a-folder", f"ANDROID_NDK_ROOT {ndk / PROPERTIES}")
+    assert "is a file" in error.what
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
+    """Each part is looked for and named; the parts of another system's NDK are missing here."""
+    remove(ndk / part)
+    error = refused(named=ndk)
+    assert (error.reference, error.why) == ("ndk-incomplete", f"not there: {part}")
+
+
+def test_an_empty_folder_lacks_everything(tmp_path: Path) -> None:
+    """All is named at once."""
+    assert all(part in refused(named=tmp_path).why for part in PARTS)
+
+
+def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
+    """Get the one of the plan, or plan for the one that is here."""
+    error = refused(named=ndk, version=OTHER)
+    assert error.reference == "ndk-wrong-version"
+    assert error.what == f"is version {VERSION}; the plan is for {OTHER}"
+    assert f"'ndk;{OTHER}'" in error.hint
+    assert f'android.ndk = "{VERSION}"' in error.hint
+
+
+def test_a_preview_is_another_version(tmp_path: Path) -> None:
+    """Its number is that of the release, and its compiler is not."""
+    error = refused(named=lay_out_ndk(tmp_path / "ndk", f"{VERSION}-beta1"))
+    assert (error.reference, f"{VERSION}-beta1" in error.what) == ("ndk-wrong-version", True)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [b"", b"Pkg.Revision", b"Pkg.Revision = r27c\n", b"\xff\xfe\x00", b"#Pkg.Revision = 27.2.1\n", b"x" * (1 << 20)],
+)
+def test_an_ndk_that_does_not_say_its_version_is_damaged(ndk: Path, properties: bytes) -> None:
+    """Whatever the file holds instead is shown in few words."""
+    (ndk / PROPERTIES).write_bytes(properties)
+    error = refused(named=ndk)
+    assert error.reference == "ndk-damaged"
+    assert len(error.why) < 300
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.binary(max_size=200))
+def test_no_properties_are_a_traceback(ndk: Path, properties: bytes) -> None:
+    """Any bytes either name the version or are refused."""
+    (ndk / PROPERTIES).write_bytes(properties)
+    assert refused(named=ndk).reference in {"ndk-damaged", "ndk-wrong-version"}
+
+
+@pytest.mark.parametrize("api", [20, 36])
+def test_a_level_that_the_ndk_does_not_know_is_refused(ndk: Path, api: int) -> None:
+    """Its own range is named."""
+    levels(ndk, '{"min": 21, "max": 35, "aliases": {"20": 19}}')
+    assert find_ndk(VERSION, named=ndk, api=35).levels == (21, 35)
+    error = refused(named=ndk, api=api)
+    assert error.reference == "ndk-api-level"
+    assert error.what == f"knows the API levels 21 to 35, not {api}"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"min": "a", "max": 1}', '{"min": 1}', '{"min": null, "max": []}'])
+def test_levels_that_cannot_be_read_refuse_nothing(ndk: Path, text: str) -> None:
+    """CMake looks at them again."""
+    levels(ndk, text)
+    assert find_ndk(VERSION, named=ndk, api=99).levels is None
+
+
+@pytest.mark.parametrize(("system", "machine"), [("Linux", "aarch64"), ("Darwin", "arm64"), ("Windows", "AMD64")])
+def test_other_hosts_are_told_so(ndk: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
+    """The compilers of the NDK for Linux do not run there; nobody is sent to look for files."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    error = refused(named=ndk)
+    assert error.reference == "ndk-unsupported-host"
+    assert f"{system} {machine}" in error.what
+    assert "invoke plan" in error.hint
+
+
+def test_without_an_environment_the_doctors_ndk_is_missing() -> None:
+    """No version is asked for, since each buildspec may want its own."""
+    with pytest.raises(ToolError, match="is needed") as caught:
+        installed_ndk({})
+    assert caught.value.reference == "ndk-missing"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_properties_that_may_not_be_read_are_damage(ndk: Path) -> None:
+    """A file of another user says nothing."""
+    (ndk / PROPERTIES).chmod(0)
+    assert refused(named=ndk).reference == "ndk-damaged"
+
+
+def levels(ndk: Path, text: str) -> None:
+    """Write the file with the API levels."""
+    (ndk / LEVELS).parent.mkdir()
+    (ndk / LEVELS).write_text(text)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or an empty folder."""
+    remover: Callable[[], None] = path.rmdir if path.is_dir() else path.unlink
+    remover()

@@ -1,11 +1,14 @@
 """What tells two libraries apart, in the terms in which one is promised to be the other."""
 
 from pathlib import Path
+from typing import Final
 
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.sizes import library_size
 from ortrim.core.measurements import LibrarySize
 from ortrim.storage.files import sha256_of
+
+OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"
 
 
 def differences(first: Path, second: Path) -> tuple[str, ...]:
@@ -28,7 +31,17 @@ def differences(first: Path, second: Path) -> tuple[str, ...]:
         ("needed versions", *(fact.symbol_versions for fact in facts)),
     )
     found = tuple(f"{name}: {one} and {other}" for name, one, other in pairs if one != other)
-    return found or ("the same sizes, exports and needs, but other bytes",)
+    return found or (OTHER_BYTES,)
+
+
+def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: Path) -> bool:
+    """Whether two libraries with the differences `found` are the same but for the order of the linker's own tables.
+
+    They are when the maps of both links put the same sections of the same objects at the same addresses. lld orders the
+    entries of `.got`, and the relocations that fill them, as it first reads each name, in members of archives that it
+    does not take as well; on x86-64 it does without those entries. Raises `OSError`.
+    """
+    return found == (OTHER_BYTES,) and first_map.read_bytes() == second_map.read_bytes()
 
 
 def _sections(size: LibrarySize) -> dict[str, int]:

@@ -22,11 +22,22 @@ class JobPaths:
     runner: Path
     hooks: Path
     archive: Path = Path()
+    ndk: Path = Path()
 
     @property
     def configured(self) -> Path:
         """The folder in which CMake and ninja run."""
         return self.build / CONFIGURATION
+
+    @property
+    def compiler_scratch(self) -> Path:
+        """The folder that zig may fill while it compiles; nothing in it is needed when a build has ended."""
+        return self.build / "zig"
+
+    @property
+    def link_map(self) -> Path:
+        """The map that the last link wrote, if the linker writes one."""
+        return self.build / "link.map"
 
     def resolve(self, argument: str) -> str:
         """Return an argument with its symbolic paths made real; raises KeyError for a name that does not exist."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.differences import differences
+from ortrim.binaries.differences import differences, differs_in_order_alone
 from ortrim.console import Console
 from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.operator_config import render_config
@@ -12,6 +12,7 @@ from ortrim.core.operators import RequiredOperators
 from ortrim.core.plan import BuildJob
 from ortrim.core.units import UnitIndex, render_index
 from ortrim.errors import BuildError
+from ortrim.executors.finishing import finish
 from ortrim.executors.native import NativeExecutor, require_success
 from ortrim.pins.shipped import writable_pins_folder
 from ortrim.pipeline.converted import Request
@@ -25,11 +26,15 @@ EVERYTHING: Final = render_config(RequiredOperators(no_operators_means_all=True)
 
 @dataclass(frozen=True, kw_only=True)
 class IndexMade:
-    """The index as written to `path`, and what it came to for the buildspec that proved it."""
+    """The index as written to `path`, and what it came to for the buildspec that proved it.
+
+    `same_bytes` is false when the two libraries differ in the order of the linker's own tables.
+    """
 
     path: Path
     index: UnitIndex
     units: CompiledUnits
+    same_bytes: bool
 
 
 def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]:
@@ -47,10 +52,10 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
             index = _full_index(executor, everything)
             step.note(f"{len(index.units)} files, {len(index.kernels)} operators")
             # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.
-            units = _proved(executor, replace(everything, operator_config=target.job.operator_config), index)
+            units, same = _proved(executor, replace(everything, operator_config=target.job.operator_config), index)
             path = writable_pins_folder() / "units" / f"{index.variant.stem}.json"
             write_atomically(path, render_index(index))
-        made.append(IndexMade(path=path, index=index, units=units))
+        made.append(IndexMade(path=path, index=index, units=units, same_bytes=same))
     return tuple(made)
 
 
@@ -61,19 +66,28 @@ def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
         return demand.index()
 
 
-def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> CompiledUnits:
-    """Link the job's library from everything and from the selected units, and compare the two."""
-    library = executor.log.parent / "unpruned.so"
+def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
+    """Link the job's library from everything and from the selected units; whether the two are the same, byte for byte.
+
+    What differs in the order of the linker's own tables alone passes.
+    """
+    library, library_map = (executor.log.parent / name for name in ("unpruned.so", "unpruned.map"))
     with executor.on_tree(job) as demand:
         linked = demand.upstream.paths.build / job.expected_outputs[0]
+        linked_map = demand.upstream.paths.link_map
         require_success(job, demand.compile_all(), executor.log)
+        finish(job, demand.upstream.paths)
         library.write_bytes(linked.read_bytes())
+        library_map.write_bytes(linked_map.read_bytes() if linked_map.is_file() else b"")
         outcome, units = demand.compile_selected(index)
         require_success(job, outcome, executor.log)
+        finish(job, demand.upstream.paths)
         found = differences(library, linked)
-    if units is None or found:
+        passes = not found or (linked_map.is_file() and differs_in_order_alone(found, library_map, linked_map))
+    if units is None or not passes:
         what = "the library of the selected files is not the one of all files"
         why = "\n".join(found) or "the selected files do not link"
         raise BuildError("pruning-differs", what, where=job.target.identifier, why=why, hint=f"compare {library}")
     library.unlink()
-    return units
+    library_map.unlink()
+    return units, not found

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import pytest
 
 from fake_library import ONLY_ADD, SYMBOLS, UNITS, index_of, write_library
+from ortrim.binaries.differences import OTHER_BYTES
 from ortrim.console import Console
 from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.units import Variant
@@ -66,7 +67,8 @@ def test_an_index_is_made_of_all_and_proved_on_the_buildspec(stages: Stages, wor
     assert made.units == CompiledUnits(compiled=8, total=len(UNITS))
     assert pins(stages) == [made.path]
     assert shipped_index(VARIANT) == made.index
-    assert not (workshop.log.parent / "unpruned.so").exists()
+    assert made.same_bytes
+    assert not list(workshop.log.parent.glob("unpruned.*"))
 
 
 def refused(stages: Stages) -> BuildError:
@@ -89,6 +91,27 @@ def test_a_selected_library_that_differs_is_refused(stages: Stages, workshop: Wo
     assert error.why == "exported symbols: ('OrtGetApiBase',) and ('OrtGetApiBass',)"
     assert (workshop.log.parent / "unpruned.so").read_bytes() == TINY.read_bytes()
     assert str(workshop.log.parent / "unpruned.so") in error.hint
+
+
+OTHER_ORDER = TINY.read_bytes()[:-1] + b"!"
+"""A library that differs in a byte that nothing is read from."""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_order_of_the_linkers_own_tables_is_free(stages: Stages, workshop: Workshop, *, same: bool) -> None:
+    """When the maps of both links are the same; else other bytes are other code."""
+    full = f"len(chosen()) == {len(UNITS)}"
+    link_map = "'map'" if same else f"str({full})"
+    differing = (
+        f"LIBRARY_BYTES = LIBRARY_BYTES if {full} else {OTHER_ORDER!r}\n"
+        f"leave = lambda name: (build / name).write_text({link_map})"
+    )
+    write_library(workshop, library=TINY.read_bytes(), before_linking=differing)
+    if same:
+        (made,) = make_unit_index(request(stages), stages.console)
+        assert not made.same_bytes
+    else:
+        assert refused(stages).why == OTHER_BYTES
 
 
 def test_a_selection_that_does_not_link_is_refused(stages: Stages, workshop: Workshop) -> None:

@@ -1,97 +1,109 @@
-"""The demo's library for ARM64 on emulated machines, when it was built here: `invoke build --target linux-arm64`."""
+"""The main job for other processors, through the command line: the demo is compiled here and verified on emulated ones.
 
-from contextlib import closing
-from dataclasses import dataclass, replace
+The caches of what was fetched and of compiled objects are the user's; all else starts empty, so that the library is
+compiled and linked in every run of these tests.
+"""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.targets import TARGETS
-from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.targets import executor_for
-from ortrim.tasks.options import request_from
-from ortrim.verify.devices.base import DEFAULT_REPETITION, RunRequest
-from ortrim.verify.devices.least_memory import REPETITION, least_memory
-from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.devices.select import devices_for
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.storage.cache import cache_folder
+from ortrim.tools.command import Completed, run
 
-pytestmark = [
-    pytest.mark.build,
-    pytest.mark.network,
-    pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-system-aarch64"),
-]
-TARGET = "linux-arm64"
-DEVICES = ("qemu-user:cortex-a53", "qemu-user:cortex-a76", "qemu-system:cortex-a53", "qemu-system:cortex-a76")
+pytestmark = [pytest.mark.build, pytest.mark.network]
+
+ROOT: Final = Path(__file__).parents[2]
+SHARED: Final = ("apt", "compiler", "conversions", "downloads", "machines", "packages", "sources", "zig")
+"""Parts of the cache that hold only what was fetched or compiled before."""
+BUILD_SECONDS: Final = 2400.0
+USER: Final = ("qemu-user:cortex-a53", "qemu-user:cortex-a76")
+SYSTEM: Final = ("qemu-system:cortex-a53", "qemu-system:cortex-a76")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Built:
-    """A finished build for ARM64, and a runner for it."""
+class Verified:
+    """The report of a build, and each device's part of it by the device's name."""
 
-    planned: Planned
-    library: Path
-    runner: Path
+    report: dict[str, Any]
+    devices: dict[str, dict[str, Any]]
+
+
+def build(target: str, devices: tuple[str, ...], folder: Path, *options: str) -> Completed:
+    """Build the demo for a target and verify it on devices."""
+    for kind in SHARED:
+        (folder / "cache" / kind).parent.mkdir(exist_ok=True)
+        (folder / "cache" / kind).symlink_to(cache_folder(kind))
+    named = [word for device in devices for word in ("--device", device)]
+    words = [sys.executable, "-m", "invoke", "build", "--target", target, "--json", *named, *options]
+    environment = {**os.environ, "ORTRIM_CACHE": str(folder / "cache")}
+    output = ("--output", str(folder / "output"))
+    return run((*words, *output), cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
+
+
+def verified(done: Completed) -> Verified:
+    """Return what standard output says of the one target."""
+    assert done.returncode == 0, done.stderr
+    (report,) = json.loads(done.stdout)["reports"]
+    return Verified(report=report, devices={device["device"]: device for device in report["devices"]})
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Return the demo's build, if there is one."""
-    console = Console()
-    request = request_from(None, target=TARGET, output=str(tmp_path_factory.mktemp("artifacts")))
-    planned = make_planned(request, console)
-    (target,) = planned.plan.targets
-    if not finished_build(target.job).is_dir():
-        pytest.skip(f"the demo was not built for {TARGET} here: invoke build --target {TARGET}")
-    with console.step("compile the runner") as step:
-        runner = executor_for(planned, target, request, step).run_runner(target.runner)
-    return Built(planned=planned, library=result_of(finished_build(target.job)).library, runner=runner)
+def arm64(tmp_path_factory: pytest.TempPathFactory) -> Verified:
+    """Build the demo for 64-bit ARM and verify it on four machines."""
+    return verified(build("linux-arm64", (*USER, *SYSTEM), tmp_path_factory.mktemp("arm64"), "--least-memory"))
 
 
-def request_of(built: Built, number: int) -> RunRequest:
-    """Return a run of one of the demo's models with all its cases."""
-    return RunRequest(
-        runner=built.runner,
-        library=built.library,
-        model=built.planned.models.converted[number].path,
-        cases=built.planned.cases[number],
-        repetition=replace(DEFAULT_REPETITION, runs=1, warmup=0),
-    )
-
-
-def parity_on(name: str, built: Built, folder: Path) -> list[OutputParity]:
-    """Run all models on a device and hold their outputs against the full runtime's."""
-    found: list[OutputParity] = []
-    (device,) = devices_for(TARGETS[TARGET], (name,))
-    with closing(device):
-        for number, model in enumerate(built.planned.models.prepared):
-            outputs = folder / model.name
-            outputs.mkdir()
-            ran = device.run(replace(request_of(built, number), outputs=outputs))
-            cases = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in ran.cases)
-            runtime = built.planned.models.runtime
-            reference = reference_outputs(model, built.planned.cases[number], runtime, folder / "reference")
-            tolerances = built.planned.models.loaded.spec.models[number].tolerances
-            found += compare(model.name, reference, SavedOutputs(folder=outputs, cases=cases), tolerances)
-    return found
-
-
-@pytest.mark.parametrize("name", DEVICES)
-def test_the_demo_is_in_parity_on_every_machine(built: Built, tmp_path: Path, name: str) -> None:
+@pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-system-aarch64")
+def test_the_demo_is_in_parity_on_every_machine(arm64: Verified) -> None:
     """Old processor or new, emulated alone or with a whole machine: the outputs are the full runtime's."""
-    found = parity_on(name, built, tmp_path)
-    assert found
-    assert {output.verdict for output in found} == {Verdict.PASS}, found
+    assert tuple(arm64.devices) == (*USER, *SYSTEM)
+    assert {name: len(device["parity"]) for name, device in arm64.devices.items()} == dict.fromkeys(arm64.devices, 16)
+    assert {output["verdict"] for device in arm64.devices.values() for output in device["parity"]} == {"pass"}
+    assert arm64.report["verdict"] == "pass"
 
 
-def test_the_least_memory_of_the_demo(built: Built) -> None:
+@pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-system-aarch64")
+def test_only_a_whole_machine_says_what_memory_the_demo_takes(arm64: Verified) -> None:
+    """Ten megabytes at most, in the kernel's own accounting; what an emulated process takes is the emulator's."""
+    peaks = {
+        name: line["ours"]
+        for name, device in arm64.devices.items()
+        for line in device["comparisons"]
+        if line["measure"] == "peak RSS" and device["host"]["memory_meaningful"]
+    }
+    assert tuple(peaks) == SYSTEM
+    assert max(peaks.values()) < 12e6
+
+
+@pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-system-aarch64")
+def test_the_least_memory_of_the_demo(arm64: Verified) -> None:
     """It runs in a machine of 64 MiB, of which the kernel takes half."""
-    (device,) = devices_for(TARGETS[TARGET], ("qemu-system:cortex-a53",))
-    assert isinstance(device, QemuSystem)
-    found = least_memory(device, replace(request_of(built, 0), repetition=REPETITION))
-    assert found.enough_mib - found.too_little_mib <= 2
-    assert found.enough_mib <= 64, found
+    found = {name: device["least_memory"] for name, device in arm64.devices.items() if device["least_memory"]}
+    assert tuple(found) == SYSTEM
+    for (least,) in found.values():
+        assert least["enough_mib"] - least["too_little_mib"] <= 2
+        assert least["enough_mib"] <= 64, least
+
+
+@pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-system-aarch64")
+def test_the_library_for_arm64_is_pruned(arm64: Verified) -> None:
+    """By the index that comes with ortrim: a third of all files."""
+    units = arm64.report["units"]
+    assert units["compiled"] * 3 < units["total"] + 30, units
+    assert arm64.report["library"]["machine"] == "arm64"
+
+
+@pytest.mark.slow
+@pytest.mark.needs("apt-get", "qemu-arm-static")
+def test_the_demo_on_32_bit_arm(tmp_path: Path) -> None:
+    """Hard float and NEON, where a load in the wrong place is a bus error."""
+    found = verified(build("linux-armhf", ("qemu-user",), tmp_path))
+    (device,) = found.devices.values()
+    assert {output["verdict"] for output in device["parity"]} == {"pass"}
+    assert found.report["verdict"] == "pass"

@@ -18,82 +18,35 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from ortrim.core.targets import TARGETS
+from fake_runtime import ONCE, VALUES, Programs, device_called, fake_request, programs_below
 from ortrim.errors import VerifyError
-from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
 from ortrim.tools.foreign_runtime import foreign_library
 from ortrim.verify.arrays import load_array, save_array
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import Device, Repetition, RunRequest
+from ortrim.verify.devices.base import RunRequest
 from ortrim.verify.devices.least_memory import least_memory
 from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.devices.select import devices_for
 
 pytestmark = [
     pytest.mark.network,
     pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-arm-static", "qemu-system-aarch64"),
 ]
-
-ROOT = Path(__file__).parents[2]
-FAKE = Path(__file__).parent / "data" / "machines" / "fake_runtime.c"
-TRIPLES = {
-    "linux-arm64": "aarch64-linux-gnu.2.28",
-    "linux-arm64-musl": "aarch64-linux-musl",
-    "linux-armhf": "arm-linux-gnueabihf.2.28",
-    "linux-riscv64": "riscv64-linux-gnu.2.36",
-}
-VALUES = np.array([1, -2, 3.5, 0], np.float32)
-ONCE = Repetition(runs=3, warmup=1, timeout_seconds=60)
+Request = Callable[..., RunRequest]
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
     """Compile the runner and the stand-in for a library for a target, once each."""
-    headers = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder
-    include = f"-I{headers / 'onnxruntime' / 'include' / 'onnxruntime' / 'core' / 'session'}"
-    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
-    done: dict[str, tuple[Path, Path]] = {}
-
-    def compile_for(target: str) -> tuple[Path, Path]:
-        if target not in done:
-            folder = tmp_path_factory.mktemp(target)
-            common = (str(zig), "cc", "-target", TRIPLES[target], "-std=c11", "-O1", "-s", include)
-            runner = (*common, *map(str, sorted((ROOT / "runner").glob("*.c"))), "-o", str(folder / "runner"))
-            library = (*common, "-shared", "-fPIC", str(FAKE), "-o", str(folder / "fake.so"))
-            # Where musl is linked dynamically, zig has to be told so.
-            dynamic = ("-dynamic",) if target.endswith("musl") else ("-ldl", "-lpthread")
-            for command in ((*runner, *dynamic), library):
-                ended = run(command)
-                assert ended.returncode == 0, ended.stderr
-            done[target] = (folder / "runner", folder / "fake.so")
-        return done[target]
-
-    return compile_for
+    return programs_below(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture
-def request_for(tmp_path: Path, compiled: Callable[[str], tuple[Path, Path]]) -> Callable[..., RunRequest]:
+def request_for(tmp_path: Path, programs: Programs) -> Request:
     """Make a request for a target with a model that says how the library behaves."""
 
     def make(behaviour: str, target: str = "linux-arm64", seconds: float = 60.0) -> RunRequest:
-        runner, library = compiled(target)
-        for name in ("case", "outputs"):
-            (tmp_path / name).mkdir(exist_ok=True)
-        save_array(tmp_path / "case", "input_000", VALUES)
-        (tmp_path / "model.ort").write_text(behaviour)
-        return RunRequest(
-            runner=runner,
-            library=library,
-            model=tmp_path / "model.ort",
-            cases=(Case(name="only", folder=tmp_path / "case", digest="d"),),
-            outputs=tmp_path / "outputs",
-            repetition=dataclasses.replace(ONCE, timeout_seconds=seconds),
-        )
+        return fake_request(tmp_path, programs(target), behaviour, seconds=seconds)
 
     return make
 
@@ -105,15 +58,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
-
-
-Request = Callable[..., RunRequest]
-
-
-def device_called(name: str, target: str = "linux-arm64") -> Device:
-    """Return one device."""
-    (device,) = devices_for(TARGETS[target], (name,))
-    return device
 
 
 def processes_in(folder: Path) -> list[int]:
@@ -190,9 +134,8 @@ def test_words_of_a_library_change_nothing(request_for: Request) -> None:
     assert output.status == "ok"
 
 
-def test_a_library_that_hangs(request_for: Request, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine is stopped at the time limit, with everything in it."""
-    monkeypatch.setattr("ortrim.verify.devices.machine.START_SECONDS", 20.0)
+def test_a_library_that_hangs(request_for: Request, temporary: Path) -> None:
+    """The machine itself ends the runner at the time limit."""
     with pytest.raises(VerifyError) as caught:
         device_called("qemu-system").run(request_for("hang", seconds=1))
     assert caught.value.reference == "runner-timeout"
@@ -254,7 +197,7 @@ def test_the_least_memory_is_what_is_taken(request_for: Request) -> None:
     """A model that takes 60 MiB needs them, what the kernel takes, and little more."""
     device = device_called("qemu-system")
     assert isinstance(device, QemuSystem)
-    found = least_memory(device, request_for("allocate 60"), lower_mib=80, upper_mib=144, step_mib=4)
+    found = least_memory(device, request_for("allocate 60"), model="fake", lower_mib=80, upper_mib=144, step_mib=4)
     assert found.enough_mib - found.too_little_mib <= 4
     left = found.usable_bytes / 2**20 - 60
     assert 0 < left < 20, found
@@ -270,7 +213,7 @@ def official() -> Path:
 
 
 @pytest.fixture
-def real_request(tmp_path: Path, official: Path, compiled: Callable[[str], tuple[Path, Path]]) -> RunRequest:
+def real_request(tmp_path: Path, official: Path, programs: Programs) -> RunRequest:
     """Make a request to run a small model in ONNX format with the official library."""
     (tmp_path / "real").mkdir()
     (tmp_path / "case").mkdir()
@@ -282,7 +225,7 @@ def real_request(tmp_path: Path, official: Path, compiled: Callable[[str], tuple
     (tmp_path / "real" / "model.onnx").write_bytes(model.SerializeToString())
     save_array(tmp_path / "case", "input_000", np.arange(256, dtype=np.float32).reshape(4, 64))
     return RunRequest(
-        runner=compiled("linux-arm64")[0],
+        runner=programs("linux-arm64") / "runner",
         library=official,
         model=tmp_path / "real" / "model.onnx",
         cases=(Case(name="only", folder=tmp_path / "case", digest="d"),),
@@ -293,8 +236,8 @@ def real_request(tmp_path: Path, official: Path, compiled: Callable[[str], tuple
 
 @pytest.mark.parametrize("name", ["qemu-user:cortex-a76", "qemu-system:cortex-a76"])
 def test_the_official_library_runs_on_a_new_processor(real_request: RunRequest, name: str) -> None:
-    """The real runtime computes there what NumPy computes here."""
-    output = device_called(name).run(real_request)
+    """The real runtime computes there what NumPy computes here, and the profile of its operators comes along."""
+    output = device_called(name).run(dataclasses.replace(real_request, trace=True))
     assert output.runtime_version == onnxruntime.__version__
     assert real_request.outputs is not None
     found = load_array(real_request.outputs / "only" / "output_000.npy")

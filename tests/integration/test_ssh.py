@@ -173,6 +173,24 @@ def test_a_connection_that_breaks(board: SshMachine, tmp_path: Path) -> None:
     board.wait_until_gone("sleep 624")
 
 
+@pytest.mark.parametrize("step", ["-x", "-c"])
+def test_a_connection_that_breaks_in_a_copy(board: SshMachine, tmp_path: Path, step: str) -> None:
+    """In a push or a pull it is a lost device too, and a new connection ends and removes what was begun."""
+    board.shim("tar", f'case "$*" in *{step}*) exec sleep 625;; esac; exec /bin/tar "$@"')
+
+    def cut() -> None:
+        until(lambda: board.runs("sleep 625"), "the copy did not start")
+        board.cut()
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    with closing(opened(board)) as device:
+        error = refused(device, script_request(tmp_path, "exit 4"))
+    thread.join()
+    assert (error.reference, error.where) == ("device-lost", "ssh:board")
+    board.wait_until_gone("sleep 625")
+
+
 @mounts
 def test_a_full_disk(board: SshMachine, tmp_path: Path) -> None:
     """What does not fit is said, and what did go there is removed."""

@@ -16,6 +16,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.plan import BuildJob
 from ortrim.core.units import UnitIndex
+from ortrim.executors.build_log import ninja_step
 from ortrim.executors.demand import Demand
 from ortrim.executors.native import NativeExecutor
 from ortrim.executors.parallelism import Parallelism
@@ -140,8 +141,8 @@ def call(demand: Demand, value: int, folder: Path) -> int:
 
 def built(log: str) -> list[str]:
     """Return the names of what was compiled, by what ninja printed."""
-    lines = (line for line in log.splitlines() if "] Building C" in line)
-    return sorted(Path(line.rstrip("'")).name.removesuffix(".o") for line in lines)
+    steps = (ninja_step(line) for line in log.splitlines() if "] Building C" in line)
+    return sorted(step[2] for step in steps if step)
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +203,29 @@ def test_the_same_again_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
     assert "ninja: no work to do." in outcome.lines
 
 
+def test_a_new_trees_second_configuration_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
+    """What upstream asks the compiler after it has used the answer is known from the start."""
+    with toy.demand(config(Add="")) as demand:
+        shutil.rmtree(demand.upstream.paths.build)
+    for _ in range(2):
+        with toy.demand(config(Add="")) as demand:
+            outcome, _ = demand.compile_selected(index)
+            assert outcome.code == 0, toy.log()
+            ninja = (demand.upstream.paths.configured / "build.ninja").read_text()
+            assert "-Wno-error=shorten-64-to-32 -Wno-error=unused-but-set-variable" in ninja
+    assert built(toy.log()) == []
+    assert "ninja: no work to do." in outcome.lines
+
+
+def test_nothing_of_a_compilers_own_stays_in_a_tree(toy: Toy, index: UnitIndex) -> None:
+    """The local cache of zig would hold the precompiled header once more."""
+    with toy.demand(config(Add="")) as demand:
+        demand.compile_selected(index)
+        paths = demand.upstream.paths
+    assert not paths.compiler_scratch.exists()
+    assert [path.name for path in paths.configured.glob("precompiled.pch*")] == ["precompiled.pch"]
+
+
 def test_one_more_operator_compiles_its_own_files(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
     """CMake configures again because the selection changed; what was compiled before stays."""
     with toy.demand(config(Add="float")) as demand:
@@ -256,7 +280,7 @@ def test_what_the_real_linker_misses_is_found(toy: Toy, index: UnitIndex) -> Non
         assert outcome.code == 0, toy.log()
         assert objects(demand) == {*COMMON, ADD, OPTIONAL}
         assert compiled is not None
-        assert "the link asks for 2 more files than were foreseen" in toy.notes
+        assert "the link asks for 2 more files than foreseen" in toy.notes
         assert library(demand) == expected
 
 

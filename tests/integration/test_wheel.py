@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("src", "runner", "buildspecs"):
+    for name in ("src", "runner", "buildspecs", "docker"):
         shutil.copytree(ROOT / name, source / name, ignore=IGNORED)
     command = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation")
     done = run((*command, "--wheel-dir", folder, source), timeout_seconds=120)
@@ -42,6 +42,7 @@ def test_the_wheel_holds_code_and_data(wheel: Path) -> None:
     expected = files_below(ROOT / "src" / "ortrim", "ortrim")
     expected |= files_below(ROOT / "runner", "ortrim/data/runner")
     expected |= files_below(ROOT / "buildspecs", "ortrim/data/buildspecs")
+    expected |= files_below(ROOT / "docker", "ortrim/data/docker")
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert names == expected

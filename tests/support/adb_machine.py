@@ -7,6 +7,7 @@ adb finds those by itself, and there would be two devices.
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -35,10 +36,14 @@ mount -t tmpfs none "$root/dev"
 for name in null zero urandom random; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
 chroot "$root" /usr/bin/toybox ifconfig lo 127.0.0.1 up
 adb -L "localfilesystem:$socket" nodaemon server >"$shims/../server.log" 2>&1 &
-for port in "$@"; do
-  chroot "$root" /system/bin/env -i ADBD_PORT=$port PATH=/shims:/system/bin HOME=/ DAEMON >"$shims/../$port.log" 2>&1 &
-  echo $! > "$shims/../$port.pid"
-done
+start() {
+  chroot "$root" /system/bin/env -i ADBD_PORT=$1 PATH=/shims:/system/bin HOME=/ DAEMON >"$shims/../$1.log" 2>&1 &
+  echo $! > "$shims/../$1.pid"
+}
+revive() { for port in "$@"; do kill -0 $(cat "$shims/../$port.pid") 2>/dev/null || start $port; done; }
+for port in "$@"; do start $port; done
+set +e
+trap 'revive "$@"' USR1
 : > "$shims/../started"
 # The first process reaps what others leave behind, as Android's init does.
 while :; do wait; sleep 0.2; done
@@ -63,6 +68,17 @@ class AdbMachine:
         number = (self.folder / f"{PORTS[index]}.pid").read_text().strip()
         done = self.inside("kill", "-9", number)
         assert done.returncode == 0, done.stderr
+
+    def stop_daemon(self, index: int = 0) -> None:
+        """Let a device's adbd stand still, so that whatever comes next on the cable is under way until it is killed."""
+        done = self.inside("kill", "-STOP", (self.folder / f"{PORTS[index]}.pid").read_text().strip())
+        assert done.returncode == 0, done.stderr
+
+    def revive_daemons(self) -> None:
+        """Start every adbd that was killed, and connect, as plugging the cable in again does."""
+        os.kill(self.init, signal.SIGUSR1)
+        for serial in self.serials:
+            until(lambda at=serial: _connects(self.client, at), "adbd does not come back")
 
     def inside(self, *words: str) -> Completed:
         """Run one of toybox's commands within the machine, with no help of adb."""
@@ -140,6 +156,11 @@ def _connected(folder: Path, devices: int, init: int) -> AdbMachine:
         until(lambda at=serial: "connected to" in client.run("connect", at, timeout_seconds=20).stdout, "no adbd")
         until(lambda at=serial: _answers(client, at), "adbd does not answer")
     return AdbMachine(client=client, serials=serials, folder=folder, init=init)
+
+
+def _connects(client: AdbClient, serial: str) -> bool:
+    client.run("connect", serial, timeout_seconds=20)
+    return _answers(client, serial)
 
 
 def _answers(client: AdbClient, serial: str) -> bool:

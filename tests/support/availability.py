@@ -10,17 +10,25 @@ import pytest
 
 from ortrim.errors import ToolError
 from ortrim.tools.command import run
+from ortrim.tools.ndk import installed_ndk
 
 KNOWN_TOOLS: Final = (
     "adb",
     "apt-get",
+    "buildah",
     "ccache",
     "clang",
     "cpio",
+    "dockerd",
     "dpkg-deb",
     "gcc",
     "git",
+    "java",
+    "javac",
+    "npm",
+    "ndk",
     "pkg-config",
+    "podman",
     "python3.10",
     "python3.11",
     "python3.12",
@@ -29,12 +37,19 @@ KNOWN_TOOLS: Final = (
     "qemu-arm-static",
     "qemu-system-aarch64",
     "redis-server",
+    "runc",
     "sshd",
     "unshare",
 )
-"""Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start."""
+"""Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start.
 
-PROBES: Final = {"sshd": ("-V",), "unshare": ("--user", "--map-root-user", "--mount", "true")}
+`ndk` is Android's NDK, which the environment names.
+"""
+
+PROBES: Final = {
+    "sshd": ("-V",),
+    "unshare": ("--user", "--map-root-user", "--mount", "true"),
+}
 """What a program is started with to see that it works here; `--version` for all others."""
 
 
@@ -80,8 +95,19 @@ class Availability:
         return (head, *lines)
 
 
+def has_ndk() -> bool:
+    """Whether there is an NDK that can be used here."""
+    try:
+        installed_ndk()
+    except ToolError:
+        return False
+    return True
+
+
 def is_present(name: str) -> bool:
     """Whether PATH has the program and it starts; pyenv's shims exist for versions that do not."""
+    if name == "ndk":
+        return has_ndk()
     if shutil.which(name) is None:
         return False
     try:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec
+from ndk_layout import NDK_VERSION
+from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec, android_of
 from ortrim.core.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
 from ortrim.core.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
-from ortrim.core.targets import TARGETS, minimum_glibc
+from ortrim.core.targets import TARGETS, CLibrary, OperatingSystem, minimum_glibc
 from ortrim.planning import make_plan
+from ortrim.toolchains.ndk import ndk_toolchain
 from ortrim.toolchains.zig import zig_toolchain
 
 SOURCES = (
@@ -38,25 +40,44 @@ def sample_spec(**changes: Any) -> BuildSpec:
 def sample_plan(
     target: str = "linux-x64",
     operators: RequiredOperators = OPERATORS,
+    *,
     toolchain: Toolchain | None = None,
+    sources: tuple[SourcePin, ...] = SOURCES,
+    models: tuple[PlannedModel, ...] = MODELS,
+    selected: tuple[TargetSpec, ...] = (),
     **changes: Any,
 ) -> BuildPlan:
-    """Return the plan of one target, of the sample or another; `changes` are keys of its buildspec."""
+    """Return the plan of one target, or of those `selected`; `changes` are further keys of the sample's buildspec."""
     spec = sample_spec(**changes)
-    targets = tuple(each for each in spec.targets if each.id == target) or (TargetSpec(id=target, glibc="2.28"),)
-    glibc, cpu = minimum_glibc(TARGETS[target], "2.28"), targets[0].cpu
+    targets = selected or tuple(each for each in spec.targets if each.id == target) or (sample_target(target),)
     return make_plan(
         spec,
         operators,
         targets=targets,
-        models=MODELS,
-        sources=SOURCES,
+        models=models,
+        sources=sources,
         tools=(("cmake", "3.31.10"), ("ninja", "1.13.2"), ("ziglang", "0.17.0")),
-        toolchains={target: toolchain or zig_toolchain(TARGETS[target], glibc, "0.17.0", cpu)},
+        toolchains={each.id: toolchain or sample_toolchain(spec, each) for each in targets},
         runner_sha256="4" * 64,
         hooks_sha256="d" * 64,
         ortrim_version="0.1.0",
     )
+
+
+def sample_target(identifier: str) -> TargetSpec:
+    """Return a target with the sample's glibc, where it has one."""
+    has_glibc = TARGETS[identifier].c_library is CLibrary.GLIBC
+    return TargetSpec(id=identifier, glibc="2.28") if has_glibc else TargetSpec(id=identifier)
+
+
+def sample_toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
+    """Return the toolchain that the pipeline takes for a target when its buildspec asks for no other."""
+    known = TARGETS[target.id]
+    if known.system is OperatingSystem.ANDROID:
+        api = android_of(spec, target).api
+        assert api is not None
+        return ndk_toolchain(known, api, NDK_VERSION)
+    return zig_toolchain(known, minimum_glibc(known, "2.28"), "0.17.0", target.cpu)
 
 
 def system_gcc() -> Toolchain:

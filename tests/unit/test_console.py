@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from ortrim.console import Console, duration_text, printable
+from ortrim.console import Console, counted, duration_text, printable
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
 
 
@@ -281,6 +281,14 @@ def test_long_lines_are_not_broken_in_a_log() -> None:
 def test_durations_read_well(seconds: float, text: str) -> None:
     """Short durations show fractions, long ones minutes and hours."""
     assert duration_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (21, "21 files"), (1234, "1,234 files")]
+)
+def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
+    """One file, and any other number of files."""
+    assert counted(number, "file") == text
 
 
 @given(st.text())

@@ -5,24 +5,25 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ortrim.core.buildspec import Budgets, TargetSpec
+from ortrim.core.buildspec import AndroidSpec, Budgets, TargetSpec
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.serialization import from_json, to_data, to_json
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError
 from ortrim.executors.paths import JobPaths
 from ortrim.planning import select_targets
-from sample_plans import FOREST, sample_plan, sample_spec, system_gcc
+from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"
 REGENERATE = "ORTRIM_WRITE_PLANS"
 """Set this in the environment of pytest to write the golden plans anew, then read what git says has changed."""
-PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive")
+PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive", "ndk")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -145,6 +146,55 @@ def test_a_host_that_is_no_target_of_the_buildspec_is_told_so() -> None:
     spec = sample_spec(targets=(TargetSpec(id="linux-arm64"),))
     with pytest.raises(UsageError, match="the host's target linux-x64 is not among the targets"):
         select_targets(spec, None, HOST)
+
+
+@pytest.mark.parametrize(
+    ("named", "pattern", "selected"),
+    [
+        (("android-x86", "linux-x64", "android-arm64-v8a"), "android", ["android-x86", "android-arm64-v8a"]),
+        (("android-x86", "android-x86_64"), "android-x86", ["android-x86"]),
+        ((), "android", ["android-arm64-v8a"]),
+        ((), "android-*", ["android-arm64-v8a", "android-armeabi-v7a", "android-x86_64", "android-x86"]),
+    ],
+)
+def test_android_is_every_abi_that_the_buildspec_names(
+    named: tuple[str, ...], pattern: str, selected: list[str]
+) -> None:
+    """When it names no target at all, it is the one ABI that every phone has; a glob still reaches the others."""
+    spec = sample_spec(targets=tuple(TargetSpec(id=name) for name in named))
+    assert [target.id for target in select_targets(spec, pattern, None)] == selected
+
+
+def test_android_is_refused_where_a_buildspec_names_linux_alone() -> None:
+    """A product's targets are those that it names."""
+    with pytest.raises(UsageError, match="no target matches 'android'"):
+        select_targets(sample_spec(), "android", HOST)
+
+
+def test_the_abis_of_a_plan_go_into_one_package() -> None:
+    """The plan names it with its ABIs in their order, and Linux targets are not in it."""
+    targets = tuple(TargetSpec(id=name) for name in ("android-x86_64", "linux-x64", "android-arm64-v8a"))
+    plan = sample_plan("", targets=targets, selected=targets)
+    (assembly,) = plan.assemblies
+    assert (assembly.identifier, assembly.targets) == ("android", ("android-x86_64", "android-arm64-v8a"))
+    assert sample_plan().assemblies == ()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        AndroidSpec(api=30),
+        AndroidSpec(stl="c++_shared"),
+        AndroidSpec(providers=("nnapi",)),
+    ],
+    ids=["api", "stl", "providers"],
+)
+def test_what_is_chosen_for_android_changes_the_job(options: AndroidSpec) -> None:
+    """Each choice is another library; for Linux none of them means anything."""
+    models = (replace(MODELS[0], style="runtime"),)
+    for target, changes in (("android-arm64-v8a", True), ("linux-x64", False)):
+        before, after = (sample_plan(target, android=one, models=models) for one in (AndroidSpec(), options))
+        assert (digest(before.targets[0].job) != digest(after.targets[0].job)) == changes
 
 
 def test_a_buildspec_without_targets_offers_all() -> None:

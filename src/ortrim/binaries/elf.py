@@ -23,6 +23,7 @@ READS_LIMIT: Final = 2_000_000
 MACHINES: Final = {
     ("EM_X86_64", 64): Architecture.X64.value, ("EM_AARCH64", 64): Architecture.ARM64.value,
     ("EM_ARM", 32): Architecture.ARM.value, ("EM_RISCV", 64): Architecture.RISCV64.value,
+    ("EM_386", 32): Architecture.X86.value,
 }  # fmt: skip
 TEXT_RELOCATIONS_FLAG: Final = 0x4  # DF_TEXTREL
 EXECUTABLE_FLAG: Final = 0x1  # PF_X
@@ -37,12 +38,16 @@ def read_library(path: Path) -> LibraryFacts:
     executable stack from the kernel. Raises `BinaryError` (`library-missing`, `not-elf`, `not-a-library`,
     `corrupt-elf`).
     """
-    return with_elf(path, _facts)
+    return with_elf(path, library_facts)
 
 
 def with_elf(path: Path, read: Callable[[ELFFile], T]) -> T:
     """Return what `read` makes of an ELF shared library; raises as `read_library` does, whatever `read` raises."""
-    data = read_bytes(path)
+    return with_elf_bytes(read_bytes(path), path, read)
+
+
+def with_elf_bytes(data: bytes, path: Path, read: Callable[[ELFFile], T]) -> T:
+    """Do what `with_elf` does with a library in memory, such as a member of an archive; errors call it `path`."""
     if data[:4] != b"\x7fELF":
         raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
     with diagnosed(path):
@@ -98,11 +103,12 @@ class BoundedStream(io.BytesIO):
         return super().read(size)
 
 
-def _facts(elf: ELFFile) -> LibraryFacts:
+def library_facts(elf: ELFFile) -> LibraryFacts:
+    """Return what a loader sees of an open library; see `read_library`."""
     machine = str(elf.header["e_machine"])
     stack = [segment["p_flags"] for segment in elf.iter_segments("PT_GNU_STACK")]
     loads = [int(segment["p_align"]) for segment in elf.iter_segments("PT_LOAD")]
-    tags = _dynamic_tags(elf)
+    tags = dynamic_tags(elf)
     return LibraryFacts(
         soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
         machine=MACHINES.get((machine, elf.elfclass), machine),
@@ -116,7 +122,8 @@ def _facts(elf: ELFFile) -> LibraryFacts:
     )
 
 
-def _dynamic_tags(elf: ELFFile) -> list[Any]:
+def dynamic_tags(elf: ELFFile) -> list[Any]:
+    """Return the entries of the dynamic section. Raises ValueError when there is none."""
     sections = [section for section in elf.iter_sections() if isinstance(section, DynamicSection)]
     if not sections:
         raise ValueError("it has no dynamic section")

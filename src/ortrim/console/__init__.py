@@ -2,6 +2,6 @@
 
 from ortrim.console.console import Console
 from ortrim.console.steps import Step
-from ortrim.console.wording import duration_text, printable
+from ortrim.console.wording import counted, duration_text, printable
 
-__all__ = ["Console", "Step", "duration_text", "printable"]
+__all__ = ["Console", "Step", "counted", "duration_text", "printable"]

@@ -17,6 +17,11 @@ def duration_text(seconds: float) -> str:
     return f"{whole} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, which takes an `s` for all numbers but one: `1 file`, `1,200 files`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def printable(text: str) -> str:
     """Replace control and direction characters: a model's names must not steer the user's terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else REPLACEMENT for c in text)

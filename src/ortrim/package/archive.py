@@ -4,6 +4,8 @@ import gzip
 import os
 import tarfile
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
@@ -20,12 +22,22 @@ def write_archive(folder: Path, destination: Path) -> None:
     executable. Raises `PackageError` (`not-archivable`) for anything but files, folders and links that stay inside,
     and `StorageError` (`archive-not-written`).
     """
+    with new_archive(destination) as file:
+        _write(folder, file)
+
+
+@contextmanager
+def new_archive(destination: Path) -> Iterator[IO[bytes]]:
+    """Open an archive for writing; `destination` appears when it is complete, and nothing is left when it is not.
+
+    Raises `StorageError` (`archive-not-written`).
+    """
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
         try:
             with os.fdopen(descriptor, "wb") as file:
-                _write(folder, file)
+                yield file
             Path(name).chmod(0o644)
             Path(name).replace(destination)
         finally:

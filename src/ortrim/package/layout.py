@@ -68,10 +68,10 @@ def _headers(inputs: PackageInputs) -> list[Path]:
 
 def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tuple[tuple[PackagedFile, ...], Manifest]:
     """Add the bill of materials, the manifest that covers it, and the sums that cover both."""
-    from ortrim.package.sbom import sbom_text  # noqa: PLC0415 - cyclonedx is slow to import, needed only when packaging
+    from ortrim.package.sbom import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import, needed only when packaging
 
     entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
-    bill = PackagedFile(path=SBOM, content=sbom_text(inputs, entries).encode())
+    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(inputs), entries).encode())
     manifest = make_manifest(inputs, (*entries, bill.entry))
     listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
     sums = PackagedFile(path=SUMS, content=sums_text((*manifest.files, listing.entry)).encode())

@@ -1,8 +1,6 @@
 """The library as applications find it: by its file, through CMake and through pkg-config."""
 
 import re
-from collections.abc import Mapping
-from importlib.resources import files
 from typing import Final
 
 from ortrim.binaries.elf import read_library
@@ -10,6 +8,7 @@ from ortrim.core.targets import Architecture, OperatingSystem, Target
 from ortrim.errors import PackageError
 from ortrim.package.contents import PROGRAM_MODE, PackagedFile, PackagedLink
 from ortrim.package.inputs import PackageInputs
+from ortrim.package.templates import rendered
 
 LIBRARY: Final = "libonnxruntime.so"
 ARCHIVE: Final = "libonnxruntime.a"
@@ -61,14 +60,4 @@ def _development_files(target: Target, version: str, library: str, soname: str) 
         "is_static": library == ARCHIVE,
         "soname": soname,
     }
-    return tuple(PackagedFile(path=path, content=_rendered(name, values)) for path, name in TEMPLATES.items())
-
-
-def _rendered(template: str, values: Mapping[str, object]) -> bytes:
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - slow to import, and needed only when packaging
-
-    text = (files("ortrim") / "data" / "package" / template).read_text(encoding="utf-8")
-    environment = Environment(  # noqa: S701 - CMake's language, not HTML
-        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
-    )
-    return environment.from_string(text).render(values).encode()
+    return tuple(PackagedFile(path=path, content=rendered(name, values)) for path, name in TEMPLATES.items())

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID, uuid5
@@ -18,24 +19,45 @@ from packageurl import PackageURL
 from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import SourcePin
 from ortrim.package.archive import SOURCE_DATE_EPOCH
-from ortrim.package.inputs import PackageInputs
+from ortrim.package.inputs import ComponentLicence, PackageInputs
 
 NAMESPACE: Final = UUID("0f5f2f5c-6d0a-5f3e-9c55-6f1f3f7b1d21")
 """Ours alone: serial numbers are made in it from the digests of a package's files."""
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
+FILE, DATA = ComponentType.FILE, ComponentType.DATA
+ARTIFACTS: Final = {"lib": FILE, "jni": FILE, "classes.jar": FILE, "models": DATA, "assets": DATA}
+"""What a bill lists of a package's files, by the first folder: libraries and classes as files, models as data."""
+LISTED: Final = re.compile(r"lib/[^/]+|jni/.+|classes\.jar|models/.+|assets/.+")
+"""The folders below `lib` hold what leads to the library."""
 
 
-def sbom_text(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a bill is of: the package's name, the runtime's version, and the sources and licences of what is inside."""
+
+    name: str
+    version: str
+    sources: tuple[SourcePin, ...]
+    licences: tuple[ComponentLicence, ...]
+
+
+def subject_of(inputs: PackageInputs) -> Subject:
+    """Return what the bill of one target's package is of."""
+    job = inputs.job
+    return Subject(name=inputs.name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
+
+
+def sbom_text(subject: Subject, files: tuple[FileEntry, ...]) -> str:
     """Return the bill of materials as JSON: sources with digests and licences, runtimes of the compiler, models.
 
     The serial number is made from the files' digests and the timestamp is that of all packages, so that the same
     package has the same bill.
     """
-    product = _product(inputs)
+    product = _product(subject)
     moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)
-    parts = [*_sources(inputs), *_runtimes(inputs), *_artifacts(inputs, files)]
+    parts = [*_sources(subject), *_runtimes(subject), *_artifacts(subject, files)]
     bill = Bom(
-        serial_number=uuid5(NAMESPACE, _fingerprint(inputs.name, files)),
+        serial_number=uuid5(NAMESPACE, _fingerprint(subject.name, files)),
         metadata=BomMetaData(component=product, timestamp=moment),
         components=parts,
     )
@@ -48,19 +70,17 @@ def _fingerprint(name: str, files: Iterable[FileEntry]) -> str:
     return hashlib.sha256("\n".join([name, *lines]).encode()).hexdigest()
 
 
-def _product(inputs: PackageInputs) -> Component:
+def _product(subject: Subject) -> Component:
+    kind, name = ComponentType.LIBRARY, subject.name
+    return Component(type=kind, name=name, version=subject.version, bom_ref=f"package:{name}")
 
-    version = inputs.job.ort_version
-    return Component(type=ComponentType.LIBRARY, name=inputs.name, version=version, bom_ref=f"package:{inputs.name}")
 
-
-def _sources(inputs: PackageInputs) -> list[Component]:
-    texts = {licence.component: licence.identifier for licence in inputs.licences}
-    return [_source(pin, pin.licence or texts.get(pin.name, "")) for pin in inputs.job.sources]
+def _sources(subject: Subject) -> list[Component]:
+    texts = {licence.component: licence.identifier for licence in subject.licences}
+    return [_source(pin, pin.licence or texts.get(pin.name, "")) for pin in subject.sources]
 
 
 def _source(pin: SourcePin, licence: str) -> Component:
-
     is_sha256 = SHA256.fullmatch(pin.digest) is not None
     qualifiers = {"checksum": f"sha256:{pin.digest}"} if is_sha256 else None
     pinned = [] if is_sha256 else [Property(name="ortrim:pin", value=pin.digest)]
@@ -76,10 +96,10 @@ def _source(pin: SourcePin, licence: str) -> Component:
     )
 
 
-def _runtimes(inputs: PackageInputs) -> list[Component]:
+def _runtimes(subject: Subject) -> list[Component]:
     """Return the components with a licence but no source of their own: the compiler's libraries."""
-    pinned = {pin.name for pin in inputs.job.sources}
-    found = {text.component: text.identifier for text in inputs.licences if text.component not in pinned}
+    pinned = {pin.name for pin in subject.sources}
+    found = {text.component: text.identifier for text in subject.licences if text.component not in pinned}
     kind = ComponentType.LIBRARY
     return [
         Component(type=kind, name=name, bom_ref=f"runtime:{name}", licenses=_licences(identifier))
@@ -87,19 +107,18 @@ def _runtimes(inputs: PackageInputs) -> list[Component]:
     ]
 
 
-def _artifacts(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> list[Component]:
-    """Return the library as a file and the models as data, each with its digest."""
-    kinds = {"lib": ComponentType.FILE, "models": ComponentType.DATA}
+def _artifacts(subject: Subject, files: tuple[FileEntry, ...]) -> list[Component]:
+    """Return the libraries as files and the models as data, each with its digest."""
     return [
         Component(
-            type=kinds[entry.path.split("/")[0]],
+            type=ARTIFACTS[entry.path.split("/")[0]],
             name=entry.path,
-            version=inputs.job.ort_version,
+            version=subject.version,
             bom_ref=f"file:{entry.path}",
             hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry.sha256)],
         )
         for entry in files
-        if re.fullmatch(r"lib/[^/]+|models/.+", entry.path)
+        if LISTED.fullmatch(entry.path)
     ]
 
 

@@ -8,8 +8,10 @@ COMPONENTS: Final = (
     "onnxruntime", "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json",
     "gsl", "date", "re2", "eigen", "safeint", "mp11",
 )  # fmt: skip
-OPTIONAL: Final = ("cpuinfo",)
-"""What a set may lack: Debian's mirrors do not all serve it. ONNX Runtime then reads the kernel's own bits."""
+OPTIONAL: Final = ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai")
+"""What a set may lack. Debian's mirrors do not all serve cpuinfo, without which ONNX Runtime reads the kernel's own
+bits; the others are for the execution provider XNNPACK, which cannot be chosen without them.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

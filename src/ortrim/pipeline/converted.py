@@ -15,18 +15,29 @@ from ortrim.models.reduce import reduce_operators
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.spec.load import load_spec
 from ortrim.storage.cache import cache_folder
+from ortrim.tools.containers import ContainerOptions
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a task was asked for: the buildspec's file, what overrides it, and where output goes."""
+    """What a task was asked for: the buildspec's file, what overrides it, where output goes, and how to verify.
+
+    `ndk` is the folder of Android's NDK; without it, the environment says where that is. `container` says how to build
+    in one; None for building on this machine itself. `devices` are names as
+    `ortrim.verify.devices.names` reads them; without any, each target has its own defaults.
+    """
 
     spec: Path
     target: str | None = None
     profile: Literal["balanced", "upstream"] | None = None
     jobs: int | None = None
     output: Path = Path("artifacts")
+    ndk: Path | None = None
+    container: ContainerOptions | None = None
+    devices: tuple[str, ...] = ()
+    least_memory: bool = False
+    trace: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,16 @@ from ortrim.binaries.sizes import library_size
 from ortrim.core.serialization import to_data
 from ortrim.errors import ModelError
 from ortrim.models.inspect import inspect_config, inspect_onnx, inspect_ort
+from ortrim.pipeline.android_inspection import inspect_aar
 from ortrim.storage.files import storage_errors
 
 ELF_MAGIC: Final = b"\x7fELF"
 ORT_IDENTIFIER: Final = b"ORTM"
+ZIP_MAGIC: Final = b"PK\x03\x04"
 
 
 def inspect_file(path: Path) -> dict[str, Any]:
-    """Return what is in a model, a library or an operator configuration, as JSON-ready data with its `kind`.
+    """Return what is in a model, a library, an AAR or an operator configuration, as JSON-ready data with its `kind`.
 
     The kind is told by content, not by name. Raises `ModelError` (`file-missing`), `StorageError`, or what the reader
     of that kind raises.
@@ -28,6 +30,8 @@ def inspect_file(path: Path) -> dict[str, Any]:
         head = file.read(1024)
     if head.startswith(ELF_MAGIC):
         return {"kind": "library", "facts": to_data(read_library(path)), "size": to_data(library_size(path, None))}
+    if head.startswith(ZIP_MAGIC):
+        return {"kind": "android archive", **inspect_aar(path)}
     if head[4:8] == ORT_IDENTIFIER:
         return {"kind": "ort model", **to_data(inspect_ort(path))}
     if path.suffix == ".config" or (path.suffix != ".onnx" and _is_text(head)):

@@ -2,7 +2,6 @@
 
 import hashlib
 import platform
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
@@ -10,13 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.buildspec import ModelSpec, TargetSpec
+from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec
 from ortrim.core.plan import BuildPlan, PlannedModel, Toolchain, digest
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.targets import TARGETS, Target, minimum_glibc
-from ortrim.errors import PlanError, ToolError, VerifyError
+from ortrim.errors import PlanError, ToolError
 from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.converted import Models, Request, converted_models, load
+from ortrim.pipeline.devices import require_devices
+from ortrim.pipeline.ndks import is_android, require_ndks, toolchain_for_android, warnings_on_android
 from ortrim.planning import make_plan, select_targets
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
@@ -25,8 +26,6 @@ from ortrim.storage.files import sha256_of
 from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.system import system_toolchain
 from ortrim.toolchains.zig import zig_toolchain
-from ortrim.tools.base import install_command
-from ortrim.tools.emulators import EMULATIONS
 from ortrim.verify.cases import Case, make_cases
 
 HOSTS: Final = {("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64"}
@@ -56,13 +55,18 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
     """Decide everything that `request` comes to; nothing is compiled.
 
     What can be refused without work is refused first: targets that do not exist or, when the result is `to_run`
-    here, have no device; then cases that do not fit the models.
+    here, have no compiler or no device, and devices that do not exist; then cases that do not fit the models.
     """
     loaded = load(request)
-    targets = select_targets(loaded.spec, request.target, host_target())
-    if to_run:
-        require_devices(targets, host_target())
-    toolchains = {target.id: _toolchain(target) for target in targets}
+    host = host_target() if to_run or request.target is None else None
+    targets = select_targets(loaded.spec, request.target, host)
+    if host and to_run:
+        if request.container is None:
+            require_ndks(loaded.spec, targets, request.ndk)
+        require_devices(targets, request, host)
+    toolchains = {target.id: _toolchain(loaded.spec, target) for target in targets}
+    for warning in warnings_on_android(loaded.spec, targets):
+        console.warn(warning)
     models = converted_models(loaded, console)
     cases = _cases(models)
     sources = _sources(models, console)
@@ -81,31 +85,6 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
     return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=_folder(request, plan))
 
 
-def require_devices(targets: tuple[TargetSpec, ...], host: Target) -> None:
-    """Refuse to build what can be run neither on this machine nor in an emulator that is installed here.
-
-    Raises `VerifyError` `no-device`, before anything is compiled.
-    """
-    needs = {target.id: _missing_emulator(TARGETS[target.id], host) for target in targets}
-    lacking = {identifier: package for identifier, package in needs.items() if package is not None}
-    if lacking:
-        what = f"a library for another machine cannot be run on {host.identifier}, so nothing would be proved of it"
-        commands = " && ".join(install_command(package) for package in dict.fromkeys(lacking.values()) if package)
-        emulator = f"install an emulator: {commands}; or " if commands else ""
-        hint = f"{emulator}build it on a host of its own kind; invoke plan (or --plan-only) shows its plan on any"
-        raise VerifyError("no-device", what, where=", ".join(lacking), hint=hint)
-
-
-def _missing_emulator(target: Target, host: Target) -> str | None:
-    """Return the package with what runs a target's programs here, empty for none; None when nothing is missing."""
-    if target.architecture is host.architecture:
-        return None
-    emulation = EMULATIONS.get(target.architecture.value)
-    if emulation is None:
-        return ""
-    return None if shutil.which(emulation.user.name) else emulation.user.package
-
-
 def _sources(models: Models, console: Console) -> SourceTree:
     wanted = models.loaded.spec.onnxruntime
     with console.step("fetch sources") as step:
@@ -116,7 +95,9 @@ def _sources(models: Models, console: Console) -> SourceTree:
     return tree
 
 
-def _toolchain(target: TargetSpec) -> Toolchain:
+def _toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
+    if is_android(target):
+        return toolchain_for_android(spec, target)
     if target.compiler == "zig":
         known = TARGETS[target.id]
         glibc = minimum_glibc(known, target.glibc)

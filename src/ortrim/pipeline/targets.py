@@ -8,6 +8,7 @@ from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget
 from ortrim.errors import VerifyError
+from ortrim.executors.container import ContainerExecutor
 from ortrim.executors.native import NativeExecutor
 from ortrim.executors.parallelism import choose_parallelism
 from ortrim.executors.results import finished_build, result_of
@@ -16,9 +17,10 @@ from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.package.layout import make_package
 from ortrim.pins.tools import tool_requirements
 from ortrim.pipeline.converted import Request
+from ortrim.pipeline.devices import answers
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.verification import verify
-from ortrim.report.write import read_report, write_reports
+from ortrim.pipeline.verification import Packaged, verify
+from ortrim.report.write import OUTDATED, read_report, write_reports
 from ortrim.sources.tree import licences
 from ortrim.storage.files import require_writable
 from ortrim.storage.shipped import shipped_folder
@@ -31,8 +33,8 @@ REPORT: Final = "report.json"
 def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """Do everything: plan, then build, package, verify and report each target.
 
-    A target whose report is there already is not touched again. The verdicts are in the reports; a missed budget
-    is not raised here, so that every target gets its report.
+    A target whose report is there already, with every device asked for, is not touched again. The verdicts are in the
+    reports; a missed budget or a device that fails is not raised here, so that every target gets its report.
     """
     require_writable(request.output)
     planned = make_planned(request, console, to_run=True)
@@ -42,7 +44,7 @@ def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
 def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """Measure what was built before once more and write its reports anew.
 
-    Raises `VerifyError` (`not-built`, `no-device`).
+    Raises `VerifyError` (`not-built`, `no-device`) and `UsageError` for devices that are none.
     """
     require_writable(request.output)
     planned = make_planned(request, console, to_run=True)
@@ -50,7 +52,7 @@ def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]
 
 
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Return the reports of what was built before. Raises `VerifyError` `report-missing`."""
+    """Return the reports of what was built before. Raises as `read_report` does."""
     planned = make_planned(request, console)
     return tuple(read_report(target_folder(planned, target) / REPORT) for target in planned.plan.targets)
 
@@ -61,13 +63,28 @@ def target_folder(planned: Planned, target: PlannedTarget) -> Path:
 
 
 def _finish(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport:
-    folder = target_folder(planned, target)
-    if (folder / REPORT).is_file():
-        report = read_report(folder / REPORT)
-        if (folder / report.package).is_file():
-            console.note(f"{target.job.target.identifier}: nothing has changed since {folder / REPORT} was written")
-            return report
+    report = _finished(planned, target, request, console)
+    if report is not None:
+        return report
     return _verify(planned, target, _build(planned, target, request, console), request, console)
+
+
+def _finished(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport | None:
+    """Return a target's report when nothing is left to do. Raises `StorageError` for one that is damaged."""
+    folder, identifier = target_folder(planned, target), target.job.target.identifier
+    if not (folder / REPORT).is_file():
+        return None
+    try:
+        report = read_report(folder / REPORT)
+    except VerifyError as error:
+        if error.reference != OUTDATED:
+            raise
+        console.note(f"{identifier}: {error.what}, so it is verified again")
+        return None
+    if not ((folder / report.package).is_file() and answers(report, target.job.target, request)):
+        return None
+    console.note(f"{identifier}: nothing has changed since {folder / REPORT} was written")
+    return report
 
 
 def _build(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> JobResult:
@@ -77,20 +94,29 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
         if done.is_dir():
             step.skip("built before")
             return result_of(done)
-        executor = executor_for(planned, target, request, step)
+        executor = builder_for(planned, target, request, step)
         step.note(f"{executor.parallelism.jobs} at a time ({executor.parallelism.reason}); log: {executor.log}")
         step.progress(0, 0, "tools and configuration")
         return executor.run(job)
 
 
+def builder_for(
+    planned: Planned, target: PlannedTarget, request: Request, step: Step
+) -> NativeExecutor | ContainerExecutor:
+    """Return what builds a target where the request says, telling `step` how far it is."""
+    native = executor_for(planned, target, request, step)
+    return native if request.container is None else ContainerExecutor(native=native, options=request.container)
+
+
 def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
-    """Return what builds a target here, telling `step` how far it is."""
+    """Return what builds a target on this machine itself, telling `step` how far it is."""
     return NativeExecutor(
         inputs=Inputs(
             sources=planned.sources.folder,
             tools=packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),
             hooks=shipped_folder("cmake"),
+            ndk=request.ndk,
         ),
         log=(target_folder(planned, target) / "build.log").absolute(),
         parallelism=choose_parallelism(request.jobs),
@@ -114,8 +140,9 @@ def _verify(
     with console.step(f"package {target.job.target.identifier}"):
         package = make_package(_package_inputs(planned, target.job, result), folder)
     with console.step("compile the runner") as step:
-        runner = executor_for(planned, target, request, step).run_runner(target.runner)
-    report = verify(planned, target, result, package=package, runner=runner, console=console)
+        runner = builder_for(planned, target, request, step).run_runner(target.runner)
+    packaged = Packaged(target=target, result=result, package=package, runner=runner)
+    report = verify(planned, packaged, request, console)
     with console.step("report") as step:
         write_reports(report, folder)
         step.note(f"{folder}: {package.archive.name}, report.html, report.md, {REPORT}")

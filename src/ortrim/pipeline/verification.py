@@ -1,54 +1,61 @@
-"""What verification is given: the package, the cases, the device and the baseline."""
+"""What verification is given: the package, the models with their references, the devices and the baseline."""
 
-from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
 
-from ortrim.binaries.archives import archive_members
-from ortrim.binaries.elf import read_library
-from ortrim.binaries.merged_object import visible_symbols
-from ortrim.binaries.sizes import library_size
-from ortrim.console import Console
+from ortrim.console import Console, Step
 from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import Comparison, Gate, LibraryFacts, LibrarySize, Verdict, VerifyReport
+from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
-from ortrim.core.targets import Architecture
-from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
-from ortrim.executors.results import LIBRARY
-from ortrim.models.alignment import misaligned_tensors
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.delivery import delivery_of
+from ortrim.pipeline.devices import devices_of
 from ortrim.pipeline.planned import Planned
-from ortrim.platforms.linux import ARCHIVE
 from ortrim.tools.foreign_runtime import foreign_library
 from ortrim.verify.baseline import Baseline, own_baseline
-from ortrim.verify.devices.select import default_devices, devices_for, runs_here
-from ortrim.verify.gates import check_archive, check_library, check_tensors
-from ortrim.verify.verify import Delivery, Identity, Subject, verify_target
+from ortrim.verify.devices.names import runs_here
+from ortrim.verify.devices.select import open_device
+from ortrim.verify.reference import reference_outputs
+from ortrim.verify.subjects import Identity, Subject, Task
+from ortrim.verify.target import verify_target
 
-NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
+
+@dataclass(frozen=True, kw_only=True)
+class Packaged:
+    """One target, built and packaged, with a compiled runner for it."""
+
+    target: PlannedTarget
+    result: JobResult
+    package: Package
+    runner: Path
 
 
-def verify(
-    planned: Planned, target: PlannedTarget, result: JobResult, *, package: Package, runner: Path, console: Console
-) -> VerifyReport:
-    """Verify a package of one target with a compiled `runner` on this host, or in an emulator; see `verify_target`."""
-    folder, job = package.folder.parent, target.job
-    with console.step(f"verify {job.target.identifier}") as step:
-        baseline = _baseline(planned, job)
-        (device,) = devices_for(job.target, default_devices(job.target)[:1], step.note)
-        with closing(device):
-            step.progress(0, 0, f"reading the library; device: {device.name}")
-            return verify_target(
-                _identity(planned, job, result),
-                _delivery(planned, job, result, package, baseline),
-                _subjects(planned),
-                target.budgets,
-                device=device,
-                runner=runner,
-                runtime=planned.models.runtime,
-                folder=folder / "outputs",
-                baseline=baseline,
-                on_progress=step.progress,
-            )
+def verify(planned: Planned, packaged: Packaged, request: Request, console: Console) -> VerifyReport:
+    """Verify what was packaged for one target on each device asked for; see `verify_target`."""
+    target = packaged.target.job.target
+    with console.step(f"verify {target.identifier}") as step:
+        devices = devices_of(target, request)
+        step.note(f"on {', '.join(map(str, devices))}")
+        task = _task(planned, packaged, request, step)
+        identity = _identity(planned, packaged.target.job, packaged.result)
+        return verify_target(identity, task, devices, partial(open_device, target, announce=step.note), step.progress)
+
+
+def _task(planned: Planned, packaged: Packaged, request: Request, step: Step) -> Task:
+    step.progress(0, 0, "reading the library")
+    job, folder = packaged.target.job, packaged.package.folder.parent / "outputs"
+    baseline = _baseline(planned, job)
+    return Task(
+        delivery=delivery_of(planned, job, packaged.result, packaged.package, baseline),
+        subjects=_subjects(planned, folder / "reference", step),
+        budgets=packaged.target.budgets,
+        baseline=baseline,
+        runner=packaged.runner,
+        folder=folder,
+        least_memory=request.least_memory,
+        trace=request.trace,
+    )
 
 
 def _baseline(planned: Planned, job: BuildJob) -> Baseline:
@@ -59,64 +66,6 @@ def _baseline(planned: Planned, job: BuildJob) -> Baseline:
     library = foreign_library(runtime.version, planned.models.pins.converter_requirements, architecture)
     name = f"onnxruntime {runtime.version} (official wheel for {architecture})"
     return Baseline(library=library, name=name if library else f"none: there is no official wheel for {architecture}")
-
-
-def gravest_failure(reports: tuple[VerifyReport, ...]) -> Diagnostic | None:
-    """Return the gravest failures in the reports: bad libraries, else lost parity, else missed budgets, else None."""
-    for failures in (_bad_libraries(reports), _lost_parity(reports), _missed_budgets(reports)):
-        if failures:
-            return failures[0] if len(failures) == 1 else DiagnosticGroup(tuple(failures))
-    return None
-
-
-def _bad_libraries(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
-    return [
-        BinaryError("gate-failed", f"{gate.name}: {gate.detail}", where=report.target)
-        for report in reports
-        for gate in report.gates
-        if gate.verdict is Verdict.FAIL
-    ]
-
-
-def _lost_parity(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
-    hint = "report.html shows every output; if the difference is acceptable, say so in the model's tolerances"
-    return [
-        ParityError(
-            "parity-lost",
-            f"output {output.output} of case {output.case} differs from the full runtime's",
-            where=f"{report.target}, model {output.model}",
-            why=output.reason,
-            hint=hint,
-        )
-        for report in reports
-        for output in report.parity
-        if output.verdict is Verdict.FAIL
-    ]
-
-
-def _missed_budgets(reports: tuple[VerifyReport, ...]) -> list[Diagnostic]:
-    return [
-        BudgetMissed(
-            "budget-missed",
-            f"{line.measure} is over its budget",
-            where=f"{report.target}, model {line.model}" if line.model else report.target,
-            why=f"measured {_amount(line, measured)}, budget {_amount(line, line.budget)}",
-            hint="report.html shows where it goes; mend the cause or change the budget in the buildspec",
-        )
-        for report in reports
-        for line in report.comparisons
-        if line.verdict is Verdict.FAIL
-        for measured in [line.ratio if line.budget_is_ratio else line.ours]
-    ]
-
-
-def _amount(line: Comparison, value: float | None) -> str:
-    """Write a measurement or a budget with its unit; nothing was measured when it is None."""
-    if value is None:
-        return "nothing"
-    if line.budget_is_ratio:
-        return f"{value:.1%} of the baseline's"
-    return f"{value:,.0f} bytes" if line.unit == "bytes" else f"{value:.4g} ms"
 
 
 def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
@@ -133,50 +82,13 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
     )
 
 
-def _delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package, baseline: Baseline) -> Delivery:
-    """Return what the package holds; a static library is sized by the shared one of the same objects.
-
-    An archive's own bytes are relocations and names as well, which do not come into the program that links it.
-    """
-    delivered = package.folder / "lib" / (ARCHIVE if job.linkage == "static" else LIBRARY)
-    shared = result.library if job.linkage == "static" else delivered
-    facts = read_library(shared)
-    return Delivery(
-        archive=package.archive,
-        library=delivered,
-        facts=facts,
-        gates=(*_gates(job, facts), *_static_gates(job, delivered, facts), *_model_gates(planned, job)),
-        size=library_size(shared, result.link_map),
-        baseline_size=NO_SIZE if baseline.library is None else library_size(baseline.library, None),
-    )
-
-
-def _gates(job: BuildJob, facts: LibraryFacts) -> tuple[Gate, ...]:
-    return check_library(
-        facts,
-        architecture=job.target.architecture,
-        minimum_glibc=job.minimum_glibc,
-        compiler_libraries=job.toolchain.kind != "zig",
-    )
-
-
-def _static_gates(job: BuildJob, delivered: Path, shared: LibraryFacts) -> tuple[Gate, ...]:
-    if job.linkage != "static":
-        return ()
-    return tuple(check_archive(*visible_symbols(content, name), shared) for name, content in archive_members(delivered))
-
-
-def _model_gates(planned: Planned, job: BuildJob) -> tuple[Gate, ...]:
-    """Return the gate of the tensors' places for processors that fault where others are only slower."""
-    if job.target.architecture is not Architecture.ARM:
-        return ()
-    return tuple(check_tensors(model.name, misaligned_tensors(model.path)) for model in planned.models.converted)
-
-
-def _subjects(planned: Planned) -> tuple[Subject, ...]:
+def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]:
+    """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there."""
     models = planned.models
     together = zip(models.prepared, models.converted, models.loaded.spec.models, planned.cases, strict=True)
-    return tuple(
-        Subject(prepared=prepared, converted=converted, spec=spec, cases=cases)
-        for prepared, converted, spec, cases in together
-    )
+    subjects = []
+    for prepared, converted, spec, cases in together:
+        step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
+        reference = reference_outputs(prepared, cases, models.runtime, folder)
+        subjects.append(Subject(prepared=prepared, converted=converted, spec=spec, cases=cases, reference=reference))
+    return tuple(subjects)

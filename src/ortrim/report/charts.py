@@ -7,9 +7,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from ortrim.core.measurements import Distribution, RunnerResult, VerifyReport
-from ortrim.report.content import components, name_text
+from ortrim.core.measurements import DeviceReport, Distribution, RunnerResult, VerifyReport
+from ortrim.report.content import components
 from ortrim.report.figures import bytes_text, ms_text, share_text
+from ortrim.report.machine import measures_memory, measures_time
+from ortrim.report.names import name_text
 from ortrim.report.svg import Canvas
 
 FULL_WIDTH: Final = 1000
@@ -56,18 +58,18 @@ def component_chart(report: VerifyReport) -> Markup:
     return bar_chart("size by component", bars, HALF_WIDTH)
 
 
-def memory_chart(report: VerifyReport) -> Markup:
+def memory_chart(device: DeviceReport) -> Markup:
     """Draw the peak resident memory of each model, median and range over the rounds; nothing where it means nothing."""
-    if not report.host.memory_meaningful:
+    if not measures_memory(device):
         return Markup("")
-    return _runs_chart(report, "peak resident memory", lambda run: run.peak_rss_bytes, bytes_text)
+    return _runs_chart(device, "peak resident memory", lambda run: run.peak_rss_bytes, bytes_text)
 
 
-def load_chart(report: VerifyReport) -> Markup:
+def load_chart(device: DeviceReport) -> Markup:
     """Draw the load time of each model, median and range over the rounds; nothing where time means nothing."""
-    if not report.host.time_meaningful:
+    if not measures_time(device):
         return Markup("")
-    return _runs_chart(report, "time to load a model", lambda run: run.load_ms, ms_text)
+    return _runs_chart(device, "time to load a model", lambda run: run.load_ms, ms_text)
 
 
 def bar_chart(label: str, bars: Sequence[Bar], width: float) -> Markup:
@@ -116,12 +118,12 @@ def _pair(group: str, ours: float, baseline: float) -> tuple[Bar, ...]:
 
 
 def _runs_chart(
-    report: VerifyReport,
+    device: DeviceReport,
     label: str,
     measured: Callable[[RunnerResult], Distribution],
     text: Callable[[float], str],
 ) -> Markup:
-    ordered = sorted(report.runs, key=lambda run: (run.model, run.library != "ours"))
+    ordered = sorted(device.runs, key=lambda run: (run.model, run.library != "ours"))
     bars = [
         Bar(
             group=name_text(run.model),

@@ -1,7 +1,9 @@
 """Numbers as text for reading; `report.json` holds them exactly."""
 
 import math
-from typing import Final, Literal
+from typing import Final
+
+from ortrim.core.measurements import Unit
 
 NONE: Final = "\N{EN DASH}"
 ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
@@ -25,9 +27,23 @@ def ms_text(value: float | None) -> str:
     return f"{_rounded(number)} ms" if number is not None and math.isfinite(number) else _unusual(number)
 
 
-def quantity_text(value: float | None, unit: Literal["bytes", "ms"]) -> str:
+def runs_text(value: float | None) -> str:
+    """Write a number of runs, which a median may halve: `1 run`, `0.5 runs`."""
+    number = _number(value)
+    if number is None or not math.isfinite(number):
+        return _unusual(number)
+    return f"{number:.3g} run" + ("" if number == 1 else "s")
+
+
+def quantity_text(value: float | None, unit: Unit) -> str:
     """Write a measured value in its unit."""
-    return bytes_text(value) if unit == "bytes" else ms_text(value)
+    match unit:
+        case "bytes":
+            return bytes_text(value)
+        case "ms":
+            return ms_text(value)
+        case "runs":
+            return runs_text(value)
 
 
 def share_text(ratio: float | None, spread: float | None = None) -> str:
@@ -42,7 +58,7 @@ def share_text(ratio: float | None, spread: float | None = None) -> str:
     return f"{text} ± {points:.1f}" if points < 10 else f"{text} ± {points:.0f}"
 
 
-def budget_text(budget: float | None, unit: Literal["bytes", "ms"], *, is_ratio: bool) -> str:
+def budget_text(budget: float | None, unit: Unit, *, is_ratio: bool) -> str:
     """Write a budget as its author would: `≤ 9 %`, `≤ 12 MB`."""
     if budget is None:
         return NONE

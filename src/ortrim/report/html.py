@@ -1,16 +1,20 @@
 """The report as one HTML file that asks the network for nothing: style and pictures are inside it."""
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
 from ortrim.report.charts import component_chart, load_chart, memory_chart, total_chart
-from ortrim.report.content import SYMBOLS, Line, agreements, components, facts, gates, lines, symbols, timings
+from ortrim.report.content import build_facts, components, gates, package_facts, symbols
+from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
 from ortrim.report.figures import counted, share_text
 from ortrim.report.latency import latency_pictures
+from ortrim.report.lines import SYMBOLS, Line, all_lines, device_lines, library_lines, several_models
+from ortrim.report.names import name_text
 from ortrim.report.parity import PARITY_ROWS, parity_chart
+from ortrim.report.side_by_side import device_names, side_by_side
 from ortrim.report.summary import parity_text, subtitle, title, verdict_text
 
 TILES: Final = 4
@@ -26,25 +30,44 @@ def html_report(report: VerifyReport) -> str:
             subtitle=subtitle(report),
             verdict=report.verdict,
             verdict_text=verdict_text(report),
-            tiles=_tiles(lines(report)),
-            lines=lines(report),
-            several_models=len({line.model for line in lines(report) if line.model}) > 1,
-            parity_text=parity_text(report),
-            parity=agreements(report),
-            parity_left_out=max(0, len(report.parity) - PARITY_ROWS),
+            tiles=_tiles(all_lines(report)),
+            several_models=several_models(all_lines(report)),
+            library_lines=library_lines(report),
+            devices=[_device(report, device, number) for number, device in enumerate(report.devices, 1)],
+            device_names=device_names(report),
+            side_by_side=side_by_side(report),
             gates=gates(report),
             components=components(report),
             symbols=symbols(report),
-            timings=timings(report),
-            facts=facts(report),
+            package_facts=package_facts(report),
+            build_facts=build_facts(report),
             total_chart=total_chart(report),
             component_chart=component_chart(report),
-            memory_chart=memory_chart(report),
-            load_chart=load_chart(report),
-            latency_pictures=latency_pictures(report),
-            parity_chart=parity_chart(report),
         )
     )
+
+
+def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str, Any]:
+    """Return what the page says of one device; `number` tells its pictures from those of others."""
+    # The head of the page names the baseline of a single device.
+    baseline = report.baseline if len(report.devices) > 1 else device.baseline
+    return {
+        "number": number,
+        "name": name_text(device.device),
+        "verdict": device.verdict,
+        "failure": failure_lines(device.failure) if device.failure else (),
+        "lines": device_lines(device),
+        "parity_text": parity_text(device),
+        "parity": agreements(device),
+        "parity_left_out": max(0, len(device.parity) - PARITY_ROWS),
+        "parity_chart": parity_chart(device),
+        "memory_chart": memory_chart(device),
+        "load_chart": load_chart(device),
+        "latency_pictures": latency_pictures(device),
+        "timings": timings(device),
+        "findings": findings(device, baseline),
+        "facts": device_facts(device),
+    }
 
 
 def _tiles(shown: tuple[Line, ...]) -> tuple[Line, ...]:

@@ -7,10 +7,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from ortrim.core.measurements import RunnerResult, VerifyReport
+from ortrim.core.measurements import DeviceReport, RunnerResult
 from ortrim.report.charts import HALF_WIDTH
-from ortrim.report.content import name_text
 from ortrim.report.figures import ms_text
+from ortrim.report.machine import measures_time
+from ortrim.report.names import name_text
 from ortrim.report.svg import Canvas, ticks
 
 BINS: Final = 60
@@ -29,17 +30,17 @@ class LatencyPicture:
     picture: Markup
 
 
-def latency_pictures(report: VerifyReport) -> tuple[LatencyPicture, ...]:
+def latency_pictures(device: DeviceReport) -> tuple[LatencyPicture, ...]:
     """Draw the latency of each case of each model; nothing where time means nothing."""
-    if not report.host.time_meaningful:
+    if not measures_time(device):
         return ()
-    cases = dict.fromkeys((run.model, case.case) for run in report.runs for case in run.cases)
+    cases = dict.fromkeys((run.model, case.case) for run in device.runs for case in run.cases)
     return tuple(
         LatencyPicture(
             model=name_text(model),
             case=name_text(case),
             picture=_latency(
-                _samples(report.runs, "ours", model, case), _samples(report.runs, "baseline", model, case)
+                _samples(device.runs, "ours", model, case), _samples(device.runs, "baseline", model, case)
             ),
         )
         for model, case in cases

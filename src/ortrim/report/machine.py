@@ -1,19 +1,32 @@
-"""What a report says of the machine on which it was measured, and of what could not be measured there."""
+"""What a report says of a machine on which it was measured, and of what could not be measured there."""
 
-from collections.abc import Iterable
 from typing import Final
 
-from ortrim.core.measurements import Comparison, Host, VerifyReport
-from ortrim.report.figures import NONE
+from ortrim.core.measurements import DeviceReport, Host
+from ortrim.report.figures import NONE, bytes_text, counted
 
 THERMAL: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
 """Android's thermal states, from 0."""
 
 
-def machine_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
-    """Return what is known of the machine besides its processor, as pairs of a label and a value."""
-    host = report.host
+def measures_memory(device: DeviceReport) -> bool:
+    """Whether the memory of a process there says anything of a real device."""
+    return device.host is None or device.host.memory_meaningful
+
+
+def measures_time(device: DeviceReport) -> bool:
+    """Whether the time that a process takes there says anything of a real device."""
+    return device.host is None or device.host.time_meaningful
+
+
+def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
+    """Return what is known of the machine, as pairs of a label and a value; nothing of one that did not answer."""
+    host = device.host
+    if host is None:
+        return ()
     pairs = (
+        ("host", f"{host.system}, {host.machine}, {host.cpu}"),
+        ("cores and memory", f"{counted(host.cores, 'core')}, {bytes_text(host.memory_bytes)}"),
         ("device", " · ".join(filter(None, (host.model, host.soc, host.kind)))),
         ("system", " · ".join(filter(None, (host.os_version, host.abi, _api(host))))),
         ("system's build", host.fingerprint),
@@ -21,31 +34,14 @@ def machine_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("processor's features", " ".join(host.cpu_features)),
         ("heat, before and after", _heat(host)),
         ("battery", "" if host.battery_celsius is None else f"{host.battery_celsius:.1f} °C"),
-        ("not judged", "; ".join(not_judged(report))),
+        ("not judged", "; ".join(not_judged(device))),
     )
     return tuple((label, value) for label, value in pairs if value)
 
 
-def not_judged(report: VerifyReport) -> tuple[str, ...]:
+def not_judged(device: DeviceReport) -> tuple[str, ...]:
     """Return each reason why something was not judged, once."""
-    return tuple(dict.fromkeys(line.reason for line in report.comparisons if line.reason))
-
-
-def unjudged_measures(report: VerifyReport) -> str:
-    """Name what means nothing on the machine: `memory`, `time`, both, or nothing."""
-    host = report.host
-    named = (("memory", host.memory_meaningful), ("time", host.time_meaningful))
-    return _joined(name for name, meaningful in named if not meaningful)
-
-
-def means_nothing(host: Host, comparison: Comparison) -> bool:
-    """Whether a line's figures, of a model's run, say nothing of a real device."""
-    measured = host.time_meaningful if comparison.unit == "ms" else host.memory_meaningful
-    return bool(comparison.model) and not measured
-
-
-def _joined(names: Iterable[str]) -> str:
-    return " and ".join(names)
+    return tuple(dict.fromkeys(line.reason for line in device.comparisons if line.reason))
 
 
 def _api(host: Host) -> str:

@@ -1,49 +1,98 @@
 """The report as GitHub-flavoured Markdown, for `report.md` and for the step summary."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ortrim.core.measurements import Verdict, VerifyReport
-from ortrim.report.content import SYMBOLS, Line, agreements, components, facts, gates, lines, symbols, timings
+from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
+from ortrim.report.content import build_facts, components, gates, package_facts, symbols
+from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
+from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines, several_models
+from ortrim.report.markdown_text import escaped, table
+from ortrim.report.names import name_text
+from ortrim.report.side_by_side import Cell, Group, device_names, side_by_side
 from ortrim.report.summary import parity_text, subtitle, title, verdict_text
+
+Facts = Iterable[tuple[str, str]]
 
 
 def markdown_report(report: VerifyReport) -> str:
     """Return the report as Markdown that ends with a newline; no name in it can become markup."""
-    sections = (
-        f"# {escaped(title(report))}",
-        f"**{escaped(verdict_text(report))}**",
-        escaped(subtitle(report)),
-        "## Against the budget",
-        _comparisons(report),
-        "## Parity",
-        escaped(parity_text(report)[:1].upper() + parity_text(report)[1:]) + ".",
-        _parity(report),
-        "## Gates",
-        _table(("gate", "verdict", "detail"), ((escaped(n), _verdict(v), escaped(d)) for n, v, d in gates(report))),
-        "## Size by component",
-        _sizes(report),
-        "## Latency",
-        _latency(report),
-        "## Everything else",
-        _table(("what", "value"), ((label, escaped(value)) for label, value in facts(report))),
+    head = (f"# {escaped(title(report))}", f"**{escaped(verdict_text(report))}**", escaped(subtitle(report)))
+    body = _one_device(report, report.devices[0]) if len(report.devices) == 1 else _several_devices(report)
+    return "\n\n".join(section for section in (*head, *body) if section) + "\n"
+
+
+def _one_device(report: VerifyReport, device: DeviceReport) -> Iterator[str]:
+    yield "## Against the budget"
+    yield _comparisons((*library_lines(report), *device_lines(device)))
+    yield from _failure(device, "##")
+    yield from _parity(device, "##")
+    yield from _library(report)
+    yield from _latency(device, "##")
+    yield "## Everything else"
+    yield _facts(
+        (*package_facts(report), *device_facts(device), *findings(device, device.baseline), *build_facts(report))
     )
-    return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def escaped(text: str) -> str:
-    """Return text that Markdown shows as it is: no markup, HTML, mention, link or table cell comes of it."""
-    flat = " ".join(text.split())
-    shown = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", flat)
-    shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return shown.replace("@", "&#64;").replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
+def _several_devices(report: VerifyReport) -> Iterator[str]:
+    """Yield the library, then the devices beside each other, then each by itself."""
+    yield "## The library against the budget"
+    yield _comparisons(library_lines(report))
+    yield "## Devices"
+    yield _beside(report)
+    yield from _library(report)
+    for device in report.devices:
+        yield from _device(device)
+    yield "## Everything else"
+    yield _facts((*package_facts(report), *build_facts(report)))
 
 
-def _comparisons(report: VerifyReport) -> str:
-    several = len({line.model for line in lines(report) if line.model}) > 1
+def _device(device: DeviceReport) -> Iterator[str]:
+    yield f"## {escaped(name_text(device.device))}"
+    yield from _failure(device, "###")
+    if device.failure:
+        return
+    yield _comparisons(device_lines(device))
+    yield from _parity(device, "###")
+    yield from _latency(device, "###")
+    yield "### The machine"
+    yield _facts((*device_facts(device), *findings(device, device.baseline)))
+
+
+def _failure(device: DeviceReport, level: str) -> Iterator[str]:
+    if device.failure:
+        yield f"{level} It could not finish"
+        yield "\n".join(f"- {escaped(line)}" for line in failure_lines(device.failure))
+
+
+def _parity(device: DeviceReport, level: str) -> Iterator[str]:
+    text = parity_text(device)
+    yield f"{level} Parity"
+    yield escaped(text[:1].upper() + text[1:]) + "."
+    yield _agreements(device)
+
+
+def _library(report: VerifyReport) -> Iterator[str]:
+    yield "## Gates"
+    yield table(("gate", "verdict", "detail"), ((escaped(n), _verdict(v), escaped(d)) for n, v, d in gates(report)))
+    yield "## Size by component"
+    yield _sizes(report)
+
+
+def _latency(device: DeviceReport, level: str) -> Iterator[str]:
+    yield f"{level} Latency"
+    yield _timings(device)
+
+
+def _facts(facts: Facts) -> str:
+    return table(("what", "value"), ((label, escaped(value)) for label, value in facts))
+
+
+def _comparisons(lines: Sequence[Line]) -> str:
+    several = several_models(lines)
     headings = ("measure", *(("model",) if several else ()), "ours", "baseline", "ratio", "budget", "verdict")
-    rows = (_cells(line, several=several) for line in lines(report))
-    return _table(headings, rows, right=range(len(headings) - 5, len(headings) - 1))
+    rows = (_cells(line, several=several) for line in lines)
+    return table(headings, rows, right=range(len(headings) - 5, len(headings) - 1))
 
 
 def _cells(line: Line, *, several: bool) -> tuple[str, ...]:
@@ -51,7 +100,25 @@ def _cells(line: Line, *, several: bool) -> tuple[str, ...]:
     return (*map(escaped, names), line.ours, line.baseline, line.ratio, line.budget, _verdict(line.verdict))
 
 
-def _parity(report: VerifyReport) -> str:
+def _beside(report: VerifyReport) -> str:
+    names = device_names(report)
+    rows = (row for group in side_by_side(report) for row in _rows(group, len(names)))
+    return table(("device", *map(escaped, names)), rows, right=range(1, len(names) + 1))
+
+
+def _rows(group: Group, columns: int) -> Iterator[tuple[str, ...]]:
+    if group.heading:
+        yield (f"**{escaped(group.heading)}**", *([""] * columns))
+    for row in group.rows:
+        yield (escaped(row.label), *map(_cell, row.cells))
+
+
+def _cell(cell: Cell) -> str:
+    symbol = f"{SYMBOLS[cell.verdict]} " if cell.verdict else ""
+    return symbol + escaped(cell.text)
+
+
+def _agreements(device: DeviceReport) -> str:
     headings = ("model", "case", "output", "type", "absolute", "relative", "cosine", "arg-max", "verdict")
     rows = (
         (
@@ -59,40 +126,31 @@ def _parity(report: VerifyReport) -> str:
             *(row.absolute, row.relative, row.cosine, row.argmax),
             " ".join(filter(None, (_verdict(row.verdict), escaped(row.reason)))),
         )
-        for row in agreements(report)
+        for row in agreements(device)
     )
-    return _table(headings, rows, right=range(4, 8))
+    return table(headings, rows, right=range(4, 8))
 
 
 def _sizes(report: VerifyReport) -> str:
     parts = ((escaped(part.name), part.size, part.share_text) for part in components(report))
     largest = ((escaped(part.name), escaped(part.component), part.size, part.share_text) for part in symbols(report))
-    table = _table(("symbol", "component", "size", "share"), largest, right=range(2, 4))
-    folded = f"<details><summary>Largest symbols</summary>\n\n{table}\n\n</details>" if table else ""
-    return "\n\n".join(filter(None, (_table(("component", "size", "share"), parts, right=range(1, 3)), folded)))
+    symbol_table = table(("symbol", "component", "size", "share"), largest, right=range(2, 4))
+    folded = f"<details><summary>Largest symbols</summary>\n\n{symbol_table}\n\n</details>" if symbol_table else ""
+    return "\n\n".join(filter(None, (table(("component", "size", "share"), parts, right=range(1, 3)), folded)))
 
 
-def _latency(report: VerifyReport) -> str:
-    headings = ("model", "case", "library", "runs", "first run", "p50", "p90", "p99", "input + inference + output")
+def _timings(device: DeviceReport) -> str:
+    figures = ("runs", "first run", "p50", "p90", "p99", "input + inference + output", "jitter", "missed")
+    headings = ("model", "case", "library", *figures)
     rows = (
         (
             *map(escaped, (row.model, row.case, row.library)),
-            *(str(row.runs), row.first, row.p50, row.p90, row.p99, row.split),
+            *(str(row.runs), row.first, row.p50, row.p90, row.p99, row.split, row.jitter, row.missed),
         )
-        for row in timings(report)
+        for row in timings(device)
     )
-    return _table(headings, rows, right=range(3, 9))
+    return table(headings, rows, right=range(3, len(headings)))
 
 
 def _verdict(verdict: Verdict) -> str:
     return f"{SYMBOLS[verdict]} {verdict.value}"
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> str:
-    """Write a table, or that there is none of it. `right` names the columns aligned to the right."""
-    body = [f"| {' | '.join(row)} |" for row in rows]
-    if not body:
-        return "None."
-    aligned = set(right)
-    rule = "|".join("---:" if column in aligned else "---" for column in range(len(headings)))
-    return "\n".join([f"| {' | '.join(headings)} |", f"|{rule}|", *body])

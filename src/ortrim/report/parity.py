@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from ortrim.console import printable
-from ortrim.core.measurements import OutputParity, VerifyReport
+from ortrim.core.measurements import DeviceReport, OutputParity
 from ortrim.report.charts import FULL_WIDTH, LETTER
 from ortrim.report.figures import difference_text
 from ortrim.report.summary import rank, tolerance_share
@@ -21,14 +21,14 @@ DECADES: Final = (-6, 2)
 """The powers of ten of the tolerance that the picture can show."""
 
 
-def parity_chart(report: VerifyReport) -> Markup:
+def parity_chart(device: DeviceReport) -> Markup:
     """Draw each output's largest differences in units of their tolerances, on a logarithmic axis.
 
     With more than `PARITY_ROWS` outputs only the worst are drawn.
     """
-    worst = sorted(report.parity, key=lambda output: -rank(_share(output)))[:PARITY_ROWS]
+    worst = sorted(device.parity, key=lambda output: -rank(_share(output)))[:PARITY_ROWS]
     drawn = {id(output) for output in worst}
-    shown = [output for output in report.parity if id(output) in drawn]
+    shown = [output for output in device.parity if id(output) in drawn]
     if not shown:
         return Markup("")
     canvas = Canvas(FULL_WIDTH, ROW * len(shown) + 34, "differences of each output against its tolerance")

@@ -1,14 +1,17 @@
 """What a report comes to, in sentences: its title, its verdict, its parity."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ortrim.console import printable
-from ortrim.core.measurements import OutputParity, Verdict, VerifyReport
-from ortrim.report.content import agreements, gates, lines, name_text
-from ortrim.report.figures import counted, difference_text
-from ortrim.report.machine import unjudged_measures
+from ortrim.core.measurements import DeviceReport, OutputParity, Verdict, VerifyReport
+from ortrim.report.content import gates
+from ortrim.report.device_content import agreements
+from ortrim.report.figures import NONE, counted, difference_text
+from ortrim.report.lines import Line, all_lines
+from ortrim.report.machine import measures_memory, measures_time
+from ortrim.report.names import name_text
 
 SHOWN: Final = 6
 """How many failures the verdict names."""
@@ -22,13 +25,21 @@ def title(report: VerifyReport) -> str:
 def subtitle(report: VerifyReport) -> str:
     """Say what it was made with, and where it was measured."""
     made = f"ONNX Runtime {report.ort_version}, profile {report.profile}"
-    return printable(f"{made} · measured on {report.device} ({report.host.cpu}) beside {report.baseline}")
+    return printable(f"{made} · measured on {_places(report)}")
+
+
+def _places(report: VerifyReport) -> str:
+    if len(report.devices) != 1:
+        return f"{counted(len(report.devices), 'device')} beside {report.baseline}"
+    (device,) = report.devices
+    processor = f" ({device.host.cpu})" if device.host else ""
+    return f"{device.device}{processor} beside {device.baseline}"
 
 
 def verdict_text(report: VerifyReport) -> str:
     """Say in one sentence how it ended, and name what failed."""
-    failures = [*_missed_budgets(report), *_differing(report), *_failed_gates(report)]
-    unsure = [line.measure for line in lines(report) if line.verdict is Verdict.INCONCLUSIVE]
+    failures = [*_failed_devices(report), *_missed_budgets(report), *_differing(report), *_failed_gates(report)]
+    unsure = [line.measure for line in all_lines(report) if line.verdict is Verdict.INCONCLUSIVE]
     if report.verdict is Verdict.FAIL:
         more = [f"and {len(failures) - SHOWN} more"] if len(failures) > SHOWN else []
         return "FAIL: " + ("; ".join(failures[:SHOWN] + more) or "see the tables")
@@ -39,30 +50,46 @@ def verdict_text(report: VerifyReport) -> str:
     return f"{text}; inconclusive: {named}" if named else text
 
 
-def parity_text(report: VerifyReport) -> str:
+def parity_text(device: DeviceReport) -> str:
     """Sum parity up in one sentence."""
-    if not report.parity:
+    if not device.parity:
         return "no outputs were compared"
-    cases = len({(output.model, output.case) for output in report.parity})
-    failed = sum(output.verdict is Verdict.FAIL for output in report.parity)
-    worst = worst_output(report.parity)
+    cases = len({(output.model, output.case) for output in device.parity})
+    failed = sum(output.verdict is Verdict.FAIL for output in device.parity)
+    worst = worst_output(device.parity)
     place = f"{name_text(worst.case)}, {name_text(worst.output)}"
-    total = f"{counted(len(report.parity), 'output')} of {counted(cases, 'case')}"
-    agree = f"{failed} of {total} differ" if failed else _agreement(report.parity, total)
+    total = f"{counted(len(device.parity), 'output')} of {counted(cases, 'case')}"
+    agree = f"{failed} of {total} differ" if failed else _agreement(device.parity, total)
     difference, tolerance = difference_text(worst.max_absolute), difference_text(worst.absolute_tolerance)
     return f"{agree}; largest difference {difference} where {tolerance} is allowed ({place})"
 
 
+def parity_verdict(device: DeviceReport) -> Verdict:
+    """Return the verdict on all outputs together."""
+    found = {output.verdict for output in device.parity}
+    if Verdict.FAIL in found:
+        return Verdict.FAIL
+    return Verdict.PASS if found - {Verdict.NOT_JUDGED} else Verdict.NOT_JUDGED
+
+
 def _judged_budgets(report: VerifyReport) -> str:
-    """Claim no budget that the device cannot judge."""
-    unjudged = unjudged_measures(report)
+    """Claim no budget that no device can judge."""
+    unjudged = _unjudged_measures(report.devices)
     left_out = f" that can be judged there ({unjudged} cannot)" if unjudged else ""
-    return f"budget{left_out}, {_parity_claim(report)}"
+    places = f" on {counted(len(report.devices), 'device')}" if len(report.devices) > 1 else ""
+    return f"budget{left_out}, {_parity_claim(report)}{places}"
+
+
+def _unjudged_measures(devices: tuple[DeviceReport, ...]) -> str:
+    """Name what means nothing on any of the machines: `memory`, `time`, both, or nothing."""
+    named = (("memory", any(map(measures_memory, devices))), ("time", any(map(measures_time, devices))))
+    return " and ".join(name for name, meaningful in named if devices and not meaningful)
 
 
 def _parity_claim(report: VerifyReport) -> str:
-    """Say no more of parity than was judged: a model that draws random numbers has none to show."""
-    return "outputs in parity" if any(map(_judged, report.parity)) else "parity not judged"
+    """Say no more of parity than was judged on each device: a model that draws random numbers has none to show."""
+    judged = all(any(map(_judged, device.parity)) for device in report.devices)
+    return "outputs in parity" if judged and report.devices else "parity not judged"
 
 
 def _agreement(parity: tuple[OutputParity, ...], total: str) -> str:
@@ -93,18 +120,32 @@ def rank(value: float) -> float:
     return math.inf if math.isnan(value) else value
 
 
-def _missed_budgets(report: VerifyReport) -> Iterable[str]:
-    for line in lines(report):
+def _failed_devices(report: VerifyReport) -> Iterator[str]:
+    for device in report.devices:
+        if device.failure:
+            yield printable(f"{device.device} could not finish: {device.failure.what} ({device.failure.reference})")
+
+
+def _missed_budgets(report: VerifyReport) -> Iterator[str]:
+    for line in all_lines(report):
         if line.verdict is Verdict.FAIL:
-            of_model = f" of {line.model}" if line.model else ""
-            yield f"{line.measure}{of_model} is {line.ours} ({line.ratio}), budget {line.budget}"
+            ratio = "" if line.ratio == NONE else f" ({line.ratio})"
+            yield f"{line.measure}{_of(line, report)} is {line.ours}{ratio}, budget {line.budget}"
 
 
-def _differing(report: VerifyReport) -> Iterable[str]:
-    failed = [output for output in agreements(report) if output.verdict is Verdict.FAIL]
-    if failed:
-        first = failed[0]
-        yield f"{counted(len(failed), 'output')} out of parity ({first.case}, {first.output}: {first.reason})"
+def _of(line: Line, report: VerifyReport) -> str:
+    of_model = f" of {line.model}" if line.model else ""
+    return of_model + (f" on {line.device}" if line.device and len(report.devices) > 1 else "")
+
+
+def _differing(report: VerifyReport) -> Iterator[str]:
+    for device in report.devices:
+        failed = [output for output in agreements(device) if output.verdict is Verdict.FAIL]
+        if failed:
+            first = failed[0]
+            place = f" on {name_text(device.device)}" if len(report.devices) > 1 else ""
+            why = f"{first.case}, {first.output}: {first.reason}"
+            yield f"{counted(len(failed), 'output')} out of parity{place} ({why})"
 
 
 def _failed_gates(report: VerifyReport) -> Iterable[str]:

@@ -1,17 +1,23 @@
-"""The report as a compact table for the terminal and for plain logs."""
+"""The report as compact tables for the terminal and for plain logs."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.console import Group as Stack
+from rich.console import RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ortrim.core.measurements import Verdict, VerifyReport
-from ortrim.report.content import SYMBOLS, Line, components, gates, lines
+from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
+from ortrim.report.content import components, gates
+from ortrim.report.device_content import failure_lines, findings
 from ortrim.report.figures import bytes_text, shortened
-from ortrim.report.summary import parity_text, subtitle, title, verdict_text
+from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines
+from ortrim.report.names import name_text
+from ortrim.report.side_by_side import Cell, Group, device_names, side_by_side
+from ortrim.report.summary import parity_text, parity_verdict, subtitle, title, verdict_text
 
 STYLES: Final = {
     Verdict.PASS: "green",
@@ -22,31 +28,50 @@ STYLES: Final = {
 LARGEST: Final = 5
 BAR_CELLS: Final = 24
 NAME_CELLS: Final = 30
+COLUMN_CELLS: Final = 15
+BESIDE: Final = 4
+"""How many devices stand beside each other in 80 columns; more are further blocks."""
 
 
 def terminal_report(report: VerifyReport) -> RenderableType:
     """Return a report for `Console.render`; it fits 80 columns."""
-    return Group(
-        Text(title(report), "bold"),
-        Text(subtitle(report), "dim"),
-        Text(),
-        _comparisons(report),
-        Text(),
-        _statements(report),
-        Text(),
-        _sizes(report),
-        Text(),
-        Text(verdict_text(report), STYLES[report.verdict]),
-    )
+    head = (Text(title(report), "bold"), Text(subtitle(report), "dim"))
+    blocks = _one_device(report, report.devices[0]) if len(report.devices) == 1 else _several_devices(report)
+    spaced = (part for block in blocks for part in (Text(), block))
+    return Stack(*head, *spaced, Text(), Text(verdict_text(report), STYLES[report.verdict]))
 
 
-def _comparisons(report: VerifyReport) -> Table:
+def _one_device(report: VerifyReport, device: DeviceReport) -> Iterator[RenderableType]:
+    yield _comparisons((*library_lines(report), *device_lines(device)))
+    yield _statements((*_of_device(device, device.baseline), *_of_library(report)))
+    yield _sizes(report)
+
+
+def _several_devices(report: VerifyReport) -> Iterator[RenderableType]:
+    """Lay out the library, then the devices beside each other, then each by itself."""
+    yield _comparisons(library_lines(report))
+    yield _statements(tuple(_of_library(report)))
+    yield _sizes(report)
+    for start in range(0, len(report.devices), BESIDE):
+        yield _beside(device_names(report), side_by_side(report), slice(start, start + BESIDE))
+    for device in report.devices:
+        yield _section(device, report.baseline)
+
+
+def _section(device: DeviceReport, baseline: str) -> RenderableType:
+    heading = _verdict(device.verdict, name_text(device.device))
+    heading.stylize("bold")
+    lines = device_lines(device)
+    table = (Text(), _comparisons(lines), Text()) if lines else ()
+    return Stack(heading, *table, _statements(tuple(_of_device(device, baseline))))
+
+
+def _comparisons(shown: Sequence[Line]) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("measure", overflow="fold")
     for heading in ("ours", "baseline", "ratio", "budget"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    shown = lines(report)
     models = dict.fromkeys(line.model for line in shown)
     for model in models:
         if model and len(models) > 1:
@@ -63,17 +88,63 @@ def _cells(line: Line) -> tuple[Text, ...]:
     return (*map(Text, plain), _verdict(line.verdict, line.verdict.value))
 
 
-def _statements(report: VerifyReport) -> Table:
-    """Lay out parity and the gates: a label, then text that wraps beside it."""
+def _beside(names: Sequence[str], groups: Sequence[Group], shown: slice) -> RenderableType:
+    """Lay out some of the devices, each in a column; the columns of all groups are equally wide."""
+    tables: list[RenderableType] = []
+    for number, group in enumerate(groups):
+        table = _columns(names[shown], group.heading, head=number == 0)
+        for row in group.rows:
+            table.add_row(Text(row.label), *map(_cell, row.cells[shown]))
+        tables += [Text(), table] if group.heading else [table]
+    return Stack(*tables)
+
+
+def _columns(names: Sequence[str], heading: str, *, head: bool) -> Table:
+    table = Table(
+        title=Text(heading, "bold"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        show_header=head,
+        padding=0,
+        header_style="bold",
+    )
+    table.add_column("devices", no_wrap=True, width=COLUMN_CELLS)
+    for name in names:
+        # A name breaks after its kind, where else it would break anywhere.
+        text = shortened(name, 2 * COLUMN_CELLS).replace(":", ":\n", 1)
+        table.add_column(Text(text), overflow="fold", width=COLUMN_CELLS)
+    return table
+
+
+def _cell(cell: Cell) -> Text:
+    return _verdict(cell.verdict, cell.text) if cell.verdict else Text(cell.text)
+
+
+def _statements(rows: Sequence[tuple[str, Text]]) -> Table:
+    """Lay out labels, each with text that wraps beside it; a label that repeats is written once."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    failed = any(output.verdict is Verdict.FAIL for output in report.parity)
-    compared = Verdict.FAIL if failed else Verdict.PASS if report.parity else Verdict.NOT_JUDGED
-    grid.add_row(Text("parity", "bold"), _verdict(compared, parity_text(report)))
-    for number, (name, verdict, detail) in enumerate(gates(report)):
-        grid.add_row(Text("" if number else "gates", "bold"), _verdict(verdict, f"{name}: {detail}"))
+    before = ""
+    for label, text in rows:
+        grid.add_row(Text("" if label == before else label, "bold"), text)
+        before = label
     return grid
+
+
+def _of_library(report: VerifyReport) -> Iterator[tuple[str, Text]]:
+    for name, verdict, detail in gates(report):
+        yield "gates", _verdict(verdict, f"{name}: {detail}")
+
+
+def _of_device(device: DeviceReport, baseline: str) -> Iterator[tuple[str, Text]]:
+    """Yield parity, or why there is none, and what else there is to say beside the report's `baseline`."""
+    if device.failure:
+        yield "failed", Text("\n".join(failure_lines(device.failure)), STYLES[Verdict.FAIL])
+        return
+    yield "parity", _verdict(parity_verdict(device), parity_text(device))
+    yield from ((label, Text(text)) for label, text in findings(device, baseline))
 
 
 def _sizes(report: VerifyReport) -> Table:

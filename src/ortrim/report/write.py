@@ -1,5 +1,7 @@
 """Writing reports to files, and reading `report.json` back."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +19,8 @@ MARKDOWN_NAME: Final = "report.md"
 HTML_NAME: Final = "report.html"
 SHOWN_ERRORS: Final = 5
 LARGEST: Final = 2**63 - 1
+SCHEMA: Final = re.compile(r"ortrim-report/[0-9]{1,4}")
+OUTDATED: Final = "report-outdated"
 
 
 def write_reports(report: VerifyReport, folder: Path) -> None:
@@ -32,7 +36,8 @@ def write_reports(report: VerifyReport, folder: Path) -> None:
 def read_report(path: Path) -> VerifyReport:
     """Read a `report.json`.
 
-    Raises `VerifyError` (`report-missing`) or `StorageError` (`report-damaged`, and as `storage_errors` does).
+    Raises `VerifyError` (`report-missing`, and `report-outdated` for one that another version of ortrim wrote) or
+    `StorageError` (`report-damaged`, and as `storage_errors` does).
     """
     if not path.exists():
         raise VerifyError("report-missing", "there is no report here", where=str(path), hint="run: invoke verify")
@@ -41,15 +46,30 @@ def read_report(path: Path) -> VerifyReport:
     try:
         report = from_json(VerifyReport, content)
     except ValidationError as error:
-        raise _damaged(path, _causes(error)) from error
+        raise _outdated(path, content) or _damaged(path, _causes(error)) from error
     if _holds_absurd_number(to_data(report)):
         raise _damaged(path, "a whole number in it needs more than 64 bits")
     return report
 
 
+def _outdated(path: Path, content: bytes) -> VerifyError | None:
+    """Return the diagnostic of a report that is whole and in another version's form, None for any other file."""
+    try:
+        document: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    own = VerifyReport.schema
+    if not isinstance(schema, str) or schema == own or not SCHEMA.fullmatch(schema):
+        return None
+    what = "another version of ortrim wrote this report"
+    why = f"its form is {schema}; this version reads {own}"
+    return VerifyError(OUTDATED, what, where=str(path), why=why, hint="run: invoke verify")
+
+
 def _damaged(path: Path, why: str) -> StorageError:
     what = "not a report that this version of ortrim can read"
-    hint = "it is damaged or another version of ortrim made it; run invoke verify again"
+    hint = "it is damaged; run invoke verify again"
     return StorageError("report-damaged", what, where=str(path), why=why, hint=hint)
 
 

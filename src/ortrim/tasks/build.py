@@ -6,26 +6,47 @@ from invoke.tasks import task
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build as build_targets
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.options import help_for, request_from, require_native
+from ortrim.tasks.options import CONTAINERS, VERIFYING, container_options, help_for, request_from
 from ortrim.tasks.rendering import conclude, show_plan
 
 
-@task(help=help_for("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"))
+@task(
+    iterable=["device", "mount", "engine_flag"],
+    help=help_for("spec", "target", *CONTAINERS, "profile", "jobs", "output", "ndk", "plan-only", "json", *VERIFYING),
+)
 def build(
     _context: Context,
+    device: list[str],
+    mount: list[str],
+    engine_flag: list[str],
     spec: str | None = None,
     target: str | None = None,
     executor: str = "native",
+    engine: str | None = None,
     profile: str | None = None,
     jobs: str | None = None,
     output: str = "artifacts",
+    ndk: str | None = None,
     plan_only: bool = False,
     json: bool = False,
+    least_memory: bool = False,
+    trace: bool = False,
 ) -> None:
     """Turn a buildspec's models into trimmed, verified runtimes."""
     with boundary(json_mode=json) as console:
-        require_native(executor)
-        request = request_from(spec, target=target, profile=profile, jobs=jobs, output=output)
+        container = container_options(executor, engine, mount, engine_flag)
+        request = request_from(
+            spec,
+            target=target,
+            profile=profile,
+            jobs=jobs,
+            output=output,
+            ndk=ndk,
+            container=container,
+            devices=device,
+            least_memory=least_memory,
+            trace=trace,
+        )
         if plan_only:
             show_plan(console, make_planned(request, console).plan, json_mode=json)
         else:

@@ -71,11 +71,11 @@ def _number(word: str, option: str, least: int = 1) -> int:
 
 
 def _benchmark() -> Any:
-    """Return the module `benchmarks/build_time.py`; raises `UsageError` `no-benchmarks` where it did not come along."""
+    """Return the module `build_time.measure` of `benchmarks`; raises `UsageError` (`no-benchmarks`) in a wheel."""
     folder = shipped_folder("benchmarks")
-    if not (folder / "build_time.py").is_file():
+    if not (folder / "build_time" / "measure.py").is_file():
         what, hint = "measurements need ortrim's source tree", "run: invoke measure.build in a checkout of ortrim"
         raise UsageError("no-benchmarks", what, where=str(folder), hint=hint)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    return import_module("build_time")
+    return import_module("build_time.measure")

@@ -1,25 +1,40 @@
 """The command line's words, checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from ortrim.errors import UsageError
 from ortrim.pipeline.converted import Request
 from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.containers import ContainerOptions
+from ortrim.tools.containers_choice import engine_named
+from ortrim.tools.containers_options import parse_flags, parse_mounts
 
 DEMO: Final = "silero-vad.toml"
 
 HELP: Final[Mapping[str, str]] = {
     "spec": f"buildspec to build (default: the demo, {DEMO})",
     "target": "target identifier, glob, or prefix such as 'linux' (default: this host's)",
-    "executor": "where to compile: native",
+    "executor": "where to compile: native or container (default: native)",
+    "engine": "container engine: docker, podman or buildah (default: the first that works)",
+    "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
+    "engine-flag": "word for the engine's run command, such as --engine-flag=--memory=8g, may be repeated",
     "profile": "balanced or upstream (default: the buildspec's)",
     "jobs": "compilations at a time (default: as cores and memory allow)",
+    "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
+    "ssh:[USER@]HOST[:PORT] (default: the host, else the emulators)",
+    "least-memory": "find the least memory in which each model runs, on each qemu-system (some ten starts for each)",
+    "trace": "also leave a profile of single operators, which opens in Perfetto, of each model on each device",
     "output": "folder for packages and reports (default: artifacts)",
+    "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
     "plan-only": "print the plan and stop",
     "json": "print one JSON document on standard output and nothing else there",
 }
+CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
+"""Options of where to compile."""
+VERIFYING: Final = ("device", "least-memory", "trace")
+"""Options of the tasks that verify."""
 
 
 def help_for(*names: str) -> dict[str, str]:
@@ -34,6 +49,11 @@ def request_from(
     profile: str | None = None,
     jobs: str | None = None,
     output: str = "artifacts",
+    ndk: str | None = None,
+    container: ContainerOptions | None = None,
+    devices: Sequence[str] = (),
+    least_memory: bool = False,
+    trace: bool = False,
 ) -> Request:
     """Return what a task was asked for. Raises `UsageError` (`bad-option`)."""
     return Request(
@@ -42,6 +62,11 @@ def request_from(
         profile=_profile(profile),
         jobs=_jobs(jobs),
         output=Path(output),
+        ndk=None if ndk is None else Path(ndk),
+        container=container,
+        devices=tuple(devices),
+        least_memory=least_memory,
+        trace=trace,
     )
 
 
@@ -51,10 +76,23 @@ def demo_spec() -> Path:
     return own if own.is_file() else shipped_folder("buildspecs") / DEMO
 
 
-def require_native(executor: str) -> None:
-    """Refuse an executor that this version does not have. Raises `UsageError` (`bad-option`)."""
-    if executor != "native":
-        raise _bad("executor", executor, "this version of ortrim builds with 'native' only")
+def container_options(
+    executor: str, engine: str | None, mounts: Sequence[str], flags: Sequence[str]
+) -> ContainerOptions | None:
+    """Return how to build in a container, None for the native executor. Raises `UsageError` (`bad-option`)."""
+    match executor:
+        case "container":
+            if engine is not None:
+                engine_named(engine)
+            return ContainerOptions(engine=engine, mounts=parse_mounts(mounts), flags=parse_flags(flags))
+        case "native":
+            words = {"engine": engine, "mount": next(iter(mounts), None), "engine-flag": next(iter(flags), None)}
+            for option, word in words.items():
+                if word is not None:
+                    raise _bad(option, word, "it goes with --executor container")
+            return None
+        case _:
+            raise _bad("executor", executor, "choose native or container")
 
 
 def _profile(profile: str | None) -> Literal["balanced", "upstream"] | None:

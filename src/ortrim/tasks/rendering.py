@@ -9,7 +9,7 @@ from ortrim.console import Console, printable
 from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.serialization import to_data, to_json
-from ortrim.pipeline.verification import gravest_failure
+from ortrim.pipeline.failures import gravest_failure
 from ortrim.report.terminal import terminal_report
 from ortrim.tasks.boundary import ErrorData, as_data
 
@@ -44,6 +44,9 @@ def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
         job = target.job
         table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))
         table.add_row("toolchain", f"{job.toolchain.kind} {job.toolchain.version} {job.toolchain.triple}")
+        if job.android:
+            providers = ", ".join(("CPU", *job.android.providers))
+            table.add_row("android", f"API level {job.android.api}, {job.android.stl}, providers: {providers}")
         table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
         table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
         table.add_row("operators", printable(job.operator_config.strip()))

@@ -5,23 +5,34 @@ from invoke.tasks import task
 
 from ortrim.pipeline.targets import reports_of, verify_again
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.options import help_for, request_from
+from ortrim.tasks.options import VERIFYING, help_for, request_from
 from ortrim.tasks.rendering import conclude, show_reports
 
 
-@task(help=help_for("spec", "target", "profile", "output", "json"))
+@task(iterable=["device"], help=help_for("spec", "target", "profile", "output", "json", *VERIFYING))
 def verify(
     _context: Context,
+    device: list[str],
     spec: str | None = None,
     target: str | None = None,
     profile: str | None = None,
     output: str = "artifacts",
     json: bool = False,
+    least_memory: bool = False,
+    trace: bool = False,
 ) -> None:
-    """Measure and judge what was built before, once more."""
+    """Measure and judge what was built before once more."""
     with boundary(json_mode=json) as console:
-        reports = verify_again(request_from(spec, target=target, profile=profile, output=output), console)
-        conclude(console, reports, json_mode=json)
+        request = request_from(
+            spec,
+            target=target,
+            profile=profile,
+            output=output,
+            devices=device,
+            least_memory=least_memory,
+            trace=trace,
+        )
+        conclude(console, verify_again(request, console), json_mode=json)
 
 
 @task(help=help_for("spec", "target", "profile", "output", "json"))

@@ -1,5 +1,6 @@
 """Running programs. The only module that imports `subprocess`; commands are lists, never shell strings."""
 
+import math
 import os
 import signal
 import subprocess
@@ -13,11 +14,15 @@ from types import FrameType
 from typing import Final
 
 from ortrim.errors import ToolError
+from ortrim.tools.captured import Captured, TooMuchOutput
+from ortrim.tools.stopping import StopRequest, stop_request
 
 GRACE_SECONDS: Final = 5.0
 """How long a program may take to end by itself when it is asked to."""
 ORPHAN_GRACE_SECONDS: Final = 0.3
 """How much longer children may take that the program did not wait for."""
+ASKED_SECONDS: Final = 0.2
+"""How often a program that another thread may ask to stop is interrupted by the question."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +41,26 @@ def run(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     timeout_seconds: float | None = None,
+    most_bytes: int | None = None,
 ) -> Completed:
     """Run a program to its end and return what it printed, whatever its exit code.
 
     `environment` replaces the whole environment when given. What is not UTF-8 comes back with replacement
     characters. Raises `ToolError` when the program does not exist (`tool-missing`), cannot be started
-    (`tool-not-startable`) or runs longer than `timeout_seconds` (`tool-timeout`); it is then stopped with its
-    children, as it is on Ctrl-C, SIGTERM and SIGHUP.
+    (`tool-not-startable`), runs longer than `timeout_seconds` (`tool-timeout`) or prints more than `most_bytes` on both
+    streams (`tool-endless`); it is then stopped with its children, as it is on Ctrl-C, SIGTERM and SIGHUP; in another
+    thread than the main one, when that says so by `stopped_by`.
     """
     words = tuple(str(word) for word in argv)
     with _started(words, cwd, environment, stderr=subprocess.PIPE) as process:
         try:
-            stdout, stderr = process.communicate(timeout=timeout_seconds)
-        except subprocess.TimeoutExpired as error:
+            stdout, stderr = _output(process, timeout_seconds, most_bytes)
+        except TimeoutError as error:
             what = f"did not end within {timeout_seconds:g} seconds and was stopped"
             raise ToolError("tool-timeout", what, where=words[0], why=" ".join(words)) from error
+        except TooMuchOutput as error:
+            what = f"printed more than {most_bytes} bytes and was stopped"
+            raise ToolError("tool-endless", what, where=words[0], why=" ".join(words)) from error
     return Completed(argv=words, returncode=process.returncode, stdout=stdout, stderr=stderr)
 
 
@@ -75,11 +85,54 @@ def stream(
 
 
 @contextmanager
+def termination_raises() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP raise `SystemExit` for a while, so that whoever is told to end stops its programs too.
+
+    Only the main thread can; a handler that somebody else installed, or a signal that is ignored, is respected.
+    """
+    names = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    ours = [name for name in names if signal.getsignal(name) is signal.SIG_DFL]
+    for name in ours:
+        signal.signal(name, _exit)
+    try:
+        yield
+    finally:
+        for name in ours:
+            signal.signal(name, signal.SIG_DFL)
+
+
+def _output(process: subprocess.Popen[str], seconds: float | None, most_bytes: int | None) -> tuple[str, ...]:
+    """Read what a program prints, and wait for its end. Raises `TimeoutError` and `TooMuchOutput`."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    request = stop_request()
+    ends = math.inf if seconds is None else time.monotonic() + seconds
+    with Captured((process.stdout, process.stderr), most_bytes) as captured:
+        while not captured.read(_patience(ends, request)):
+            pass
+    while process.poll() is None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_patience(ends, request))
+    return captured.texts()
+
+
+def _patience(ends: float, request: StopRequest | None) -> float | None:
+    """Return how long may be waited before this is asked again, None for ever; raises when it is time to stop."""
+    if request is not None:
+        request.check()
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    patience = left if request is None else min(left, ASKED_SECONDS)
+    return None if math.isinf(patience) else patience
+
+
+@contextmanager
 def _started(
     words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception."""
-    with _termination_raises(), _open(words, cwd, environment, stderr) as process:
+    with termination_raises(), _open(words, cwd, environment, stderr) as process:
         try:
             yield process
         except BaseException:
@@ -114,23 +167,6 @@ def _start_error(program: str, cwd: Path | None, error: OSError | ValueError) ->
         return ToolError("tool-missing", "is not installed", where=program, why=str(error), hint="run: invoke doctor")
     what = f"cannot be started in {cwd}" if at_folder else "cannot be started"
     return ToolError("tool-not-startable", what, where=program, why=str(error))
-
-
-@contextmanager
-def _termination_raises() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise `SystemExit` for a while, so that whoever is told to end stops its programs too.
-
-    Only the main thread can; a handler that somebody else installed, or a signal that is ignored, is respected.
-    """
-    names = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
-    ours = [name for name in names if signal.getsignal(name) is signal.SIG_DFL]
-    for name in ours:
-        signal.signal(name, _exit)
-    try:
-        yield
-    finally:
-        for name in ours:
-            signal.signal(name, signal.SIG_DFL)
 
 
 def _exit(number: int, _frame: FrameType | None) -> None:

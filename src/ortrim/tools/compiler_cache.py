@@ -19,17 +19,23 @@ Attempt = Callable[[], AbstractContextManager[CompilerCache]]
 
 @contextmanager
 def compiler_cache(
-    programs: Path, folder: Path, base_folders: tuple[Path, ...], on_note: Callable[[str], None]
+    programs: Path,
+    folder: Path,
+    base_folders: tuple[Path, ...],
+    on_note: Callable[[str], None],
+    *,
+    stores: bool = True,
 ) -> Iterator[CompilerCache | None]:
     """Keep a compiler cache ready for the time of one build; None when none can be used.
 
     `programs` holds `ccache` and `sccache`; objects lie below `folder`, which any number of builds share. All of
     sources, build and tools lies below `base_folders`, so that a hit does not depend on where these are. The user's
-    environment may name a store that a team shares. A build without a cache is slow, not wrong: a cache that cannot
-    be used is told to `on_note` in one line and the next best one is taken.
+    environment may name a store that a team shares; it is left out when no `stores` can be reached. A build without a
+    cache is slow, not wrong: a cache that cannot be used is told to `on_note` in one line and the next best one is
+    taken.
     """
     with ExitStack() as stack:
-        attempts = _attempts(programs, folder, base_folders)
+        attempts = (_attempts if stores else _attempts_here)(programs, folder, base_folders)
         yield next((cache for attempt in attempts if (cache := _entered(stack, attempt, on_note))), None)
 
 
@@ -42,6 +48,12 @@ def _attempts(programs: Path, folder: Path, base_folders: tuple[Path, ...]) -> I
     if wishes:
         yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, wishes)
     yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, {})
+
+
+def _attempts_here(programs: Path, folder: Path, base_folders: tuple[Path, ...]) -> Iterator[Attempt]:
+    """Return the caches to try that need no network; the user's limit for this machine's cache holds all the same."""
+    limit = {name: value for name, value in ccache_settings(os.environ).items() if name == "max_size"}
+    yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, limit)
 
 
 def _entered(stack: ExitStack, attempt: Attempt, on_note: Callable[[str], None]) -> CompilerCache | None:

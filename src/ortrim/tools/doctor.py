@@ -10,11 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.errors import StorageError, ToolError
+from ortrim.errors import Diagnostic, StorageError, ToolError
 from ortrim.storage.cache import cache_folder
 from ortrim.tools.base import Tool, require
+from ortrim.tools.containers import Engine
+from ortrim.tools.containers_choice import ENGINES, probe
 from ortrim.tools.doctor_devices import DEVICE_TOOLS, FETCH_COMMAND, machine_parts_found
 from ortrim.tools.emulators import EMULATIONS
+from ortrim.tools.ndk import installed_ndk
 
 GIGABYTE: Final = 10**9
 CACHE_BYTES: Final = 4 * GIGABYTE
@@ -22,6 +25,7 @@ CACHE_BYTES: Final = 4 * GIGABYTE
 MEMORY_BYTES: Final = 2 * GIGABYTE
 """What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
 ALL_TARGETS: Final = "all targets"
+NDK: Final = "Android NDK"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +72,11 @@ def examine() -> tuple[Finding, ...]:
     )
     general = tuple(_guarded(name, check) for name, check in checks)
     tools = tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS))
-    return general + tools + tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
+    ndk = (_guarded(NDK, _ndk),)
+    engines = tuple(_guarded(engine.tool.name, _engine_check(engine)) for engine in ENGINES)
+    return (
+        general + tools + ndk + engines + tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
+    )
 
 
 def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
@@ -125,6 +133,16 @@ def _cache() -> Finding:
     return Finding(name="cache folder", found=found)
 
 
+def _ndk() -> Finding:
+    needed_for = "android targets; invoke plan --target android shows the version that each wants"
+    try:
+        ndk = installed_ndk()
+    except ToolError as error:
+        problem = ": ".join(filter(None, (error.what, error.why)))
+        return Finding(name=NDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=error.hint)
+    return Finding(name=NDK, found=f"{ndk.version} ({ndk.folder})", needed_for=needed_for, required=False)
+
+
 def _machine_parts(debian: str) -> Finding:
     """Look for the parts of an emulated machine in the cache."""
     name = f"{debian} machine"
@@ -135,6 +153,23 @@ def _machine_parts(debian: str) -> Finding:
         return Finding(name=name, found=found, needed_for=needed_for, required=False)
     problem = "its kernel and libraries are not fetched yet; the first verification does it"
     return Finding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND)
+
+
+def _engine_check(engine: Engine) -> Callable[[], Finding]:
+    name, needed_for = engine.tool.name, "--executor container, where one of these engines is enough"
+
+    def check() -> Finding:
+        try:
+            usable = probe(engine)
+        except Diagnostic as error:
+            remedy = error.hint.removeprefix("run: ")
+            return Finding(
+                name=name, found="", needed_for=needed_for, required=False, problem=error.what, remedy=remedy
+            )
+        found = f"{usable.version}{' (rootless)' if usable.rootless else ''}"
+        return Finding(name=name, found=found, needed_for=needed_for, required=False)
+
+    return check
 
 
 def _tool_check(tool: Tool, needed_for: str) -> Callable[[], Finding]:

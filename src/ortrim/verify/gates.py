@@ -14,7 +14,7 @@ SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]
 COMPILER_LIBRARIES: Final = re.compile(r"lib(gcc_s|stdc\+\+)\.so\.\d+")
 PAGE_BYTES: Final = {
     Architecture.X64.value: 4096, Architecture.ARM64.value: 65536,
-    Architecture.ARM.value: 4096, Architecture.RISCV64.value: 4096,
+    Architecture.ARM.value: 4096, Architecture.RISCV64.value: 4096, Architecture.X86.value: 4096,
 }  # fmt: skip
 """The largest pages of the kernels that run an architecture."""
 CXX_PREFIXES: Final = ("_ZNSt", "_ZNKSt", "_ZSt", "_Znw", "_Zna", "_Zdl", "_Zda", "__cxa_throw", "__gxx_personality")

@@ -118,6 +118,15 @@ def test_no_log_is_an_error(lines: list[str]) -> None:
         ("[6/6] Linking CXX static library _deps/re2-build/libre2.a", (6, 6, "libre2.a")),
         ("[5/6] Linking CXX static library libmlas.a", (5, 6, "Linking CXX static library libmlas.a")),
         ("[0/2] Re-running CMake...", (0, 2, "Re-running CMake...")),
+        (
+            "[1/4] Building C object 'CMakeFiles/session.dir/tmp/a_folder_of_mine=yours/core/a.cc.o'",
+            (1, 4, "a.cc"),
+        ),
+        (
+            r"[1/2] Building C object 'CMakeFiles/session.dir/tmp/it'\''s_(mine)_$x/core/a.cc.o'",
+            (1, 2, "a.cc"),
+        ),
+        ('[2/2] Linking C static library "out dir/libsession.a"', (2, 2, "libsession.a")),
     ],
 )  # fmt: skip
 def test_progress_is_read_from_ninjas_lines(line: str, step: tuple[int, int, str]) -> None:

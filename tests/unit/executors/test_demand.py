@@ -106,8 +106,7 @@ def test_what_the_link_misses_is_added(workshop: Workshop) -> None:
     assert compiled(workshop) == sorted(FOR_ADD)
     assert units == CompiledUnits(compiled=8, total=11)
     assert workshop.notes[0] == "compiles 7 of 11 files"
-    assert workshop.notes[1].startswith("the link asks for 1 more file")
-    assert workshop.notes[2:] == ["compiles 8 of 11 files"]
+    assert workshop.notes[1:] == ["the link asks for 1 more file than foreseen", "compiles 8 of 11 files"]
     assert workshop.calls() == "ubub"
 
 
@@ -138,12 +137,13 @@ def test_a_miss_may_lead_to_another(workshop: Workshop, misses: int) -> None:
 
 
 def test_an_index_that_misses_too_often_is_set_aside(workshop: Workshop) -> None:
-    """Everything is compiled and said to be; the library is the same."""
+    """Everything is compiled and said to be, after what the last link asked for; the library is the same."""
     outcome, units = compile_selected(workshop, forgetful(workshop, MISSES_LIMIT + 1))
     assert (outcome.failed, units) == (False, None)
     assert compiled(workshop) == ALL
     assert workshop.calls() == "ub" * (MISSES_LIMIT + 2)
-    assert workshop.notes[-2:] == ["compiles 7 of 11 files", DOES_NOT_FIT]
+    asked = "the link asks for 1 more file than foreseen"
+    assert workshop.notes[-3:] == ["compiles 7 of 11 files", asked, DOES_NOT_FIT]
     assert (workshop.tree / "out" / LIBRARY).is_file()
 
 
@@ -154,6 +154,50 @@ def test_a_miss_that_the_index_knows_nothing_of_is_not_tried_again(workshop: Wor
     assert (outcome.failed, units) == (False, None)
     assert compiled(workshop) == ALL
     assert workshop.notes == ["compiles 7 of 11 files", DOES_NOT_FIT]
+
+
+@pytest.mark.parametrize(
+    ("ninja", "why"),
+    [
+        ("echo 'ninja: error: loading build.ninja' >&2; exit 1", "ninja: error: loading build.ninja"),
+        ("exit 1", "exit code 1"),
+        ("kill -9 $$", "exit code -9"),
+        ("echo", "it printed no compilation database"),
+        ("echo null", "it printed no compilation database"),
+        ('echo \'[{"file": "a.cc"}]\'', "it printed no compilation database"),
+        ('echo \'[{"file": 1, "output": "a.o"}]\'', "it printed no compilation database"),
+    ],
+)
+def test_a_tree_whose_objects_cannot_be_told_is_compiled_in_full(workshop: Workshop, ninja: str, why: str) -> None:
+    """Nobody knows what the link misses then; it is said why, and the library is there."""
+    workshop.tool("ninja", ninja)
+    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
+    assert (outcome.failed, units) == (False, None)
+    assert compiled(workshop) == ALL
+    first, told, last = workshop.notes
+    assert (first, last) == ("compiles 7 of 11 files", DOES_NOT_FIT)
+    assert told.startswith("what the link misses cannot be told: ")
+    assert why in told
+
+
+def test_objects_that_are_no_elf_files_are_compiled_in_full_after_a_miss(workshop: Workshop) -> None:
+    """Such as bitcode, which a linker takes and whose symbols nobody else can read."""
+    spoil = "\n".join(f"(configured / '{stem}.o').write_bytes(b'BC')" for stem in (*UNITS.values(), "provider-add"))
+    write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
+    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
+    assert (outcome.failed, units) == (False, None)
+    assert workshop.notes[1].startswith("what the link misses cannot be told: ")
+    assert "this is not an ELF file" in workshop.notes[1]
+    assert workshop.notes[2:] == [DOES_NOT_FIT]
+
+
+def test_without_ninja_nothing_is_learnt(workshop: Workshop) -> None:
+    """The build itself has ended well."""
+    (workshop.folder / "tools" / "bin" / "ninja").unlink()
+    outcome, _ = compile_needed(workshop)
+    assert not outcome.failed
+    assert workshop.notes[-1].startswith("nothing is learnt of this build: ")
+    assert not list(cache_folder("units").iterdir())
 
 
 def test_a_symbol_that_nothing_defines_fails_the_build(workshop: Workshop) -> None:

@@ -8,11 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_kernels import TYPED, make_kernels
+from ortrim.core.buildspec import AndroidSpec
 from ortrim.core.units import Variant
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.selection import SELECTION, variant_of, write_selection
 from ortrim.executors.type_control import type_folder
-from sample_plans import sample_plan, system_gcc
+from sample_plans import MODELS, sample_plan, system_gcc
 from unit_samples import GEMM, INTERFACE, PROVIDER, SGEMM, UNITS
 
 AWKWARD = ("plain", "a b", "a[1]", "a=b", "[==[a]=]", "$HOME", "a#b", 'a"b', "a\\b", "${sources}", "ü")
@@ -122,3 +123,15 @@ def test_a_jobs_variant_is_what_its_index_must_have_been_made_with() -> None:
 def test_other_flags_are_another_variant(changes: dict[str, object], stem: str) -> None:
     """No index is used for a build that it was not made for."""
     assert variant_of(sample_plan(**changes).targets[0].job).stem == stem  # type: ignore[arg-type]
+
+
+def test_execution_providers_have_an_index_of_their_own() -> None:
+    """What they add is in no index of a build without them; neither level nor NDK makes another."""
+    models = (replace(MODELS[0], style="runtime"),)
+    plain, newer, other = (
+        variant_of(sample_plan("android-x86_64", android=options, models=models).targets[0].job)
+        for options in (AndroidSpec(), AndroidSpec(api=30, ndk="28.0.13004108"), AndroidSpec(providers=("nnapi",)))
+    )
+    assert plain == newer
+    assert plain.stem == "onnxruntime-1.21.0-android-x86_64-ndk"
+    assert other.stem == "onnxruntime-1.21.0-android-x86_64-ndk-nnapi"

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -15,9 +15,11 @@ from ortrim.pipeline import targets
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build, reports_of, target_folder, verify_again
-from ortrim.report.write import read_report, write_reports
+from ortrim.report.write import write_reports
+from ortrim.verify.verdicts import failed_device
+from sample_reports import RECORDED, on_device, recorded_report
 
-RECORDED = Path(__file__).parents[1] / "report" / "data" / "report.json"
+OLD_REPORT = RECORDED.with_name("report-1.json")
 
 
 class Text(Protocol):
@@ -35,7 +37,7 @@ class Stages(Protocol):
     console: Console
     stdout: Text
 
-    def request(self, body: str = "", **changes: object) -> Request:
+    def request(self, body: str = "", **changes: Any) -> Request:
         """Return a request for a buildspec with one model."""
 
 
@@ -46,7 +48,7 @@ def finished(stages: Stages) -> Callable[[], Path]:
     def leave() -> Path:
         planned = make_planned(stages.request(), stages.console)
         folder = target_folder(planned, planned.plan.targets[0])
-        report = replace(read_report(RECORDED), package="package.tar.gz")
+        report = replace(recorded_report(), package="package.tar.gz")
         write_reports(report, folder)
         (folder / report.package).write_bytes(b"package")
         return folder
@@ -81,7 +83,7 @@ def test_a_package_that_was_removed_is_made_again(
     """A report alone is not a result."""
     (finished() / "package.tar.gz").unlink()
     made: list[str] = []
-    report = read_report(RECORDED)
+    report = recorded_report()
 
     def verified(*_: object) -> VerifyReport:
         made.append("verified")
@@ -99,6 +101,63 @@ def test_a_damaged_report_is_a_diagnostic(stages: Stages, finished: Callable[[],
     with pytest.raises(StorageError) as caught:
         build(stages.request(), stages.console)
     assert caught.value.reference == "report-damaged"
+
+
+def test_a_report_of_another_version_is_verified_again(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build says so in one line and goes on; showing the report says what to do. The old file is left until then."""
+    old = finished() / "report.json"
+    old.write_bytes(OLD_REPORT.read_bytes())
+    with pytest.raises(VerifyError) as caught:
+        reports_of(stages.request(), stages.console)
+    assert (caught.value.reference, caught.value.hint) == ("report-outdated", "run: invoke verify")
+    assert old.read_bytes() == OLD_REPORT.read_bytes()
+    report = recorded_report()
+    monkeypatch.setattr(targets, "_build", lambda *_: None)
+    monkeypatch.setattr(targets, "_verify", lambda *_: report)
+    assert build(stages.request(), stages.console) == (report,)
+    note = "linux-x64: another version of ortrim wrote this report, so it is verified again"
+    assert stages.stdout.getvalue().count(note) == 1
+
+
+@pytest.mark.parametrize(
+    "asked", [{"devices": ("ssh:pi@board",)}, {"devices": ("host", "ssh:pi@board")}, {"trace": True}], ids=str
+)
+def test_what_a_report_lacks_is_verified(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    """Another device, or a profile that is not there yet; the build itself is not repeated by that."""
+    finished()
+    report = recorded_report()
+    monkeypatch.setattr(targets, "_build", lambda *_: None)
+    monkeypatch.setattr(targets, "_verify", lambda *_: report)
+    assert build(stages.request(**asked), stages.console) == (report,)
+    assert "nothing has changed" not in stages.stdout.getvalue()
+
+
+def test_a_device_that_failed_is_tried_again(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its failure is no result."""
+    folder = finished()
+    failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
+    write_reports(replace(recorded_report(), package="package.tar.gz", devices=(failed,)), folder)
+    report = recorded_report()
+    monkeypatch.setattr(targets, "_build", lambda *_: None)
+    monkeypatch.setattr(targets, "_verify", lambda *_: report)
+    assert build(stages.request(), stages.console) == (report,)
+
+
+def test_a_report_with_more_than_was_asked_for_is_enough(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Devices and profiles of an earlier run do no harm."""
+    folder = finished()
+    report = on_device(replace(recorded_report(), package="package.tar.gz"), traces=("outputs/host/vad/trace.json",))
+    write_reports(replace(report, devices=(*report.devices, replace(report.devices[0], device="adb:1"))), folder)
+    forbid(monkeypatch)
+    assert len(build(stages.request(), stages.console)) == 1
 
 
 def test_results_that_cannot_be_written_are_refused_before_any_work(stages: Stages) -> None:

@@ -1,11 +1,20 @@
 import math
-from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.report.figures import NONE, budget_text, bytes_text, difference_text, ms_text, share_text, shortened
+from ortrim.core.measurements import Unit
+from ortrim.report.figures import (
+    NONE,
+    budget_text,
+    bytes_text,
+    difference_text,
+    ms_text,
+    runs_text,
+    share_text,
+    shortened,
+)
 from ortrim.report.svg import ticks
 
 
@@ -30,6 +39,15 @@ def test_milliseconds_have_three_digits(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 runs"), (0.5, "0.5 runs"), (1.0, "1 run"), (12, "12 runs"), (None, NONE), (math.nan, "nan")],
+)
+def test_runs_are_counted(value: float | None, text: str) -> None:
+    """Runs are whole but for a median between two."""
+    assert runs_text(value) == text
+
+
+@pytest.mark.parametrize(
     ("ratio", "spread", "text"),
     [
         (0.0772, None, "7.7 %"), (1.08, 0.02, "108 % ± 2.2"), (0.5, 0.4, "50.0 % ± 20"),
@@ -46,11 +64,11 @@ def test_shares_are_percentages(ratio: float | None, spread: float | None, text:
     [
         (0.09, "bytes", True, "≤ 9 %"), (0.4, "bytes", True, "≤ 40 %"), (1.15, "ms", True, "≤ 115 %"),
         (12e6, "bytes", False, "≤ 12 MB"), (0.2, "ms", False, "≤ 0.2 ms"), (100, "ms", False, "≤ 100 ms"),
-        (None, "ms", False, NONE), (math.inf, "ms", False, "≤ inf"),
+        (0.0, "runs", False, "≤ 0 runs"), (None, "ms", False, NONE), (math.inf, "ms", False, "≤ inf"),
     ],
 )  # fmt: skip
 def test_budgets_are_written_as_their_author_would(
-    budget: float | None, unit: Literal["bytes", "ms"], *, is_ratio: bool, text: str
+    budget: float | None, unit: Unit, *, is_ratio: bool, text: str
 ) -> None:
     """A budget has no zeros that its author did not write."""
     assert budget_text(budget, unit, is_ratio=is_ratio) == text
@@ -76,7 +94,7 @@ def test_a_shortened_text_fits_and_keeps_its_ends(text: str, limit: int) -> None
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_any_float_can_be_written(value: float) -> None:
     """No value of a damaged report stops the report."""
-    for text in (bytes_text(value), ms_text(value), share_text(value, value), difference_text(value)):
+    for text in (bytes_text(value), ms_text(value), runs_text(value), share_text(value, value), difference_text(value)):
         assert text
 
 

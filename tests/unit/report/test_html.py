@@ -6,8 +6,9 @@ import pytest
 
 from ortrim.core.measurements import VerifyReport
 from ortrim.report.html import html_report
+from sample_reports import hostile_board, on_device
 
-VOID = {"meta", "line", "rect", "circle"}
+VOID = {"meta", "wbr"}
 
 
 class Page(HTMLParser):
@@ -26,7 +27,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Remember a tag."""
         self.handle_startendtag(tag, attrs)
-        if tag != "meta":
+        if tag not in VOID:
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -58,7 +59,9 @@ def test_the_page_asks_the_network_for_nothing(page: Page) -> None:
     assert ("meta", "content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
 
 
-@pytest.mark.parametrize("chart", ["chart-total", "chart-components", "chart-memory", "chart-load", "chart-parity"])
+@pytest.mark.parametrize(
+    "chart", ["chart-total", "chart-components", "chart-memory-1", "chart-load-1", "chart-parity-1"]
+)
 def test_each_picture_is_there(page: Page, chart: str) -> None:
     """Size, memory, loading and parity each have their picture."""
     assert ("figure", "id", chart) in page.attributes
@@ -111,17 +114,19 @@ def test_values_that_are_no_numbers_have_no_place_in_a_picture(ugly_report: Veri
 def test_a_difference_that_is_no_number_is_drawn_as_the_worst(report: VerifyReport) -> None:
     """NaN and infinity lie at the far right of the parity picture, beyond all that can be measured."""
     for value in (math.nan, math.inf):
-        worst = replace(report.parity[0], max_absolute=value, max_relative=0.0)
-        huge = replace(report.parity[1], max_absolute=1e300, max_relative=0.0)
-        page = Page(html_report(replace(report, parity=(worst, huge))))
+        first, second, *_ = report.devices[0].parity
+        worst = replace(first, max_absolute=value, max_relative=0.0)
+        huge = replace(second, max_absolute=1e300, max_relative=0.0)
+        page = Page(html_report(on_device(report, parity=(worst, huge))))
         _, broken, _, large = [float(place) for tag, name, place in page.attributes if (tag, name) == ("circle", "cx")]
         assert broken > large
 
 
 def test_a_load_time_that_is_no_number_has_no_bar(report: VerifyReport) -> None:
     """A bar that cannot be drawn is left out; its text stays."""
-    broken = replace(report.runs[0], load_ms=replace(report.runs[0].load_ms, p50=math.nan))
-    whole, gap = (Page(html_report(replace(report, runs=(run, report.runs[1])))) for run in (report.runs[0], broken))
+    ours, baseline = report.devices[0].runs
+    broken = replace(ours, load_ms=replace(ours.load_ms, p50=math.nan))
+    whole, gap = (Page(html_report(on_device(report, runs=(run, baseline)))) for run in (ours, broken))
     assert gap.tags.count("rect") == whole.tags.count("rect") - 1
     assert "nan" in gap.text
 
@@ -129,9 +134,14 @@ def test_a_load_time_that_is_no_number_has_no_bar(report: VerifyReport) -> None:
 def test_a_missing_baseline_leaves_ours(report: VerifyReport) -> None:
     """Without a baseline the pictures show ours alone, and nothing is divided by it."""
     nothing = replace(report.baseline_size, file_bytes=0, loadable_bytes=0, compressed_bytes=0)
-    alone = tuple(replace(line, baseline=None, ratio=None, spread=None) for line in report.comparisons)
-    ours = tuple(run for run in report.runs if run.library == "ours")
-    page = Page(html_report(replace(report, baseline_size=nothing, comparisons=alone, runs=ours)))
+    (device,) = report.devices
+    library, models = (
+        tuple(replace(line, baseline=None, ratio=None, spread=None) for line in lines)
+        for lines in (report.comparisons, device.comparisons)
+    )
+    ours = tuple(run for run in device.runs if run.library == "ours")
+    alone = on_device(replace(report, baseline_size=nothing, comparisons=library), comparisons=models, runs=ours)
+    page = Page(html_report(alone))
     assert "baseline: median" not in page.text
     assert "ours: median" in page.text
     assert page.tags.count("svg") == 8
@@ -146,17 +156,79 @@ def test_a_report_of_nothing_is_a_page(empty_report: VerifyReport) -> None:
 
 def test_identical_samples_are_one_bar(report: VerifyReport) -> None:
     """A clock too coarse to tell runs apart gives a picture, not a division by zero."""
-    ours = report.runs[0]
+    ours = report.devices[0].runs[0]
     for value in (0.0, 1.0, 1e300):
         case = replace(ours.cases[0], samples_ms=(value,) * 5)
-        page = Page(html_report(replace(report, runs=(replace(ours, cases=(case,)),))))
+        page = Page(html_report(on_device(report, runs=(replace(ours, cases=(case,)),))))
         assert "ours: median" in page.text
 
 
 def test_only_the_worst_of_many_outputs_are_drawn(report: VerifyReport) -> None:
     """With hundreds of outputs the picture keeps the worst and says how many are only in the table."""
-    many = tuple(replace(report.parity[0], output=f"o{n}", max_absolute=1e-9 * n) for n in range(300))
-    page = Page(html_report(replace(report, parity=many)))
+    first = report.devices[0].parity[0]
+    many = tuple(replace(first, output=f"o{n}", max_absolute=1e-9 * n) for n in range(300))
+    page = Page(html_report(on_device(report, parity=many)))
     assert "260 other outputs only in the table" in page.text
     assert page.tags.count("circle") == 2 * 40
     assert page.text.count("o299") == 3
+
+
+@pytest.fixture
+def side_page(side_report: VerifyReport) -> Page:
+    """Return the page of four devices."""
+    return Page(html_report(side_report))
+
+
+def test_several_devices_stand_beside_each_other(side_page: Page) -> None:
+    """One table has a column for each device, and each device a section of its own after it."""
+    assert ("table", "id", "side-by-side") in side_page.attributes
+    sections = [value for tag, name, value in side_page.attributes if (tag, name) == ("section", "id")]
+    assert sections == ["devices", "size", "device-1", "device-2", "device-3", "device-4"]
+    for text in (
+        "58 MiB",
+        "5 of 160 over 0.4 ms",
+        "✗ device-lost",
+        "user-emulation",
+        "silero_vad; times of four-frames",
+    ):
+        assert text in side_page.text
+
+
+def test_pictures_of_several_devices_are_told_apart(side_page: Page) -> None:
+    """No two things on the page have one name, and what means nothing on a device has no picture."""
+    names = [value for _, name, value in side_page.attributes if name == "id"]
+    assert len(names) == len(set(names))
+    assert sum(value == "chart-latency" for _, _, value in side_page.attributes) == 3
+    assert {"chart-memory-2", "chart-memory-3", "chart-load-3", "chart-parity-1"} <= set(names)
+    assert not {"chart-memory-1", "chart-memory-4"} & set(names)
+
+
+def test_a_failed_device_says_why(side_page: Page, report: VerifyReport, side_report: VerifyReport) -> None:
+    """In its own section beside others, and before everything else when it is the only one."""
+    for text in ("error: device-lost", "the connection broke", "why: client_loop", "hint: see that it is switched on"):
+        assert text in side_page.text
+    alone = Page(html_report(replace(report, devices=side_report.devices[3:])))
+    assert alone.text.index("ssh:pi@board could not finish") < alone.text.index("Against the budget")
+    assert "hint: see that it is switched on" in alone.text
+    assert ("table", "id", "side-by-side") not in alone.attributes
+
+
+def test_a_profile_is_named_with_what_opens_it(side_page: Page) -> None:
+    """The file's place in the folder, as text: nothing on the page leads anywhere."""
+    assert "outputs/qemu-system_cortex-a53/silero_vad/trace.json" in side_page.text
+    assert "ui.perfetto.dev" in side_page.text
+
+
+def test_hostile_names_beside_others_are_only_text(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
+    """The same in the form for several devices."""
+    both = replace(ugly_report, devices=(*ugly_report.devices, *side_report.devices, hostile_board()))
+    text = html_report(both)
+    page = Page(text)
+    assert "script" not in page.tags
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert "\x1b" not in text
+
+
+def test_a_report_without_devices_is_a_page(report: VerifyReport) -> None:
+    """Which only a forged file holds."""
+    assert "The library against the budget" in Page(html_report(replace(report, devices=()))).text

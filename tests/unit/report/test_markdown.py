@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.measurements import VerifyReport
-from ortrim.report.markdown import escaped, markdown_report
+from ortrim.report.markdown import markdown_report
+from ortrim.report.markdown_text import escaped
+from sample_reports import hostile_board
 
 DATA = Path(__file__).parent / "data"
 
@@ -60,3 +62,28 @@ def test_escaped_text_is_one_line_without_live_characters(text: str) -> None:
     shown = escaped(text)
     assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]|~]", shown)
     assert not set("<>\n\r@") & set(shown)
+
+
+def test_four_devices_look_like_this(side_report: VerifyReport) -> None:
+    """The Markdown of several devices is the recorded one."""
+    assert markdown_report(side_report) == (DATA / "devices.md").read_text()
+
+
+def test_tables_of_several_devices_are_whole(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
+    """Hostile names of devices break no table and become no markup."""
+    text = markdown_report(replace(ugly_report, devices=(*ugly_report.devices, *side_report.devices, hostile_board())))
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(blocks) > 10
+    for block in blocks:
+        assert {columns(line) for line in block} == {columns(block[0])}
+    assert "<script" not in text
+    assert "@you" not in text
+    assert "https://" not in text
+    assert "\x1b" not in text
+
+
+def test_a_device_that_failed_alone(report: VerifyReport, side_report: VerifyReport) -> None:
+    """The error stands in words where its measures would."""
+    text = markdown_report(replace(report, devices=side_report.devices[3:]))
+    assert "## It could not finish\n\n- error: device-lost\n- ssh:pi&#64;board: the connection broke\n" in text
+    assert "## Devices" not in text

@@ -2,52 +2,51 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import Verdict, VerifyReport
-from ortrim.core.serialization import from_json, to_json
+from ortrim.core.measurements import DeviceReport, Host, VerifyReport
 from ortrim.report.charts import load_chart, memory_chart
-from ortrim.report.content import facts, lines, timings
+from ortrim.report.device_content import device_facts, timings
 from ortrim.report.html import html_report
 from ortrim.report.latency import latency_pictures
-from ortrim.report.machine import machine_facts, not_judged
+from ortrim.report.lines import device_lines
+from ortrim.report.machine import machine_facts, measures_memory, measures_time, not_judged
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import verdict_text
+from sample_reports import PHONE, machine, on_device
 
 WHY = "time: what it takes on qemu-system:cortex-a53 says nothing of a real device"
 
 
 @pytest.fixture
-def emulated(report: VerifyReport) -> VerifyReport:
+def emulated(report: VerifyReport) -> DeviceReport:
     """Return the report of an emulated machine, on which time means nothing."""
-    host = replace(
-        report.host,
-        kind="vm",
-        model="qemu 7.2.22 virt, cortex-a53, 256 MiB",
-        os_version="Linux 6.12.107",
-        abi="aarch64",
-        fingerprint="libc6 2.41-12",
-        page_bytes=4096,
-        cpu_features=("asimd", "fp"),
-        time_meaningful=False,
-    )
-    comparisons = tuple(
-        replace(line, verdict=Verdict.NOT_JUDGED, reason=WHY) if line.unit == "ms" else line
-        for line in report.comparisons
-    )
-    return replace(report, device="qemu-system:cortex-a53", host=host, comparisons=comparisons, verdict=Verdict.PASS)
+    return machine(report.devices[0])
 
 
-def test_an_old_report_reads_as_it_did(report: VerifyReport) -> None:
-    """A report from before devices were described says nothing of them, and hides nothing."""
-    assert machine_facts(report) == ()
-    assert report.host.kind is None
-    assert (report.host.memory_meaningful, report.host.time_meaningful) == (True, True)
-    assert timings(report)
-    assert from_json(VerifyReport, to_json(report)) == report
+@pytest.fixture
+def host(report: VerifyReport) -> Host:
+    """Return what the recorded machine says of itself."""
+    (device,) = report.devices
+    assert device.host is not None
+    return device.host
 
 
-def test_what_is_known_of_a_machine_is_told(emulated: VerifyReport) -> None:
+def test_what_is_not_known_is_not_told(report: VerifyReport) -> None:
+    """A machine that says little of itself has few lines, and nothing of it is hidden."""
+    (device,) = report.devices
+    assert [label for label, _ in machine_facts(device)] == ["host", "cores and memory"]
+    assert (measures_memory(device), measures_time(device)) == (True, True)
+    assert timings(device)
+
+
+def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
+    """Nothing is known of it, and nothing is claimed."""
+    assert machine_facts(side_report.devices[3]) == ()
+    assert dict(device_facts(side_report.devices[3])) == {"baseline": "onnxruntime 1.21.0 (official wheel)"}
+
+
+def test_what_is_known_of_a_machine_is_told(emulated: DeviceReport) -> None:
     """Device, system, pages and features each have a line, and so has what was not judged."""
-    told = dict(facts(emulated))
+    told = dict(device_facts(emulated))
     assert told["device"] == "qemu 7.2.22 virt, cortex-a53, 256 MiB · vm"
     assert told["system"] == "Linux 6.12.107 · aarch64"
     assert told["pages"] == "4096 bytes"
@@ -65,34 +64,54 @@ def test_what_is_known_of_a_machine_is_told(emulated: VerifyReport) -> None:
         (7, -1, "7 → -1"),
     ],
 )
-def test_heat_is_told(report: VerifyReport, before: int | None, after: int | None, text: str) -> None:
+def test_heat_is_told(emulated: DeviceReport, before: int | None, after: int | None, text: str) -> None:
     """Android's states have names; others are numbers."""
-    phone = replace(report.host, thermal_before=before, thermal_after=after, battery_celsius=31.25, api_level=34)
-    told = dict(machine_facts(replace(report, host=phone)))
-    assert told == {"system": "API level 34", "heat, before and after": text, "battery": "31.2 °C"}
+    phone = replace(PHONE, thermal_before=before, thermal_after=after)
+    told = dict(machine_facts(replace(emulated, host=phone)))
+    assert (told["heat, before and after"], told["battery"]) == (text, "31.2 °C")
+    assert told["system"] == "Android 13 · arm64-v8a · API level 33"
 
 
-def test_figures_that_mean_nothing_are_not_shown(emulated: VerifyReport) -> None:
-    """Times have lines with their budgets and no figures; memory and sizes have theirs; no picture is drawn of time."""
-    for line, comparison in zip(lines(emulated), emulated.comparisons, strict=True):
+def test_figures_that_mean_nothing_are_not_shown(emulated: DeviceReport) -> None:
+    """Times have lines with their budgets and no figures; memory has its; no picture is drawn of time."""
+    for line, comparison in zip(device_lines(emulated), emulated.comparisons, strict=True):
         assert (line.ours == "\N{EN DASH}") is (comparison.unit == "ms")
         assert comparison.unit == "bytes" or line.ratio_value is None
     assert (timings(emulated), latency_pictures(emulated), load_chart(emulated)) == ((), (), "")
     assert memory_chart(emulated)
-    nothing = replace(emulated, host=replace(emulated.host, memory_meaningful=False))
-    assert memory_chart(nothing) == ""
+    assert emulated.host is not None
+    assert memory_chart(replace(emulated, host=replace(emulated.host, memory_meaningful=False))) == ""
 
 
-def test_the_verdict_claims_no_budget_that_was_not_judged(emulated: VerifyReport, report: VerifyReport) -> None:
+def test_missed_deadlines_are_about_time(emulated: DeviceReport) -> None:
+    """Where time means nothing, their number means nothing."""
+    line = replace(emulated.comparisons[-1], unit="runs", ours=3.0, budget=0.0)
+    (shown,) = device_lines(replace(emulated, comparisons=(line,)))
+    assert (shown.ours, shown.budget) == ("\N{EN DASH}", "≤ 0 runs")
+
+
+def test_the_deadline_is_shown_as_the_budget(side_report: VerifyReport) -> None:
+    """It is what the buildspec says; that no run may miss it goes without saying."""
+    missed = device_lines(side_report.devices[2])[-1]
+    assert (missed.measure, missed.ours, missed.baseline, missed.budget) == (
+        "missed deadlines, four-frames",
+        "1 run",
+        "0 runs",
+        "≤ 0.4 ms",
+    )
+
+
+def test_the_verdict_claims_no_budget_that_was_not_judged(report: VerifyReport, host: Host) -> None:
     """What passes there passes without time; elsewhere the sentence is as it was."""
+    emulated = on_device(report, host=replace(host, time_meaningful=False))
     assert verdict_text(emulated).startswith("PASS: within every budget that can be judged there (time cannot), ")
-    neither = replace(emulated, host=replace(emulated.host, memory_meaningful=False))
+    neither = on_device(report, host=replace(host, time_meaningful=False, memory_meaningful=False))
     assert "(memory and time cannot)" in verdict_text(neither)
-    assert "judged there" not in verdict_text(replace(report, verdict=Verdict.PASS))
+    assert "judged there" not in verdict_text(report)
 
 
-def test_every_form_says_why(emulated: VerifyReport) -> None:
+def test_every_form_says_why(report: VerifyReport, emulated: DeviceReport) -> None:
     """Markdown and HTML hold the reason, once."""
     assert not_judged(emulated) == (WHY,)
-    for page in (markdown_report(emulated), html_report(emulated)):
-        assert page.count("says nothing of a real device") == 1
+    for page in (markdown_report, html_report):
+        assert page(replace(report, devices=(emulated,))).count("says nothing of a real device") == 1

@@ -3,30 +3,81 @@
 from dataclasses import replace
 
 from ortrim.core.measurements import Verdict, VerifyReport
-from ortrim.report.summary import parity_text, verdict_text
+from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
+from sample_reports import on_device
 
 
 def unjudged(report: VerifyReport, count: int) -> VerifyReport:
     """Return the report with its first `count` outputs not judged, as those of a model that draws random numbers."""
     outputs = tuple(
         replace(output, verdict=Verdict.NOT_JUDGED if number < count else output.verdict)
-        for number, output in enumerate(report.parity)
+        for number, output in enumerate(report.devices[0].parity)
     )
-    return replace(report, parity=outputs, verdict=Verdict.PASS)
+    return on_device(replace(report, verdict=Verdict.PASS), parity=outputs)
 
 
 def test_parity_is_not_claimed_when_no_output_was_judged(report: VerifyReport) -> None:
     """A pass of the budgets alone does not read like a proof of the outputs."""
-    all_random = unjudged(report, len(report.parity))
+    all_random = unjudged(report, len(report.devices[0].parity))
     assert "parity not judged" in verdict_text(all_random)
     assert "in parity" not in verdict_text(all_random)
-    assert "cannot be judged" in parity_text(all_random)
-    assert "agree" not in parity_text(all_random)
+    assert "cannot be judged" in parity_text(all_random.devices[0])
+    assert "agree" not in parity_text(all_random.devices[0])
 
 
 def test_outputs_that_cannot_be_judged_are_counted(report: VerifyReport) -> None:
     """Some random outputs beside others that agree are said."""
     some = unjudged(report, 1)
     assert "outputs in parity" in verdict_text(some)
-    assert parity_text(some).startswith(f"1 of {len(report.parity)} outputs")
-    assert "the others agree" in parity_text(some)
+    assert parity_text(some.devices[0]).startswith(f"1 of {len(report.devices[0].parity)} outputs")
+    assert "the others agree" in parity_text(some.devices[0])
+
+
+def passing(report: VerifyReport, count: int) -> VerifyReport:
+    """Return a report of several devices, all of which passed."""
+    devices = tuple(replace(report.devices[0], device=f"adb:{number}") for number in range(count))
+    return replace(report, devices=devices)
+
+
+def test_several_devices_pass_together(report: VerifyReport) -> None:
+    """The sentence says on how many, and the head does too."""
+    assert verdict_text(passing(report, 3)).startswith("PASS: within every budget, outputs in parity on 3 devices;")
+    assert subtitle(passing(report, 3)).endswith("measured on 3 devices beside onnxruntime 1.21.0 (official wheel)")
+
+
+def test_what_one_device_can_judge_is_judged(report: VerifyReport, side_report: VerifyReport) -> None:
+    """Only what means nothing on all of them is left out of the claim."""
+    user, machine, phone, _ = side_report.devices
+    both = replace(report, devices=(user, machine))
+    assert "(time cannot)" in verdict_text(both)
+    assert "judged there" not in verdict_text(replace(report, devices=(user, phone)))
+
+
+def test_parity_on_one_device_claims_nothing_of_another(report: VerifyReport) -> None:
+    """Outputs are in parity when they are on every device."""
+    one, two = passing(report, 2).devices
+    silent = replace(two, parity=())
+    assert "parity not judged" in verdict_text(replace(report, devices=(one, silent)))
+    assert "parity not judged" in verdict_text(replace(report, devices=()))
+
+
+def test_failures_name_their_device(side_report: VerifyReport) -> None:
+    """The device that went away comes first, then each budget and output with the device on which it was missed."""
+    lost = replace(side_report.devices[0].parity[0], verdict=Verdict.FAIL, reason="0.5 off")
+    text = verdict_text(on_device(side_report, parity=(lost,)))
+    assert text == (
+        "FAIL: ssh:pi@board could not finish: the connection broke (device-lost); missed deadlines, four-frames of "
+        "silero_vad on adb:R58M12ABCDE is 1 run, budget ≤ 0.4 ms; 1 output out of parity on qemu-user:cortex-a53 "
+        "(one-frame, output: 0.5 off)"
+    )
+
+
+def test_the_parity_of_all_outputs_together(report: VerifyReport) -> None:
+    """One that differs decides; of none, or of random ones alone, nothing is said."""
+    (device,) = report.devices
+    assert parity_verdict(device) is Verdict.PASS
+    assert parity_verdict(replace(device, parity=())) is Verdict.NOT_JUDGED
+    assert parity_verdict(unjudged(report, len(device.parity)).devices[0]) is Verdict.NOT_JUDGED
+    assert parity_verdict(unjudged(report, 1).devices[0]) is Verdict.PASS
+    lost = replace(device.parity[0], verdict=Verdict.FAIL)
+    assert parity_verdict(replace(device, parity=(lost, *device.parity[1:]))) is Verdict.FAIL

@@ -7,6 +7,7 @@ import pytest
 from ortrim.console import Console
 from ortrim.core.measurements import Verdict, VerifyReport
 from ortrim.report.terminal import terminal_report
+from sample_reports import hostile_board, on_device
 
 DATA = Path(__file__).parent / "data"
 
@@ -29,8 +30,9 @@ def test_the_demo_report_looks_like_this(report: VerifyReport, width: int) -> No
 
 def test_each_model_has_its_block_when_there_are_several(report: VerifyReport) -> None:
     """Lines of several models stand under the model's name, the library's own lines first."""
-    other = tuple(replace(line, model="magika") for line in report.comparisons if line.model)
-    lines = rendered(replace(report, comparisons=other + report.comparisons), 80).splitlines()
+    own = report.devices[0].comparisons
+    other = tuple(replace(line, model="magika") for line in own)
+    lines = rendered(on_device(report, comparisons=other + own), 80).splitlines()
     assert lines.index("magika") < lines.index("silero_vad")
     assert next(n for n, line in enumerate(lines) if line.startswith("library")) < lines.index("magika")
 
@@ -48,6 +50,7 @@ def test_the_last_lines_name_what_failed(ugly_report: VerifyReport) -> None:
     """The verdict names the missed budget, the output and the gate."""
     verdict = " ".join(rendered(ugly_report, 400).splitlines()[-1].split())
     assert verdict.startswith("FAIL: peak RSS of encoder_very")
+    assert " on adb" not in verdict
     assert "budget ≤ 40 %" in verdict
     assert "2 outputs out of parity" in verdict
     assert "<b>RWE</b>" in verdict
@@ -69,3 +72,50 @@ def test_an_inconclusive_report_says_why(report: VerifyReport) -> None:
     """A run too noisy to judge names the measures that were inside its spread."""
     last = rendered(replace(report, verdict=Verdict.INCONCLUSIVE), 120).splitlines()[-1]
     assert last == "INCONCLUSIVE: the differences lie inside the run's own spread (latency p99)"
+
+
+def test_four_devices_look_like_this(side_report: VerifyReport) -> None:
+    """The library once, the devices beside each other, then each by itself, all within 80 columns."""
+    text = rendered(side_report, 80)
+    assert text == (DATA / "devices-80.txt").read_text()
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_more_devices_than_fit_are_further_blocks(side_report: VerifyReport) -> None:
+    """The fifth device does not make the table wider."""
+    again = tuple(replace(device, device=f"{device.device}@{n}") for n in range(3) for device in side_report.devices)
+    text = rendered(replace(side_report, devices=again), 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert sum(line.startswith("devices ") for line in text.splitlines()) == 3
+
+
+def test_hostile_devices_beside_others_do_no_harm(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
+    """Names of devices and models are cut and made harmless in columns too."""
+    long = replace(side_report.devices[1], device="ssh:" + "x" * 300)
+    devices = (*ugly_report.devices, long, *side_report.devices, hostile_board())
+    text = rendered(replace(ugly_report, devices=devices), 80)
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_device_that_failed_alone_says_why(report: VerifyReport, side_report: VerifyReport) -> None:
+    """Where parity would stand."""
+    text = rendered(replace(report, devices=side_report.devices[3:]), 80)
+    assert "failed  error: device-lost\n        ssh:pi@board: the connection broke\n" in text
+    assert "no outputs were compared" not in text
+
+
+def test_a_baseline_that_is_missing_on_one_device_is_explained(side_report: VerifyReport) -> None:
+    """Where ratios are missing, the reason stands below; a single device's baseline stands in the head already."""
+    user, machine, *others = side_report.devices
+    other = replace(machine, baseline="none: it does not run there")
+    text = rendered(replace(side_report, devices=(user, other, *others)), 80)
+    assert text.count("baseline      none: it does not run there\n") == 1
+    alone = rendered(replace(side_report, devices=(other,)), 80)
+    assert "baseline      none" not in alone
+    assert "beside none: it does not run there" in " ".join(alone.split())
+
+
+def test_a_report_without_devices_is_shown(report: VerifyReport) -> None:
+    """Which only a forged file holds."""
+    assert "measured on 0 devices" in rendered(replace(report, devices=()), 80)

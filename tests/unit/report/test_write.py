@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from ortrim.core.measurements import VerifyReport
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.report.write import read_report, write_reports
+from ortrim.report.write import OUTDATED, read_report, write_reports
+from sample_reports import on_device
 
 DATA = Path(__file__).parent / "data"
 NAMES = ["report.html", "report.json", "report.md"]
@@ -31,17 +32,19 @@ def test_a_written_report_reads_back(report: VerifyReport, tmp_path: Path) -> No
 
 def test_values_that_are_no_numbers_survive(report: VerifyReport, tmp_path: Path) -> None:
     """A difference that is not a number, or infinite, comes back as what it was."""
-    broken = replace(report.parity[0], max_absolute=math.inf, cosine=math.nan)
-    write_reports(replace(report, parity=(broken,)), tmp_path)
+    broken = replace(report.devices[0].parity[0], max_absolute=math.inf, cosine=math.nan)
+    write_reports(on_device(report, parity=(broken,)), tmp_path)
     json.loads((tmp_path / "report.json").read_text(), parse_constant=pytest.fail)
-    found = read_report(tmp_path / "report.json").parity[0]
+    found = read_report(tmp_path / "report.json").devices[0].parity[0]
     assert found.max_absolute == math.inf
     assert math.isnan(found.cosine)
 
 
-def test_ugly_reports_are_written(ugly_report: VerifyReport, empty_report: VerifyReport, tmp_path: Path) -> None:
+def test_ugly_reports_are_written(
+    ugly_report: VerifyReport, empty_report: VerifyReport, side_report: VerifyReport, tmp_path: Path
+) -> None:
     """Neither hostile names nor missing measurements stop a report."""
-    for name, report in (("ugly", ugly_report), ("empty", empty_report)):
+    for name, report in (("ugly", ugly_report), ("empty", empty_report), ("side", side_report)):
         write_reports(report, tmp_path / name)
         assert sorted(path.name for path in (tmp_path / name).iterdir()) == NAMES
 
@@ -90,12 +93,13 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ('"ortrim-report/1"', '"ortrim-report/9"', "schema"),
+        ('"ortrim-report/2"', '"ortrim-report"', "schema"),
+        ('"ortrim-report/2"', "2", "schema"),
         ('"unit": "bytes"', '"unit": "furlongs"', "comparisons.0.unit"),
         ('"verdict": "pass"', '"verdict": "fine"', "comparisons.0.verdict"),
-        ('"cores": 2', '"cores": "two"', "host.cores"),
+        ('"cores": 2', '"cores": "two"', "devices.0.host.cores"),
         ('"cores": 2', '"cores": 2' + "0" * 400, "64 bits"),
-        ('"parity": [', '"parity": [7,', "parity.0"),
+        ('"parity": [', '"parity": [7,', "devices.0.parity.0"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, old: str, new: str, place: str) -> None:
@@ -106,6 +110,32 @@ def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, old: str, new: st
         read_report(path)
     assert caught.value.reference == "report-damaged"
     assert place in caught.value.why
+
+
+@pytest.mark.parametrize("version", ["1", "3", "9999"])
+def test_a_report_of_another_version_is_not_called_damaged(tmp_path: Path, version: str) -> None:
+    """It says whose it is and what to do, and is left as it is."""
+    path = tmp_path / "report.json"
+    text = (DATA / "report-1.json").read_text().replace("ortrim-report/1", f"ortrim-report/{version}")
+    path.write_text(text)
+    with pytest.raises(Diagnostic) as caught:
+        read_report(path)
+    assert (caught.value.reference, caught.value.exit_code) == (OUTDATED, ExitCode.VERIFY)
+    assert caught.value.why == f"its form is ortrim-report/{version}; this version reads ortrim-report/2"
+    assert caught.value.hint == "run: invoke verify"
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/2\n", "report/1", "", [], 1]
+)
+def test_a_form_that_never_was_is_damage(tmp_path: Path, schema: object) -> None:
+    """Only a number can be another version's."""
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({"schema": schema}))
+    with pytest.raises(Diagnostic) as caught:
+        read_report(path)
+    assert caught.value.reference == "report-damaged"
 
 
 @given(cut=st.integers(min_value=0, max_value=30_000), noise=st.binary(max_size=8))

@@ -26,9 +26,9 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
             raise BuildError("case-failed", "the case could not be measured", where="demo, upstream")
         return {"measured": 1}
 
-    module = ModuleType("build_time")
+    module = ModuleType("measure")
     vars(module).update(Wanted=SimpleNamespace, Manner=SimpleNamespace, measure=do)
-    monkeypatch.setattr(measure, "import_module", lambda name: {"build_time": module}[name])
+    monkeypatch.setattr(measure, "import_module", lambda name: {"build_time.measure": module}[name])
     monkeypatch.setattr(sys, "path", list(sys.path))
     return asked
 

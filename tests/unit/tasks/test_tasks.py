@@ -15,12 +15,11 @@ from ortrim.core.measurements import Gate, Verdict, VerifyReport
 from ortrim.core.models import OrtModel
 from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.pipeline.converted import Request
-from ortrim.report.write import read_report
 from sample_plans import OPERATORS, sample_plan
+from sample_reports import four_devices, on_device, recorded_report
 
 Run = Callable[..., Any]
 UNIT = Path(__file__).parents[1]
-RECORDED = UNIT / "report" / "data" / "report.json"
 REPORTING = ("build", "verify", "report")
 FUNCTIONS = {
     "build": "ortrim.tasks.build.build_targets",
@@ -58,13 +57,12 @@ Answer = Callable[[str, Any], list[Request]]
 @pytest.fixture
 def good() -> VerifyReport:
     """Return a report without a failure."""
-    report = read_report(RECORDED)
-    return replace(
-        report,
-        gates=(),
-        parity=tuple(replace(output, verdict=Verdict.PASS) for output in report.parity),
-        comparisons=tuple(replace(line, verdict=Verdict.PASS) for line in report.comparisons),
-        verdict=Verdict.PASS,
+    report = recorded_report()
+    (device,) = report.devices
+    return on_device(
+        replace(report, gates=(), verdict=Verdict.PASS),
+        parity=tuple(replace(output, verdict=Verdict.PASS) for output in device.parity),
+        comparisons=tuple(replace(line, verdict=Verdict.PASS) for line in device.comparisons),
     )
 
 
@@ -77,7 +75,12 @@ def bad(good: VerifyReport) -> VerifyReport:
 @pytest.mark.parametrize(
     ("task", "words", "where"),
     [
-        ("build", ("--executor", "container"), "--executor"),
+        ("build", ("--executor", "Container"), "--executor"),
+        ("build", ("--engine", "docker"), "--engine"),
+        ("build", ("--executor", "container", "--engine", "lxc"), "--engine"),
+        ("build", ("--mount", "/:/opt/own"), "--mount"),
+        ("build", ("--executor", "container", "--mount", "/:/usr"), "--mount"),
+        ("build", ("--executor", "container", "--engine-flag=--privileged"), "--engine-flag"),
         ("build", ("--executor", "github", "--plan-only"), "--executor"),
         ("build", ("--profile", "fast"), "--profile"),
         ("build", ("--profile", ""), "--profile"),
@@ -114,6 +117,55 @@ def test_options_become_a_request(ortrim: Run, answer: Answer, good: VerifyRepor
         spec=Path("a b.toml"), target="linux-*", profile="upstream", jobs=3, output=Path("../out")
     )  # fmt: skip
     assert requests == [wanted]
+
+
+@pytest.mark.parametrize("task", ["build", "verify"])
+def test_devices_become_part_of_the_request(ortrim: Run, answer: Answer, good: VerifyReport, task: str) -> None:
+    """Each `--device` in its order, and what else is asked for of them; none by default."""
+    requests = answer(task, (good,))
+    devices = ("--device", "qemu-user", "--device", "ssh:pi@board:22")
+    assert ortrim(task, *devices, "--least-memory", "--trace").code == 0
+    assert ortrim(task).code == 0
+    asked, plain = requests
+    assert (asked.devices, asked.least_memory, asked.trace) == (("qemu-user", "ssh:pi@board:22"), True, True)
+    assert (plain.devices, plain.least_memory, plain.trace) == ((), False, False)
+
+
+@pytest.mark.parametrize("task", ["build", "verify"])
+@pytest.mark.parametrize(
+    ("words", "reference"),
+    [
+        (("--device", "phone"), "unknown-device"),
+        (("--device", ""), "unknown-device"),
+        (("--device", "adb", "--device", "adb"), "device-twice"),
+        (("--target", "linux-arm64", "--device", "host"), "wrong-device"),
+        (("--least-memory",), "bad-option"),
+    ],
+)
+def test_an_impossible_device_is_refused_before_any_work(
+    ortrim: Run, task: str, words: tuple[str, ...], reference: str
+) -> None:
+    """The real check, on the demo, in a second: usage, and nothing is fetched or left behind."""
+    ended = ortrim(task, *words, "--json")
+    assert ended.code == 2
+    assert [error["reference"] for error in ended.document()["errors"]] == [reference]
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("task", ["build", "verify"])
+def test_a_device_that_failed_ends_the_command_after_its_report(ortrim: Run, answer: Answer, task: str) -> None:
+    """All devices are shown, then the failure with its own code; as JSON both are in one document."""
+    answer(task, (four_devices(),))
+    ended = ortrim(task)
+    assert ended.code == 19
+    assert "58 MiB" in ended.out
+    assert ended.err.startswith("error: device-lost\n  ssh:pi@board: the connection broke\n  why: client_loop")
+    document = ortrim(task, "--json").document()
+    (report,) = document["reports"]
+    assert [device["device"] for device in report["devices"]][3] == "ssh:pi@board"
+    assert report["devices"][3]["failure"]["reference"] == "device-lost"
+    assert [error["reference"] for error in document["errors"]] == ["device-lost"]
+    assert ended.err.count("error: ") == 1
 
 
 def test_without_options_the_demo_is_built_for_this_host(ortrim: Run, answer: Answer, good: VerifyReport) -> None:

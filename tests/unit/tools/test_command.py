@@ -162,6 +162,26 @@ def test_a_timeout_stops_the_grandchildren(child_pid: Path) -> None:
     assert is_gone(wait_for_pid(child_pid))
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_endless_output_stops_the_program(stream: str) -> None:
+    """A program that prints more than it may is stopped, on whichever stream; what is just allowed comes back whole."""
+    script = f"import sys\nwhile True: sys.{stream}.write('again ' * 1000)"
+    with pytest.raises(ToolError) as caught:
+        run([*PYTHON, script], timeout_seconds=60, most_bytes=10**6)
+    assert (caught.value.reference, caught.value.where) == ("tool-endless", sys.executable)
+    done = run([*PYTHON, f"import sys; sys.{stream}.write('x' * 10**6)"], timeout_seconds=60, most_bytes=10**6)
+    assert len(done.stdout) + len(done.stderr) == 10**6
+
+
+def test_a_program_that_closes_its_streams_is_waited_for() -> None:
+    """A program that goes on without a stream to print on ends with its own exit code, or at the limit."""
+    script = "import os, time; os.close(1); os.close(2); time.sleep(float({})); os._exit(5)"
+    assert run([*PYTHON, script.format("0.3")], timeout_seconds=60).returncode == 5
+    with pytest.raises(ToolError) as caught:
+        run([*PYTHON, script.format("60")], timeout_seconds=1)
+    assert caught.value.reference == "tool-timeout"
+
+
 def test_a_grandchild_that_ignores_the_signal_is_killed(child_pid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parent's end is not the end of the stop: what is left of the group is killed after the grace."""
     monkeypatch.setattr(command, "GRACE_SECONDS", 0.5)

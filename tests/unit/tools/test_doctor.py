@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.tools import doctor
+from fake_engine import fake_engine
+from ortrim.tools import doctor, ndk
 from ortrim.tools.doctor import Finding, examine
 from ortrim.tools.doctor_devices import DEVICE_TOOLS
 
@@ -114,3 +115,34 @@ def test_nothing_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "sysconf", refuse)
     assert finding("memory").problem == "cannot be examined: unrecognized configuration name"
+
+
+def test_an_ndk_is_looked_for_and_blocks_only_android(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one it is said how to get it; one that is not whole is said to be so, with what it lacks."""
+    for name in ("ANDROID_NDK_HOME", "ANDROID_NDK_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    absent = finding("Android NDK")
+    assert (absent.found, absent.required, absent.satisfied) == ("", False, False)
+    assert "ANDROID_NDK_HOME" in absent.remedy
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
+    assert finding("Android NDK").problem.startswith("is not a whole NDK: not there: source.properties")
+
+
+def test_an_ndk_that_is_there_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its version and its folder."""
+    found = ndk.Ndk(folder=tmp_path, version="27.2.12479018", levels=(21, 35))
+    monkeypatch.setattr(doctor, "installed_ndk", lambda: found)
+    assert (finding("Android NDK").found, finding("Android NDK").satisfied) == (f"27.2.12479018 ({tmp_path})", True)
+
+
+def test_engines_are_examined_by_asking_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that answers is found with its version; a client without its daemon has the remedy for that."""
+    engine = fake_engine(tmp_path, monkeypatch)
+    found = finding("docker")
+    assert (found.found, found.satisfied, found.required) == ("28.0.1", True, False)
+    engine.answer("docker info", 1, "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?")
+    found = finding("docker")
+    assert found.problem == "its daemon is not running"
+    assert "systemctl start docker" in found.remedy
+    assert finding("podman").problem == "is not installed"

@@ -11,7 +11,9 @@ from ortrim.verify.devices.remote import RemoteDevice
 from ortrim.verify.devices.thermal import Thermal
 
 REQUEST = RunRequest(runner=Path("r"), library=Path("l"), model=Path("m"), cases=())
-MEMORY = MemoryUse(opened_rss_bytes=1, loaded_rss_bytes=1, peak_rss_bytes=1, peak_source="VmHWM")
+MEMORY = MemoryUse(
+    opened_rss_bytes=1, loaded_rss_bytes=1, peak_rss_bytes=1, inference_peak_rss_bytes=None, peak_source="VmHWM"
+)
 COOL = Thermal(status=0, battery_celsius=25.0)
 WARM = Thermal(status=0, battery_celsius=38.0)
 HOT = Thermal(status=2, battery_celsius=38.0)

@@ -44,10 +44,10 @@ def test_what_can_be_measured_where() -> None:
 
 
 def test_every_target_has_a_device_and_names_are_unique() -> None:
-    """No target of ours is without a device here, and each line can be told from the others."""
+    """No Linux target is without a device here, others have their own, and each line can be told from the others."""
     devices = list_devices()
     reached = {target for device in devices for target in device.targets}
-    assert reached == set(TARGETS)
+    assert reached == {name for name in TARGETS if name.startswith("linux-")}
     assert len({device.name for device in devices}) == len(devices)
     assert named("qemu-system:cortex-a53").targets == ("linux-arm64", "linux-arm64-musl", "linux-armhf")
     assert to_data(devices[0])["name"] == "host"

@@ -1,6 +1,6 @@
 import pytest
 
-from ortrim.errors import ToolError, VerifyError
+from ortrim.errors import ExitCode, ToolError, VerifyError
 from ortrim.tools.command import Completed, run
 from ortrim.verify.devices.marked_run import run_marked
 
@@ -76,6 +76,14 @@ def test_a_connection_over_its_limit() -> None:
     machine = Machine(error=ToolError("tool-timeout", "did not end"))
     assert failed(machine, "true").reference == "device-timeout"
     assert len(machine.scripts) == 2
+
+
+def test_an_endless_command() -> None:
+    """A command that prints and prints is ended on the machine, by a second call, and told apart from a slow one."""
+    machine = Machine(error=ToolError("tool-endless", "printed too much"))
+    error = failed(machine, "yes")
+    assert (error.reference, error.where, error.exit_code) == ("endless-output", "adb:x", ExitCode.VERIFY)
+    assert "kill -9" in machine.scripts[1]
 
 
 def test_a_program_that_is_not_there() -> None:

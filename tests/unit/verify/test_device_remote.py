@@ -1,6 +1,4 @@
 import dataclasses
-import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from ortrim.core.measurements import Host
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.tools.command import Completed
 from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.remote import RemoteDevice, signalled
+from ortrim.verify.devices.remote import RemoteDevice
 
 
 @pytest.fixture
@@ -175,33 +173,6 @@ def test_a_lost_machine_cannot_be_cleaned(machine: Path, tmp_path: Path) -> None
     device.close()
 
 
-def test_a_push_is_not_believed(machine: Path, tmp_path: Path) -> None:
-    """What arrives cut short is noticed by its digest, and is sent again by the next run."""
-
-    class Cutting(LocalTransport):
-        def push(self, files: Mapping[str, Path], folder: str) -> None:
-            super().push(files, folder)
-            next(Path(folder).rglob("library.so")).write_bytes(b"the lib")
-
-    transport = Cutting()
-    device = device_on(machine, transport)
-    error = refused(device, sample_request(tmp_path))
-    assert error.reference == "push-incomplete"
-    assert error.where == "local:1"
-    assert refused(device, sample_request(tmp_path)).reference == "push-incomplete"
-    assert len(transport.pushed) == 8
-
-
-def test_files_that_did_not_arrive(machine: Path, tmp_path: Path) -> None:
-    """A push that claims success and sends nothing is noticed."""
-
-    class Silent(LocalTransport):
-        def push(self, files: Mapping[str, Path], folder: str) -> None:
-            pass
-
-    assert refused(device_on(machine, Silent()), sample_request(tmp_path)).reference == "push-incomplete"
-
-
 def test_a_base_that_cannot_be_written(tmp_path: Path) -> None:
     """A base folder in which nothing can be made is said to be unusable."""
     (tmp_path / "tmp").write_text("a file")
@@ -224,20 +195,6 @@ def test_a_report_that_is_a_link_is_not_read(machine: Path, tmp_path: Path) -> N
     (tmp_path / "report").write_text(REPORT)
     script = f'ln -s {tmp_path}/report "$json"'
     assert refused(device_on(machine), sample_request(tmp_path, script)).reference == "runner-garbage"
-
-
-def test_what_a_killed_run_left_is_removed_later(machine: Path, tmp_path: Path) -> None:
-    """Folders of ours that are days old go when the next device is opened; fresh ones, and others' files, stay."""
-    base = machine / "tmp"
-    for name in ("ortrim-old", "ortrim-fresh", "others"):
-        (base / name).mkdir(parents=True)
-    long_ago = time.time() - 5 * 86400
-    for name in ("ortrim-old", "others"):
-        os.utime(base / name, (long_ago, long_ago))
-    device = device_on(machine)
-    device.run(sample_request(tmp_path))
-    device.close()
-    assert left(machine) == ["ortrim-fresh", "others"]
 
 
 def test_heat_is_told_before_and_after(machine: Path, tmp_path: Path) -> None:
@@ -267,11 +224,3 @@ def test_devices_side_by_side_do_not_meet(machine: Path, tmp_path: Path) -> None
     two.run(sample_request(tmp_path))
     two.close()
     assert left(machine) == []
-
-
-@pytest.mark.parametrize(
-    ("shell", "ours"), [(0, 0), (1, 1), (128, 128), (139, -11), (192, -64), (193, 193), (255, 255)]
-)
-def test_exit_codes_of_shells(shell: int, ours: int) -> None:
-    """A shell's 128 plus a signal becomes the negative signal; other codes stay."""
-    assert signalled(shell) == ours

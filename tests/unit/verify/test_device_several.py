@@ -1,10 +1,14 @@
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
 from ortrim.core.measurements import Host
 from ortrim.errors import UsageError, VerifyError
+from ortrim.tools.command import run
 from ortrim.verify.devices.base import Device, RunnerOutput, RunRequest
 from ortrim.verify.devices.several import on_each
 
@@ -81,3 +85,46 @@ def test_a_fault_of_ours_is_not_hidden() -> None:
 def test_no_devices() -> None:
     """Nothing to do is done."""
     assert on_each([], lambda device: device.name) == ()
+
+
+def test_one_device_gets_no_thread() -> None:
+    """Nothing else is at work while it measures."""
+    (result,) = on_each(openers([Fake("a")]), lambda _: threading.current_thread() is threading.main_thread())
+    assert result.result is True
+
+
+def test_two_names_of_one_device() -> None:
+    """Only one of them acts on it; both are closed."""
+    devices = [Fake("a"), Fake("a")]
+    results = on_each(openers(devices), lambda device: device.name)
+    assert sorted(result.result or "" for result in results) == ["", "a"]
+    assert [result.error.reference for result in results if result.error] == ["device-twice"]
+    assert all(device.closed for device in devices)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_stops_what_devices_run(number: int) -> None:
+    """Programs that run in threads end at once, cleaning up is left to run, and every device is closed."""
+    devices = [Fake("a"), Fake("b")]
+    started = threading.Barrier(3, timeout=20)
+    cleaned: list[str] = []
+
+    def act(device: Device) -> None:
+        started.wait()
+        try:
+            run(["sleep", "60"], timeout_seconds=100)
+        finally:
+            cleaned.append(run(["echo", device.name]).stdout)
+
+    def interrupt() -> None:
+        started.wait()
+        time.sleep(0.3)  # until the main thread, too, has nothing left to do but wait
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        on_each(openers(devices), act)
+    thread.join()
+    assert sorted(cleaned) == ["a\n", "b\n"]
+    assert all(device.closed for device in devices)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.tools.command import Completed, run
-from ortrim.verify.devices.shell_script import Ended, kill_script, marked_script, quoted, read_ended
+from ortrim.verify.devices.shell_script import Ended, kill_script, marked_script, quoted, read_ended, signalled
 from running import running
 
 MARK = "@@0123456789abcdef"
@@ -107,3 +107,11 @@ def test_only_the_marked_are_killed() -> None:
     """The script that kills finds nothing where nothing runs, and leaves the rest alone."""
     done = run(("sh", "-c", kill_script(MARK)), timeout_seconds=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("shell", "ours"), [(0, 0), (1, 1), (128, 128), (139, -11), (192, -64), (193, 193), (255, 255)]
+)
+def test_exit_codes_of_shells(shell: int, ours: int) -> None:
+    """A shell's 128 plus a signal becomes the negative signal; other codes stay."""
+    assert signalled(shell) == ours

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from device_samples import MACHINE, sample_request
 from fake_machine import GOOD_FILES, OUT_OF_MEMORY, answer_of, fake_machine, fake_tool
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.least_memory import LOWER_MIB, STEP_MIB, least_memory
+from ortrim.verify.devices.least_memory import LOWER_MIB, STEP_MIB, least_memory, tries
 
 
 class Board:
@@ -37,17 +37,17 @@ class Board:
 @given(st.integers(LOWER_MIB + 1, 256))
 def test_the_least_is_found(least: int) -> None:
     """Whatever it is, the answer is enough, what is below it is not, and few runs were needed."""
-    found = least_memory(Board(least), None)  # type: ignore[arg-type]
+    found = least_memory(Board(least), None, model="tiny")  # type: ignore[arg-type]
     assert found.too_little_mib < least <= found.enough_mib <= found.too_little_mib + STEP_MIB
     assert found.usable_bytes == found.enough_mib * 2**20
-    assert len(found.tried) <= 9
+    assert len(found.tried) <= tries(256)
     assert all((said == "enough") is (ceiling >= least) for ceiling, said in found.tried)
 
 
 def test_a_run_that_never_ends_well() -> None:
     """When the most memory is not enough, that run's own diagnostic is the answer."""
     with pytest.raises(VerifyError) as caught:
-        least_memory(Board(257), None)  # type: ignore[arg-type]
+        least_memory(Board(257), None, model="tiny")  # type: ignore[arg-type]
     assert caught.value.reference == "out-of-memory"
 
 
@@ -55,14 +55,22 @@ def test_other_failures_are_not_for_want_of_memory() -> None:
     """An illegal instruction or a qemu that was killed stops the search."""
     for reference in ("illegal-instruction", "machine-lost", "machine-not-startable"):
         with pytest.raises(VerifyError) as caught:
-            least_memory(Board(100, reference=reference), None)  # type: ignore[arg-type]
+            least_memory(Board(100, reference=reference), None, model="tiny")  # type: ignore[arg-type]
         assert caught.value.reference == reference
 
 
 def test_bounds_and_progress() -> None:
     """Bounds and step are the caller's, and each ceiling is told before it is tried."""
     told: list[int] = []
-    found = least_memory(Board(75), None, lower_mib=60, upper_mib=80, step_mib=1, on_try=told.append)  # type: ignore[arg-type]
+    found = least_memory(
+        Board(75),  # type: ignore[arg-type]
+        None,  # type: ignore[arg-type]
+        model="tiny",
+        lower_mib=60,
+        upper_mib=80,
+        step_mib=1,
+        on_try=told.append,
+    )
     assert (found.enough_mib, found.too_little_mib) == (75, 74)
     assert told == [ceiling for ceiling, _ in found.tried]
     assert told[0] == 80
@@ -78,7 +86,15 @@ def test_with_machines(tmp_path: Path) -> None:
     script = f"""while [ "$1" != -m ]; do shift; done
 if [ "$2" -ge 90 ]; then cp {place}/good answer; else cp {place}/killed answer; cp {place}/said console; fi"""
     device = fake_machine(tmp_path, fake_tool(place, script))
-    found = least_memory(device, sample_request(tmp_path / "request"))
-    assert found.device == "qemu-system:cortex-a53"
+    found = least_memory(device, sample_request(tmp_path / "request"), model="tiny")
+    assert found.model == "tiny"
     assert found.too_little_mib < 90 <= found.enough_mib
     assert {said for _, said in found.tried} == {"enough", "out-of-memory"}
+
+
+@given(st.integers(LOWER_MIB + 2, 16384), st.integers(1, 50), st.data())
+def test_the_number_of_tries_is_known_beforehand(upper: int, step: int, data: st.DataObject) -> None:
+    """At most that many, whatever the machine has and wherever the answer lies."""
+    least = data.draw(st.integers(LOWER_MIB + 1, upper))
+    found = least_memory(Board(least), None, model="tiny", upper_mib=upper, step_mib=step)  # type: ignore[arg-type]
+    assert len(found.tried) <= tries(upper, step_mib=step)

@@ -67,6 +67,25 @@ def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> 
     assert refused(device_with(tmp_path), sample_request(tmp_path, script)).reference == reference
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "qemu-aarch64-static: /x/runner: Invalid ELF image for this architecture",
+        "qemu-aarch64-static: Could not open '/lib/ld-linux-aarch64.so.1': No such file or directory",
+    ],
+)
+def test_a_runner_that_qemu_cannot_load(tmp_path: Path, said: str) -> None:
+    """What qemu 7.2 says of a program for another processor, or without its linker, is told in its own words."""
+    error = refused(device_with(tmp_path, f'echo "{said}" >&2; exit 255'), sample_request(tmp_path))
+    assert (error.reference, error.where, error.why) == ("runner-not-startable", "qemu-user:cortex-a53", said)
+
+
+def test_an_end_with_255_is_the_runners_own(tmp_path: Path) -> None:
+    """Without qemu's words, its exit code for a program that it cannot load means nothing."""
+    script = "echo 'runner: Could not open the model' >&2; exit 255"
+    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).reference == "runner-failed"
+
+
 def test_an_illegal_instruction_says_what_to_do(tmp_path: Path) -> None:
     """It is the library's fault, and a matter of the processor that it was built for."""
     error = refused(device_with(tmp_path), sample_request(tmp_path, "kill -ILL $$"))

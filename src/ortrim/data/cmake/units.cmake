@@ -12,6 +12,12 @@ set(ORTRIM_PRECOMPILED_TARGETS
 
 include("${ORTRIM_SELECTION}")
 
+# Upstream gives ONNX's own sources options that hang on these two answers before it asks for them. They would come with
+# a tree's second configuration, which would compile those sources once more. These are upstream's own questions.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-Wshorten-64-to-32 HAS_SHORTEN_64_TO_32)
+check_cxx_compiler_flag(-Wunused-but-set-variable HAS_UNUSED_BUT_SET_VARIABLE)
+
 # musl has no execinfo.h; the one beside this file stands in for it.
 if(ORTRIM_MUSL)
   include_directories("${CMAKE_CURRENT_LIST_DIR}")

@@ -16,6 +16,7 @@ from ortrim.errors import ToolError
 from ortrim.tools.base import Tool, install_command, require
 from ortrim.tools.command import Completed, run
 from ortrim.verify.devices.adb_server import server_version
+from ortrim.verify.devices.run_errors import MOST_PRINTED_BYTES
 
 ADB: Final = Tool(name="adb", package="adb", minimum=(1, 0, 41))
 """1.0.41 is the protocol of every platform-tools since 2019; the last number is what client and server compare."""
@@ -33,10 +34,11 @@ class AdbClient:
     environment: Mapping[str, str]
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
-        """Run adb to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, ...)."""
+        """Run adb to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, `tool-endless`, ...)."""
         # LC_ALL: what the system says inside adb's messages is told apart by its words.
         environment = {**self.environment, "LC_ALL": "C"}
-        return run((self.program, *words), environment=environment, timeout_seconds=timeout_seconds)
+        command = (self.program, *words)
+        return run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
 
 
 def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:

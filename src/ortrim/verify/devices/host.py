@@ -3,17 +3,12 @@
 import os
 import platform
 from pathlib import Path
-from typing import Final
 
 from ortrim.core import measurements
-from ortrim.errors import ToolError, VerifyError
-from ortrim.tools.command import run
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
+from ortrim.verify.devices.local_run import run_locally
 from ortrim.verify.devices.processors import read_cpu_information
-from ortrim.verify.runner_output import never_ended, read_output
-
-ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-"""All that the runner sees, so that no variable of the user's shell favours one library."""
+from ortrim.verify.runner_output import read_output
 
 
 class Host:
@@ -42,26 +37,12 @@ class Host:
     def run(self, request: RunRequest) -> RunnerOutput:
         """Run the runner once.
 
-        Raises `VerifyError`: `runner-timeout`, `runner-not-startable`, and those of `read_output`.
+        Raises `VerifyError`: those of `run_locally` and of `read_output`.
         """
-        limit = request.repetition.timeout_seconds
-        try:
-            completed = run(runner_words(request), environment=ENVIRONMENT, timeout_seconds=limit)
-        except ToolError as error:
-            raise not_run(error, request) from error
-        return read_output(completed, request)
+        return read_output(run_locally(runner_words(request), request), request)
 
     def close(self) -> None:
         """Leave everything as it is: runs on this machine write nothing but their outputs."""
-
-
-def not_run(error: ToolError, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a runner that was not started, or not left to its end."""
-    if error.reference == "tool-timeout":
-        return never_ended(request)
-    hint = "it may have been built for another machine; build it again"
-    what = "the runner cannot be started"
-    return VerifyError("runner-not-startable", what, where=str(request.runner), why=error.why, hint=hint)
 
 
 def _cpu_information() -> str:

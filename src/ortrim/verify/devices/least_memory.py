@@ -1,9 +1,11 @@
 """The least memory in which a model loads and runs, found by halving."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from ortrim.core.measurements import LeastMemory
 from ortrim.errors import VerifyError
 from ortrim.verify.devices.base import Repetition, RunRequest
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, QemuSystem
@@ -20,25 +22,11 @@ counts as too little only because the same run ended well with the most memory."
 REPETITION: Final = Repetition(runs=3, warmup=1, timeout_seconds=120.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeastMemory:
-    """The least ceiling in MiB with which the run ended well, the most with which it did not, and all that was tried.
-
-    `enough_mib` is at most `STEP_MIB` above `too_little_mib`. A ceiling holds the kernel and the files too:
-    `usable_bytes` is what the kernel had to give away, to files first, with `enough_mib`.
-    """
-
-    device: str
-    enough_mib: int
-    usable_bytes: int
-    too_little_mib: int
-    tried: tuple[tuple[int, str], ...]
-
-
 def least_memory(
     device: QemuSystem,
     request: RunRequest,
     *,
+    model: str,
     lower_mib: int = LOWER_MIB,
     upper_mib: int = DEFAULT_MEMORY_MIB,
     step_mib: int = STEP_MIB,
@@ -46,6 +34,8 @@ def least_memory(
 ) -> LeastMemory:
     """Halve between a ceiling that is too low, `lower_mib`, and one that has to be enough, `upper_mib`.
 
+    Of the answer, `enough_mib` is at most `step_mib` above `too_little_mib`. A ceiling holds the kernel and the files
+    too: `usable_bytes` is what the kernel had to give away, to files first, with `enough_mib`. `model` is its name.
     `on_try` is told each ceiling before it is tried. Raises what the run with `upper_mib` raises, and `VerifyError`
     of any run that did not fail for want of memory.
     """
@@ -56,12 +46,17 @@ def least_memory(
         middle = (low + high) // 2
         low, high = (low, middle) if search.ends_well(middle) else (middle, high)
     return LeastMemory(
-        device=device.name,
+        model=model,
         enough_mib=high,
         usable_bytes=search.usable_bytes[high],
         too_little_mib=low,
         tried=tuple(search.tried),
     )
+
+
+def tries(upper_mib: int, lower_mib: int = LOWER_MIB, step_mib: int = STEP_MIB) -> int:
+    """Return how many runs a search takes, at most."""
+    return 1 + max(0, math.ceil(math.log2((upper_mib - lower_mib) / step_mib)))
 
 
 @dataclass(kw_only=True)

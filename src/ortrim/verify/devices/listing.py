@@ -14,9 +14,9 @@ from ortrim.verify.devices.adb import adb_devices
 from ortrim.verify.devices.adb_client import find_adb
 from ortrim.verify.devices.adb_listing import AdbListing
 from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.names import emulation_of, runs_here
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.qemu_user import QemuUser
-from ortrim.verify.devices.select import runs_here
 
 SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
 EMULATOR: Final = "emulator-"
@@ -131,4 +131,5 @@ def _looked_for(tool: Tool) -> tuple[str, str, str]:
 
 
 def _targets_of(architecture: str) -> tuple[str, ...]:
-    return tuple(target.identifier for target in TARGETS.values() if target.architecture.value == architecture)
+    emulated = EMULATIONS[architecture]
+    return tuple(target.identifier for target in TARGETS.values() if emulation_of(target) is emulated)

@@ -1,6 +1,7 @@
 """Starting a machine under qemu, once, with everything that it is to run already in its memory."""
 
 import contextlib
+import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ KERNEL_ARGUMENTS: Final = (
 NO_MEMORY: Final = re.compile(r"Out of memory|deadlocked on memory|Initramfs unpacking failed|oom-kill", re.IGNORECASE)
 PANIC: Final = re.compile(r"Kernel panic - (.*)")
 KERNEL_LINE: Final = re.compile(r"^\[ *\d+\.\d+\] ")
+CONSOLE_BYTES: Final = 4 << 20
+"""More is what a library prints again and again."""
 ROOMS: Final = ("dev", "proc", "sys", "out", "payload", "tmp")
 
 
@@ -67,12 +70,13 @@ class Boot:
 def boot(machine: Machine, entries: Sequence[Entry], commands: Sequence[Sequence[str]], limit_seconds: float) -> Boot:
     """Start a machine that holds `entries`, run the commands in turn, and return its answer, whole or not.
 
-    `limit_seconds` is for the commands. Whatever happens, qemu is ended and its files are removed. Raises
-    `VerifyError`: `machine-not-startable` (qemu refuses), `machine-lost` (qemu was ended from outside),
+    `limit_seconds` is for each command, and for all of them. Whatever happens, qemu is ended and its files are removed.
+    Raises `VerifyError`: `machine-not-startable` (qemu refuses), `machine-lost` (qemu was ended from outside),
     `machine-garbage`; `ToolError` when qemu is gone, or `StorageError`.
     """
     limit = START_SECONDS + limit_seconds
-    init = regular("init", init_script(commands, limit + SELF_END_SECONDS).encode(), executable=True)
+    script = init_script(commands, limit_seconds=limit_seconds, machine_seconds=limit + SELF_END_SECONDS)
+    init = regular("init", script.encode(), executable=True)
     archive = compress(write_archive(with_folders([init, *map(folder, ROOMS), *entries])))
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-machine-") as name:
         place = Path(name)
@@ -122,6 +126,8 @@ def _answer(place: Path, machine: Machine) -> Answer:
 
 
 def _console(place: Path) -> str:
-    with contextlib.suppress(FileNotFoundError):
-        return (place / "console").read_text(encoding="utf-8", errors="replace").replace("\r", "")
+    """Return the end of what stood on the console, where the reason of an end is."""
+    with contextlib.suppress(FileNotFoundError), (place / "console").open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - CONSOLE_BYTES))
+        return file.read().decode("utf-8", errors="replace").replace("\r", "")
     return ""

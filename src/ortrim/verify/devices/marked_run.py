@@ -7,6 +7,7 @@ from typing import Final
 
 from ortrim.errors import Diagnostic, ToolError, VerifyError
 from ortrim.tools.command import Completed
+from ortrim.verify.devices.run_errors import endless_output
 from ortrim.verify.devices.shell_script import kill_script, marked_script, read_ended
 
 SLACK_SECONDS: Final = 15.0
@@ -23,16 +24,18 @@ def run_marked(
     """Run a command on a machine to its end, as `Transport.execute` promises.
 
     `explain` makes a diagnostic of what the connecting program printed when the command's end did not come back.
-    Raises `VerifyError`: `device-timeout`, and what `explain` returns; `ToolError` when the program is not there.
+    Raises `VerifyError`: `device-timeout`, `endless-output`, and what `explain` returns; `ToolError` when the
+    program is not there.
     """
     mark = f"@@{secrets.token_hex(8)}"
     try:
         done = start(marked_script(words, mark, limit_seconds), limit_seconds + SLACK_SECONDS)
     except ToolError as error:
-        if error.reference != "tool-timeout":
+        if error.reference not in {"tool-timeout", "tool-endless"}:
             raise
         _kill(start, mark)
-        raise _timeout(words, limit_seconds, name) from error
+        timeout = error.reference == "tool-timeout"
+        raise (_timeout(words, limit_seconds, name) if timeout else endless_output(name)) from error
     except BaseException:  # Ctrl-C must not leave a runner behind either
         _kill(start, mark)
         raise

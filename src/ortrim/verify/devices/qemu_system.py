@@ -6,30 +6,26 @@ inputs besides what processes allocate.
 """
 
 import dataclasses
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ortrim.core import measurements
-from ortrim.errors import Diagnostic, VerifyError
+from ortrim.errors import VerifyError
 from ortrim.sources.machines import MachineParts
-from ortrim.storage.files import storage_errors
 from ortrim.tools.base import InstalledTool
-from ortrim.tools.command import Completed
 from ortrim.tools.emulators import Emulation
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.initramfs import Entry, regular
-from ortrim.verify.devices.link_needs import libraries_for
+from ortrim.verify.devices.initramfs import Entry
 from ortrim.verify.devices.machine import Boot, Machine, boot
-from ortrim.verify.devices.machine_protocol import OUT, PAYLOAD, SHELL
+from ortrim.verify.devices.machine_files import OUTPUTS, machine_entries, save_outputs
+from ortrim.verify.devices.machine_protocol import PAYLOAD
+from ortrim.verify.devices.machine_verdict import completed_run
 from ortrim.verify.devices.payload import make_payload
-from ortrim.verify.devices.remote import signalled
 from ortrim.verify.devices.survey import linux_host
-from ortrim.verify.runner_output import never_ended, out_of_memory, place_of, read_output
+from ortrim.verify.runner_output import read_output
 
 DEFAULT_MEMORY_MIB: Final = 256
-SAVED: Final = "saved"
 PAGE_BYTES: Final = 4096
 """The kernel's, by its configuration."""
 
@@ -91,47 +87,20 @@ class QemuSystem:
         Raises `VerifyError`: `out-of-memory`, `runner-timeout`, `machine-crashed` (the machine ended before the
         runner), those of `boot` and of `read_output`; `StorageError`.
         """
-        payload = make_payload(request, PAYLOAD, f"{OUT}/{SAVED}")
+        payload = make_payload(request, PAYLOAD, OUTPUTS)
         entries = self._entries({f"{PAYLOAD}/{name}".lstrip("/"): path for name, path in payload.files.items()})
-        limit = request.repetition.timeout_seconds
-        booted = boot(self.machine, entries, (runner_words(payload.request),), limit)
+        booted = boot(self.machine, entries, (runner_words(payload.request),), request.repetition.timeout_seconds)
         self._note(booted)
-        completed = self._completed(booted, request)
+        completed = completed_run(booted, request, device=self.name, memory_mib=self.machine.memory_mib)
         if request.outputs and booted.answer.files:
-            _save(booted.answer.files, request.outputs)
+            save_outputs(booted.answer.files, request.outputs)
         return read_output(completed, request)
 
     def close(self) -> None:
         """Do nothing: a machine does not outlive its run."""
 
-    def _completed(self, booted: Boot, request: RunRequest) -> Completed:
-        """Return what the runner ended with; raises when it did not end, or for want of memory."""
-        codes = booted.answer.exit_codes
-        if booted.out_of_memory and (codes != (0,) or booted.answer.files is None):
-            raise out_of_memory(request, f"{booted.out_of_memory}\n{self._ceiling()}")
-        if not codes or booted.answer.files is None:
-            raise self._not_ended(booted, request)
-        returncode = signalled(codes[0])
-        stdout = booted.answer.files.get("0", b"").decode("utf-8", errors="replace")
-        return Completed(argv=(self.name,), returncode=returncode, stdout=stdout, stderr=booted.complaints)
-
-    def _not_ended(self, booted: Boot, request: RunRequest) -> Diagnostic:
-        if booted.timed_out and booted.answer.begun and not booted.answer.exit_codes:
-            return never_ended(request)
-        what = "the machine did not come to its end in time" if booted.timed_out else "the machine ended by itself"
-        why = booted.panic or "\n".join(booted.console.strip().splitlines()[-5:])
-        hint = "try again with more memory, such as @256"
-        return VerifyError("machine-crashed", what, where=f"{self.name}, {place_of(request)}", why=why, hint=hint)
-
-    def _ceiling(self) -> str:
-        return f"the machine has {self.machine.memory_mib} MiB, of which its kernel takes about 30"
-
-    def _entries(self, payload: Mapping[str, Path]) -> list[Entry]:
-        folders = [f"usr/lib/{name}" for name in self._emulation.library_folders]
-        programs = [path for name, path in payload.items() if name.endswith(("/runner", "/library.so"))]
-        libraries = libraries_for(programs, self._parts.root, folders)
-        files = {SHELL.lstrip("/"): self._shell, **libraries, **payload}
-        return [_entry(name, path) for name, path in files.items()]
+    def _entries(self, payload: Mapping[str, Path]) -> tuple[Entry, ...]:
+        return machine_entries(self._emulation, self._parts, self._shell, payload)
 
     def _note(self, booted: Boot) -> None:
         """Keep the machine's description of itself."""
@@ -156,19 +125,3 @@ class QemuSystem:
             page_bytes=PAGE_BYTES,
             time_meaningful=False,
         )
-
-
-def _entry(name: str, path: Path) -> Entry:
-    with storage_errors(path):
-        executable = name.endswith("/runner") or bool(path.stat().st_mode & stat.S_IXUSR)
-        return regular(name, path.read_bytes(), executable=executable)
-
-
-def _save(files: Mapping[str, bytes], destination: Path) -> None:
-    """Write what the runner saved; names were checked when they were read."""
-    with storage_errors(destination):
-        for name, content in files.items():
-            if name.startswith(f"{SAVED}/"):
-                target = destination / name.removeprefix(f"{SAVED}/")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core import measurements
-from ortrim.errors import ToolError
 from ortrim.sources.machines import MachineParts
 from ortrim.storage.files import storage_errors
 from ortrim.tools.base import InstalledTool
-from ortrim.tools.command import Completed, run
+from ortrim.tools.command import Completed
 from ortrim.tools.emulators import Emulation
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.host import ENVIRONMENT, not_run
+from ortrim.verify.devices.local_run import run_locally
+from ortrim.verify.devices.run_errors import not_startable
 from ortrim.verify.runner_output import read_output
 
+NOT_LOADED: Final = 255
+REFUSED: Final = re.compile(r"^qemu-\S+: (?:.*: Invalid ELF image|Could not open '/).*", re.MULTILINE)
+"""What qemu ends with, and says, when it cannot load a program, or the linker that the program asks for."""
 SIGNAL: Final = re.compile(r"qemu: uncaught target signal (\d+)")
 
 
@@ -59,20 +62,14 @@ class QemuUser:
     def run(self, request: RunRequest) -> RunnerOutput:
         """Run the runner once.
 
-        Raises `VerifyError`: `runner-timeout`, `runner-not-startable`, and those of `read_output`.
+        Raises `VerifyError`: those of `run_locally` and of `read_output`.
         """
         words = (str(self._tool.path), "-L", str(self._parts.root), "-cpu", self._cpu)
         # In a folder of its own, since qemu writes the memory of a program that crashes where it runs.
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-qemu-") as place:
-            try:
-                completed = run(
-                    (*words, *runner_words(_absolute(request))),
-                    cwd=Path(place),
-                    environment=ENVIRONMENT,
-                    timeout_seconds=request.repetition.timeout_seconds,
-                )
-            except ToolError as error:
-                raise not_run(error, request) from error
+            completed = run_locally((*words, *runner_words(_absolute(request))), request, cwd=Path(place))
+        if completed.returncode == NOT_LOADED and (found := REFUSED.search(completed.stderr)):
+            raise not_startable(self.name, found[0])
         return read_output(_as_of_the_program(completed), request)
 
     def close(self) -> None:

@@ -1,12 +1,15 @@
 """Several devices side by side, each in a thread: what one of them does or suffers does not touch the others."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ortrim.errors import Diagnostic
+from ortrim.errors import Diagnostic, UsageError
+from ortrim.tools.command import termination_raises
+from ortrim.tools.stopping import stopped_by
 from ortrim.verify.devices.base import Device
 
 Result = TypeVar("Result")
@@ -25,18 +28,56 @@ class OnDevice(Generic[Result]):
 def on_each(devices: Sequence[tuple[str, Opener]], action: Callable[[Device], Result]) -> tuple[OnDevice[Result], ...]:
     """Open each device, act on it, close it, all at the same time; return what each gave, in the order asked for.
 
-    A `Diagnostic` counts as that device's result; anything else is a fault of ours and is raised when all have ended.
+    A single device gets no thread, so that nothing else is at work while it measures. A `Diagnostic` counts as that
+    device's result, and so does `device-twice` when two names lead to one device; anything else is a fault of ours and
+    is raised when all have ended. Ctrl-C, SIGTERM and SIGHUP stop what runs.
     """
-    if not devices:
-        return ()
-    with ThreadPoolExecutor(max_workers=len(devices), thread_name_prefix="device") as threads:
-        futures = [threads.submit(_on_one, name, opener, action) for name, opener in devices]
-    return tuple(future.result() for future in futures)
+    opened = _Opened()
+    if len(devices) < 2:
+        return tuple(_on_one(name, opener, action, opened) for name, opener in devices)
+    with ThreadPoolExecutor(max_workers=len(devices), thread_name_prefix="device") as threads, _stopping() as asked:
+        futures = [threads.submit(_in_thread, asked, name, opener, action, opened) for name, opener in devices]
+        return tuple(future.result() for future in futures)
 
 
-def _on_one(name: str, opener: Opener, action: Callable[[Device], Result]) -> OnDevice[Result]:
+class _Opened:
+    """The names of the devices that were opened, each of which only one thread may use."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._lock = threading.Lock()
+
+    def claim(self, name: str) -> None:
+        """Take a device; raises `UsageError` (`device-twice`) when it is taken."""
+        with self._lock:
+            if name in self._names:
+                raise UsageError("device-twice", "the same device is given twice", where=f"--device {name}")
+            self._names.add(name)
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Tell the threads to stop when this one is interrupted."""
+    asked = threading.Event()
+    with termination_raises():
+        try:
+            yield asked
+        except (KeyboardInterrupt, SystemExit):
+            asked.set()
+            raise
+
+
+def _in_thread(
+    asked: threading.Event, name: str, opener: Opener, action: Callable[[Device], Result], opened: _Opened
+) -> OnDevice[Result]:
+    with stopped_by(asked):
+        return _on_one(name, opener, action, opened)
+
+
+def _on_one(name: str, opener: Opener, action: Callable[[Device], Result], opened: _Opened) -> OnDevice[Result]:
     try:
         with closing(opener()) as device:
+            opened.claim(device.name)
             return OnDevice(name=name, result=action(device))
     except Diagnostic as error:
         return OnDevice(name=name, error=error)

@@ -80,3 +80,8 @@ def read_ended(printed: str, mark: str) -> Ended | None:
         return None
     returncode, clock = int(ending[1]), int(ending[2])
     return Ended(returncode=returncode, timed_out=clock == 0 and returncode == KILLED, stdout=stdout)
+
+
+def signalled(returncode: int) -> int:
+    """Return a shell's exit code as `Completed` has it: negative for a program that a signal ended."""
+    return 128 - returncode if 128 < returncode <= 128 + 64 else returncode

@@ -17,6 +17,7 @@ from ortrim.errors import Diagnostic, ToolError, UsageError
 from ortrim.tools.base import install_command
 from ortrim.tools.command import Completed, run
 from ortrim.verify.devices.redirection import redirected
+from ortrim.verify.devices.run_errors import MOST_PRINTED_BYTES
 from ortrim.verify.devices.ssh_errors import ssh_error
 
 OPTIONS: Final = (
@@ -45,10 +46,7 @@ class SshClient:
     """
 
     def __init__(self, destination: str, configuration: Path | None = None) -> None:
-        if not DESTINATION.fullmatch(destination):
-            hint = "write user@host, or a name of ~/.ssh/config, or ssh://user@host:port"
-            raise UsageError("bad-destination", "is not a destination for ssh", where=repr(destination), hint=hint)
-        self.destination = destination
+        self.destination = require_destination(destination)
         self._program = _find("ssh")
         self._configuration = ("-F", str(configuration)) if configuration else ()
         self._folder: Path | None = None
@@ -76,11 +74,11 @@ class SshClient:
         """Run a script by the machine's `sh`, whatever the user's shell there.
 
         Its input is the file `given`, or empty; its output goes to the file `printed` instead of a string. Raises
-        `ToolError` (`tool-timeout`, ...).
+        `ToolError` (`tool-timeout`, `tool-endless`, ...).
         """
         words = (*self._words(), "-T", "--", self.destination, f"exec sh -c {shlex.quote(script)}")
         command = redirected(words, given=given, printed=printed)
-        return run(command, environment=_environment(), timeout_seconds=seconds)
+        return run(command, environment=_environment(), timeout_seconds=seconds, most_bytes=MOST_PRINTED_BYTES)
 
     def close(self) -> None:
         """End the shared connection; raises nothing."""
@@ -95,6 +93,14 @@ class SshClient:
         shared = () if self._folder is None else (f"ControlPath={self._folder / 'control'}",)
         options = (word for option in (*OPTIONS, *shared) for word in ("-o", option))
         return (self._program, *self._configuration, *options)
+
+
+def require_destination(destination: str) -> str:
+    """Return a destination that `ssh` can be given. Raises `UsageError` (`bad-destination`)."""
+    if not DESTINATION.fullmatch(destination):
+        hint = "write user@host, or a name of ~/.ssh/config, or ssh://user@host:port"
+        raise UsageError("bad-destination", "is not a destination for ssh", where=repr(destination), hint=hint)
+    return destination
 
 
 def _environment() -> dict[str, str]:

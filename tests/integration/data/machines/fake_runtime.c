@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { COUNT = 4 };
@@ -42,6 +43,28 @@ static void newer_instruction(void) {
 #endif
 }
 
+/* A real bus error: memory of a file that has no such byte. */
+static void read_beyond_a_file(void) {
+  volatile char *memory = mmap(NULL, 1, PROT_READ, MAP_SHARED, fileno(tmpfile()), 0);
+  (void)*memory;
+}
+
+static void print_forever(void) {
+  for (;;) puts("a line that a library prints again and again, for whatever reason it may have to do so");
+}
+
+/* Half a report where the runner prints the whole one: it keeps its own standard output as the next descriptor. */
+static void end_half_way(void) {
+  dprintf(3, "{\"schema\":\"ortrim-runner/1\",\"status\":\"o");
+  _exit(0);
+}
+
+/* With a child in a group of its own, which nobody reaches by the runner's. */
+static void hang_with_child(void) {
+  if (fork() == 0) setsid();
+  for (;;) pause();
+}
+
 static OrtStatus *ORT_API_CALL create_session(const OrtEnv *env, const ORTCHAR_T *path, const OrtSessionOptions *options,
                                               OrtSession **out) {
   (void)env, (void)options;
@@ -63,6 +86,11 @@ static OrtStatus *ORT_API_CALL run(OrtSession *session, const OrtRunOptions *opt
   if (!strcmp(behaviour.name, "abort")) abort();
   if (!strcmp(behaviour.name, "crash")) raise(SIGSEGV);
   if (!strcmp(behaviour.name, "illegal")) newer_instruction();
+  if (!strcmp(behaviour.name, "bus")) read_beyond_a_file();
+  if (!strcmp(behaviour.name, "kill")) raise(SIGKILL);
+  if (!strcmp(behaviour.name, "endless")) print_forever();
+  if (!strcmp(behaviour.name, "half")) end_half_way();
+  if (!strcmp(behaviour.name, "family")) hang_with_child();
   if (!strcmp(behaviour.name, "print")) {
     puts("@@EXIT 0\n@@FILES\ngarbage from a library");
     fflush(stdout);

@@ -1,29 +1,44 @@
 """What a report's verdicts come to: the gravest kind of failure, worded."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from ortrim.core.measurements import Gate, Verdict, VerifyReport
-from ortrim.errors import BinaryError, BudgetMissed, DiagnosticGroup, ExitCode, ParityError
-from ortrim.pipeline.verification import gravest_failure
-from ortrim.report.write import read_report
+from ortrim.core.measurements import Comparison, Gate, Verdict, VerifyReport
+from ortrim.errors import (
+    BinaryError,
+    BudgetMissed,
+    Diagnostic,
+    DiagnosticGroup,
+    ExitCode,
+    ParityError,
+    ToolError,
+    VerifyError,
+)
+from ortrim.pipeline.failures import gravest_failure
+from ortrim.verify.verdicts import failed_device
+from sample_reports import on_device, recorded_report
 
-RECORDED = Path(__file__).parents[1] / "report" / "data" / "report.json"
 GATE = Gate(name="executable stack", verdict=Verdict.FAIL, detail="the library asks for one")
 
 
 @pytest.fixture
 def good() -> VerifyReport:
     """Return a report in which nothing failed."""
-    report = read_report(RECORDED)
-    return replace(
-        report,
-        gates=tuple(replace(gate, verdict=Verdict.PASS) for gate in report.gates),
-        parity=tuple(replace(output, verdict=Verdict.PASS) for output in report.parity),
-        comparisons=tuple(replace(line, verdict=Verdict.PASS) for line in report.comparisons),
-    )
+    report = judged(recorded_report(), Verdict.PASS)
+    gates = tuple(replace(gate, verdict=Verdict.PASS) for gate in report.gates)
+    parity = tuple(replace(output, verdict=Verdict.PASS) for output in report.devices[0].parity)
+    return on_device(replace(report, gates=gates), parity=parity)
+
+
+def judged(report: VerifyReport, verdict: Verdict) -> VerifyReport:
+    """Give every measure a verdict."""
+
+    def lines(given: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
+        return tuple(replace(line, verdict=verdict) for line in given)
+
+    (device,) = report.devices
+    return on_device(replace(report, comparisons=lines(report.comparisons)), comparisons=lines(device.comparisons))
 
 
 def with_gate(report: VerifyReport) -> VerifyReport:
@@ -33,8 +48,9 @@ def with_gate(report: VerifyReport) -> VerifyReport:
 
 def without_parity(report: VerifyReport) -> VerifyReport:
     """Let one output differ."""
-    lost = replace(report.parity[0], verdict=Verdict.FAIL, reason="0.5 at element 3, 1e-4 is allowed")
-    return replace(report, parity=(lost, *report.parity[1:]))
+    first, *rest = report.devices[0].parity
+    lost = replace(first, verdict=Verdict.FAIL, reason="0.5 at element 3, 1e-4 is allowed")
+    return on_device(report, parity=(lost, *rest))
 
 
 def over_budget(report: VerifyReport) -> VerifyReport:
@@ -46,20 +62,32 @@ def over_budget(report: VerifyReport) -> VerifyReport:
     return replace(report, comparisons=(line,))
 
 
+def with_failed(report: VerifyReport, *errors: Diagnostic) -> VerifyReport:
+    """Add devices that could not finish."""
+    failed = (failed_device(f"adb:{number}", "none", error) for number, error in enumerate(errors))
+    return replace(report, devices=(*report.devices, *failed))
+
+
+LOST = VerifyError("device-lost", "the connection broke", where="adb:0", why="Broken pipe", hint="plug it in")
+
+
 def test_without_a_failure_there_is_none(good: VerifyReport) -> None:
     """Passing, unjudged and inconclusive are no failures."""
-    unsure = replace(good, comparisons=tuple(replace(c, verdict=Verdict.INCONCLUSIVE) for c in good.comparisons))
-    unjudged = replace(good, comparisons=tuple(replace(c, verdict=Verdict.NOT_JUDGED) for c in good.comparisons))
+    unsure, unjudged = judged(good, Verdict.INCONCLUSIVE), judged(good, Verdict.NOT_JUDGED)
     assert gravest_failure((good, unsure, unjudged)) is None
     assert gravest_failure(()) is None
 
 
 def test_the_gravest_kind_comes_first(good: VerifyReport) -> None:
-    """A library that cannot be loaded, then wrong numbers, then too much of something; in any report."""
-    budget, parity, gate = over_budget(good), without_parity(over_budget(good)), with_gate(without_parity(good))
+    """A bad library, then a device of which nothing is known, then wrong numbers, then too much; in any report."""
+    budget, parity = over_budget(good), without_parity(over_budget(good))
+    lost, gate = with_failed(without_parity(good), LOST), with_gate(with_failed(without_parity(good), LOST))
     assert isinstance(gravest_failure((budget,)), BudgetMissed)
     assert isinstance(gravest_failure((good, parity)), ParityError)
-    assert isinstance(gravest_failure((budget, parity, gate)), BinaryError)
+    found = gravest_failure((budget, parity, lost))
+    assert found is not None
+    assert (found.reference, found.exit_code) == ("device-lost", ExitCode.VERIFY)
+    assert isinstance(gravest_failure((budget, parity, lost, gate)), BinaryError)
 
 
 def test_each_kind_has_its_exit_code(good: VerifyReport) -> None:
@@ -67,6 +95,24 @@ def test_each_kind_has_its_exit_code(good: VerifyReport) -> None:
     failures = [gravest_failure((change(good),)) for change in (over_budget, without_parity, with_gate)]
     codes = [failure.exit_code for failure in failures if failure]
     assert codes == [ExitCode.BUDGET, ExitCode.PARITY, ExitCode.BINARY]
+
+
+def test_a_failed_device_ends_with_its_own_diagnostic(good: VerifyReport) -> None:
+    """Word for word, with the code of its class, whatever that is."""
+    for error in (LOST, ToolError("tool-missing", "is not installed", where="adb", hint="run: invoke doctor")):
+        failure = gravest_failure((good, with_failed(good, error)))
+        assert failure is not None
+        assert str(failure) == str(error)
+        assert failure.exit_code == error.exit_code
+
+
+def test_several_failed_devices(good: VerifyReport) -> None:
+    """Those of one class are shown together; another class is not given a code that is not its own."""
+    crash = VerifyError("runner-crashed", "the runner was ended by SIGSEGV")
+    failure = gravest_failure((with_failed(good, LOST, ToolError("tool-missing", "is not installed"), crash),))
+    assert isinstance(failure, DiagnosticGroup)
+    assert [each.reference for each in failure.diagnostics] == ["device-lost", "runner-crashed"]
+    assert failure.exit_code is ExitCode.VERIFY
 
 
 def test_a_missed_budget_shows_both_numbers_with_their_unit(good: VerifyReport) -> None:
@@ -79,10 +125,14 @@ def test_a_missed_budget_shows_both_numbers_with_their_unit(good: VerifyReport) 
     assert (failure.what, failure.where) == ("library is over its budget", report.target)
     assert failure.why == "measured 2,000,000 bytes, budget 1,000,000 bytes"
     slow = replace(line, measure="p99", unit="ms", ours=5.123456, budget=4.0, model="vad")
-    failure = gravest_failure((replace(report, comparisons=(slow,)),))
+    failure = gravest_failure((on_device(good, comparisons=(slow,)),))
     assert failure is not None
     assert failure.why == "measured 5.123 ms, budget 4 ms"
-    assert failure.where == f"{report.target}, model vad"
+    assert failure.where == f"{report.target} on host, model vad"
+    missed = replace(slow, measure="missed deadlines", unit="runs", ours=0.5, budget=0.0)
+    failure = gravest_failure((on_device(good, comparisons=(missed,)),))
+    assert failure is not None
+    assert failure.why == "measured 0.5 runs, budget 0 runs"
     large = replace(line, ratio=0.1234, budget=0.09, budget_is_ratio=True)
     failure = gravest_failure((replace(report, comparisons=(large,)),))
     assert failure is not None
@@ -101,12 +151,12 @@ def test_a_ratio_that_could_not_be_measured_is_worded(good: VerifyReport) -> Non
 def test_lost_parity_names_output_case_and_model(good: VerifyReport) -> None:
     """All that one needs to run the case by hand."""
     report = without_parity(good)
-    lost = report.parity[0]
+    lost = report.devices[0].parity[0]
     failure = gravest_failure((report,))
     assert failure is not None
     assert failure.reference == "parity-lost"
     assert f"output {lost.output} of case {lost.case}" in failure.what
-    assert failure.where == f"{report.target}, model {lost.model}"
+    assert failure.where == f"{report.target} on host, model {lost.model}"
     assert failure.why == lost.reason
 
 

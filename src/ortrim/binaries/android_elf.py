@@ -1,0 +1,138 @@
+"""Libraries for Android: what bionic's loader looks at, beside what every loader does."""
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.sections import NoteSection, SymbolTableSection
+
+from ortrim.binaries.elf import dynamic_tags, library_facts, with_elf_bytes
+from ortrim.core.android import ABI_FACTS, NativeLibrary, Segment, UndefinedSymbol
+
+WRITABLE_FLAG: Final = 0x2  # PF_W
+INDEX_MASK: Final = 0x7FFF
+"""The highest bit of a version's index hides the symbol."""
+LOADER_FEATURES: Final = {"DT_ANDROID_REL": 23, "DT_ANDROID_RELA": 23, "DT_ANDROID_RELR": 28, "DT_RELR": 30}
+"""Packed relocations and the API level whose loader knows them, from bionic's android-changes-for-ndk-developers.md."""
+GNU_HASH_LEVEL: Final = 23
+NOTE_LAYOUT: Final = struct.Struct("<I64s64s")
+"""API level, NDK version, build number: `.note.android.ident`, written by the NDK's crtbegin. Older ones end sooner."""
+RUNTIME_VERSION: Final = re.compile(r"VERS_([0-9][0-9A-Za-z.+-]*)")
+SOURCE_PATH: Final = re.compile(
+    rb"/(?<![\w.$}*)+/-]/)(?:[\w.+@~-]{1,100}/){1,40}[\w.+-]{1,100}\.(?:c|cc|cpp|cxx|h|hh|hpp|inc|inl|S)(?![\w.-])"
+)
+"""An absolute path of a source file, as `__FILE__` leaves it; what is relative has a name before the first slash."""
+
+
+def read_native_library(data: bytes, path: str, compressed_bytes: int, download_bytes: int) -> NativeLibrary:
+    """Return what a library of an AAR is made of; `path` is its place in it, `jni/<abi>/<name>`.
+
+    Raises `BinaryError` (`not-elf`, `not-a-library`, `corrupt-elf`).
+    """
+
+    def read(elf: ELFFile) -> NativeLibrary:
+        api_level, ndk = _android_note(elf)
+        return NativeLibrary(
+            path=path,
+            abi=path.split("/")[-2],
+            size_bytes=len(data),
+            compressed_bytes=compressed_bytes,
+            download_bytes=download_bytes,
+            built_for=_built_for(elf),
+            facts=library_facts(elf),
+            segments=tuple(_segment(header) for header in elf.iter_segments("PT_LOAD")),
+            relro=next((_segment(header) for header in elf.iter_segments("PT_GNU_RELRO")), None),
+            undefined=tuple(_undefined(elf)),
+            loader_features=_loader_features(elf),
+            build_id=next((note["n_desc"] for note in _notes(elf, "GNU", "NT_GNU_BUILD_ID")), ""),
+            api_level=api_level,
+            ndk=ndk,
+            version=_runtime_version(elf),
+            source_paths=_source_paths(data),
+        )
+
+    return with_elf_bytes(data, Path(path), read)
+
+
+def _built_for(elf: ELFFile) -> str:
+    machine = str(elf.header["e_machine"])
+    matching = (abi.name for abi in ABI_FACTS.values() if (abi.machine, abi.bits) == (machine, elf.elfclass))
+    return next(matching, machine)
+
+
+def _segment(header: Any) -> Segment:
+    return Segment(
+        offset=header["p_offset"],
+        address=header["p_vaddr"],
+        file_bytes=header["p_filesz"],
+        memory_bytes=header["p_memsz"],
+        alignment=header["p_align"],
+        writable=bool(header["p_flags"] & WRITABLE_FLAG),
+    )
+
+
+def _undefined(elf: ELFFile) -> Iterator[UndefinedSymbol]:
+    """Yield the names needed of other libraries, each with the version asked for."""
+    table = elf.get_section_by_name(".dynsym")
+    if not isinstance(table, SymbolTableSection):
+        raise TypeError("it has no table of dynamic symbols")
+    versions, indexes = _needed_versions(elf), _version_indexes(elf)
+    for number, symbol in enumerate(table.iter_symbols()):
+        if symbol.name and symbol["st_shndx"] == "SHN_UNDEF":
+            index = indexes[number] & INDEX_MASK if number < len(indexes) else 0
+            weak = symbol["st_info"]["bind"] == "STB_WEAK"
+            yield UndefinedSymbol(name=symbol.name, version=versions.get(index, ""), weak=weak)
+
+
+def _needed_versions(elf: ELFFile) -> dict[int, str]:
+    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)]
+    return {
+        aux["vna_other"]: aux.name
+        for section in sections
+        for _, auxiliaries in section.iter_versions()
+        for aux in auxiliaries
+    }
+
+
+def _version_indexes(elf: ELFFile) -> tuple[int, ...]:
+    for section in elf.iter_sections():
+        if isinstance(section, GNUVerSymSection):
+            data = section.data()
+            return struct.unpack_from(f"<{len(data) // 2}H", data)
+    return ()
+
+
+def _loader_features(elf: ELFFile) -> tuple[tuple[str, int], ...]:
+    tags = {str(tag.entry.d_tag) for tag in dynamic_tags(elf)}
+    found = [(name, level) for name, level in LOADER_FEATURES.items() if name in tags]
+    if "DT_GNU_HASH" in tags and "DT_HASH" not in tags:
+        found.append(("DT_GNU_HASH", GNU_HASH_LEVEL))
+    return tuple(found)
+
+
+def _notes(elf: ELFFile, owner: str, kind: str) -> Iterator[Any]:
+    for section in elf.iter_sections():
+        if isinstance(section, NoteSection):
+            yield from (note for note in section.iter_notes() if (note["n_name"], note["n_type"]) == (owner, kind))
+
+
+def _android_note(elf: ELFFile) -> tuple[int | None, str]:
+    """Return API level and NDK version; pyelftools calls every note of type 1 by the name of the GNU one."""
+    for note in _notes(elf, "Android", "NT_GNU_ABI_TAG"):
+        level, ndk, _ = NOTE_LAYOUT.unpack(note["n_descdata"].ljust(NOTE_LAYOUT.size, b"\0")[: NOTE_LAYOUT.size])
+        return level, ndk.rstrip(b"\0").decode("ascii", errors="replace")
+    return None, ""
+
+
+def _runtime_version(elf: ELFFile) -> str:
+    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
+    names = [aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries]
+    return next((found[1] for found in map(RUNTIME_VERSION.fullmatch, names) if found), "")
+
+
+def _source_paths(data: bytes) -> tuple[str, ...]:
+    return tuple(sorted({match.decode("ascii", errors="replace") for match in SOURCE_PATH.findall(data)}))

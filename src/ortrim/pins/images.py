@@ -1,0 +1,107 @@
+"""The pins of images: bases by digest, archives by SHA-256; what is not pinned is known by name and refused."""
+
+import tomllib
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from ortrim.errors import SourcesError
+from ortrim.pins.shipped import pin_text
+
+IMAGES_FILE: Final = "images.toml"
+CONFIG: Final = ConfigDict(extra="forbid")
+Reference = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/:-]*:[A-Za-z0-9._-]+$")]
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+DebianName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
+PackagePath = Annotated[str, Field(pattern=r"^[a-z-]+;[0-9][0-9.]*$")]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.zip$")]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
+class BasePin:
+    """A base image: its tag for people, its digest (empty when it was never had), or packages in its place."""
+
+    reference: Reference
+    digest: Digest | None = None
+    suite: DebianName | None = None
+    packages: tuple[DebianName, ...] = ()
+
+    @property
+    def pinned(self) -> str:
+        """The image by digest, without the tag, which some engines refuse beside it."""
+        return f"{self.reference.rpartition(':')[0]}@{self.digest}"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
+class ArchivePin:
+    """An archive of Google's SDK: its file there and its digest, once it was fetched."""
+
+    file: FileName | None = None
+    sha256: Sha256 | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
+class _Content:
+    bases: dict[str, BasePin] = field(default_factory=dict)
+    archives: dict[PackagePath, ArchivePin] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagePins:
+    """All pins of images: bases by ortrim's names, archives by those that they have in Google's SDK."""
+
+    bases: dict[str, BasePin]
+    archives: dict[str, ArchivePin]
+
+    def base(self, name: str) -> BasePin:
+        """Return a base image that is pinned, or made of packages.
+
+        Raises `SourcesError` `image-not-pinned`.
+        """
+        pin = self.bases.get(name)
+        if pin is None or not (pin.digest or (pin.suite and pin.packages)):
+            raise _not_pinned(f"bases.{name}", "the digest of the base image", pin.reference if pin else "")
+        return pin
+
+    def archive(self, package: str) -> tuple[str, str]:
+        """Return file and SHA-256 of an archive, by its name in the SDK (`ndk;27.2.12479018`).
+
+        Raises `SourcesError` `image-not-pinned`.
+        """
+        pin = self.archives.get(package)
+        if pin is None or not (pin.file and pin.sha256):
+            raise _not_pinned(f"archives.{package}", "the SHA-256 of the archive", package)
+        return pin.file, pin.sha256
+
+
+def image_pins() -> ImagePins:
+    """Return the pins of images: the user's own, or those that travel with ortrim. Raises `SourcesError`."""
+    text = pin_text(IMAGES_FILE)
+    assert text is not None
+    return read_image_pins(text)
+
+
+def read_image_pins(text: str) -> ImagePins:
+    """Read a file of image pins. Raises `SourcesError` `bad-pin-file`."""
+    try:
+        content = pydantic.TypeAdapter(_Content).validate_python(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(str(error)) from error
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise _bad(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return ImagePins(bases=content.bases, archives=content.archives)
+
+
+def _bad(why: str) -> SourcesError:
+    hint = "restore the file, or remove your own and take the one that travels with ortrim"
+    return SourcesError("bad-pin-file", "is not a valid pin file", where=IMAGES_FILE, why=why, hint=hint)
+
+
+def _not_pinned(entry: str, missing: str, name: str) -> SourcesError:
+    why = f"{missing}{f' {name}' if name else ''} has not been computed from the thing itself yet"
+    hint = "where registries and Google's servers can be reached, run: invoke pins.update --images"
+    return SourcesError("image-not-pinned", "is not pinned", where=f"{IMAGES_FILE}: {entry}", why=why, hint=hint)

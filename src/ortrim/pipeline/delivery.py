@@ -1,0 +1,62 @@
+"""What is delivered: the package's library, read and held against what every library must be."""
+
+from pathlib import Path
+from typing import Final
+
+from ortrim.binaries.archives import archive_members
+from ortrim.binaries.elf import read_library
+from ortrim.binaries.merged_object import visible_symbols
+from ortrim.binaries.sizes import library_size
+from ortrim.core.artifacts import JobResult, Package
+from ortrim.core.measurements import Gate, LibraryFacts, LibrarySize
+from ortrim.core.plan import BuildJob
+from ortrim.core.targets import Architecture
+from ortrim.executors.results import LIBRARY
+from ortrim.models.alignment import misaligned_tensors
+from ortrim.pipeline.planned import Planned
+from ortrim.platforms.linux import ARCHIVE
+from ortrim.verify.baseline import Baseline
+from ortrim.verify.gates import check_archive, check_library, check_tensors
+from ortrim.verify.subjects import Delivery
+
+NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
+
+
+def delivery_of(planned: Planned, job: BuildJob, result: JobResult, package: Package, baseline: Baseline) -> Delivery:
+    """Return what the package holds; a static library is sized by the shared one of the same objects.
+
+    An archive's own bytes are relocations and names as well, which do not come into the program that links it.
+    """
+    delivered = package.folder / "lib" / (ARCHIVE if job.linkage == "static" else LIBRARY)
+    shared = result.library if job.linkage == "static" else delivered
+    facts = read_library(shared)
+    return Delivery(
+        archive=package.archive,
+        library=delivered,
+        facts=facts,
+        gates=(*_gates(job, facts), *_static_gates(job, delivered, facts), *_model_gates(planned, job)),
+        size=library_size(shared, result.link_map),
+        baseline_size=NO_SIZE if baseline.library is None else library_size(baseline.library, None),
+    )
+
+
+def _gates(job: BuildJob, facts: LibraryFacts) -> tuple[Gate, ...]:
+    return check_library(
+        facts,
+        architecture=job.target.architecture,
+        minimum_glibc=job.minimum_glibc,
+        compiler_libraries=job.toolchain.kind != "zig",
+    )
+
+
+def _static_gates(job: BuildJob, delivered: Path, shared: LibraryFacts) -> tuple[Gate, ...]:
+    if job.linkage != "static":
+        return ()
+    return tuple(check_archive(*visible_symbols(content, name), shared) for name, content in archive_members(delivered))
+
+
+def _model_gates(planned: Planned, job: BuildJob) -> tuple[Gate, ...]:
+    """Return the gate of the tensors' places for processors that fault where others are only slower."""
+    if job.target.architecture is not Architecture.ARM:
+        return ()
+    return tuple(check_tensors(model.name, misaligned_tensors(model.path)) for model in planned.models.converted)

@@ -1,0 +1,155 @@
+"""Rules for the libraries of an AAR: what Bionic's loader, Google Play and good manners ask of each."""
+
+from typing import Final
+
+from ortrim.core.android import ABI_FACTS, NativeLibrary
+from ortrim.verify.android_rules import Promise, Rule, in_each_library, some
+
+WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
+
+
+def _other_machine(library: NativeLibrary, _promise: Promise) -> str:
+    return "" if library.built_for == library.abi else f"it is for {library.built_for}"
+
+
+def _unknown_abi(library: NativeLibrary, _promise: Promise) -> str:
+    return "" if library.abi in ABI_FACTS else f"the NDK's ABIs are {', '.join(ABI_FACTS)}"
+
+
+def _unaligned_segments(library: NativeLibrary, promise: Promise) -> str:
+    # The kernel maps whole pages, so that addresses and offsets agree modulo the page size.
+    page = promise.page_bytes
+    for segment in library.segments:
+        if segment.alignment < page or segment.alignment % page:
+            return f"a PT_LOAD at {segment.address:#x} is aligned to {segment.alignment} bytes"
+        if (segment.address - segment.offset) % page:
+            return f"a PT_LOAD at {segment.address:#x} lies at {segment.offset:#x} in the file, elsewhere in a page"
+    return "" if library.segments else "it has no PT_LOAD at all"
+
+
+def _crooked_relro(library: NativeLibrary, promise: Promise) -> str:
+    """Tell what becomes read-only with RELRO: the loader protects up to the end of the page in which that ends.
+
+    Linkers let RELRO end at 4 KB and begin what stays writable on the next page of the size they were told, which is
+    well, or right behind, which is not: https://github.com/ericsink/SQLitePCL.raw/issues/676.
+    """
+    if library.relro is None:
+        return ""
+    end = library.relro.end
+    protected = -(-end // promise.page_bytes) * promise.page_bytes
+    for segment in library.segments:
+        if segment.writable and segment.address < protected and segment.end > end:
+            first = max(end, segment.address)
+            return f"RELRO ends at {end:#x}, and {first:#x} in the same page must stay writable"
+    return ""
+
+
+def _executable_stack(library: NativeLibrary, _promise: Promise) -> str:
+    return "PT_GNU_STACK is executable or absent" if library.facts.executable_stack else ""
+
+
+def _text_relocations(library: NativeLibrary, _promise: Promise) -> str:
+    return "DT_TEXTREL is set" if library.facts.text_relocations else ""
+
+
+def _unstripped(library: NativeLibrary, _promise: Promise) -> str:
+    return "" if library.facts.stripped else "it has a symbol table"
+
+
+def _no_build_id(library: NativeLibrary, _promise: Promise) -> str:
+    return "" if library.build_id else "it has no NT_GNU_BUILD_ID note"
+
+
+def _newer_api(library: NativeLibrary, promise: Promise) -> str:
+    level = library.api_level
+    return f"it was built for API level {level}" if level is not None and level > promise.api_level else ""
+
+
+def _newer_loader(library: NativeLibrary, promise: Promise) -> str:
+    needs = [f"{name} (API level {level})" for name, level in library.loader_features if level > promise.api_level]
+    return f"it needs {', '.join(needs)}" if needs else ""
+
+
+def _source_paths(library: NativeLibrary, _promise: Promise) -> str:
+    return some(library.source_paths, 2)
+
+
+ELF_RULES: Final = (
+    Rule(
+        reference="abi-unknown",
+        name="known ABIs",
+        what="the folder is not called after an ABI of Android",
+        hint="mips and armeabi are gone since NDK r17; riscv64 has no release yet",
+        search=in_each_library(_unknown_abi),
+    ),
+    Rule(
+        reference="abi-mismatch",
+        name="machine fits the folder",
+        what="the library is for another machine than its folder says",
+        hint="put it into the folder of its own ABI, or build it for this one",
+        search=in_each_library(_other_machine),
+    ),
+    Rule(
+        reference="segments-not-page-aligned",
+        name="segments aligned to 16 KB",
+        what="the library cannot be loaded where pages have 16 KB",
+        hint=WHOLE_PAGES,
+        search=in_each_library(_unaligned_segments),
+    ),
+    Rule(
+        reference="relro-not-page-aligned",
+        name="RELRO ends with its page",
+        what="where pages have 16 KB, protecting RELRO would make writable data read-only",
+        hint=f"{WHOLE_PAGES}; with an old linker add -Wl,-z,common-page-size=16384, or -z norelro",
+        search=in_each_library(_crooked_relro),
+    ),
+    Rule(
+        reference="stack-executable",
+        name="no executable stack",
+        what="the library asks for an executable stack",
+        hint="link with -Wl,-z,noexecstack and find the assembly without .note.GNU-stack",
+        search=in_each_library(_executable_stack),
+    ),
+    Rule(
+        reference="text-relocations",
+        name="no text relocations",
+        what="Android since 6.0 refuses libraries with text relocations",
+        hint="compile everything with -fPIC",
+        search=in_each_library(_text_relocations),
+    ),
+    Rule(
+        reference="not-stripped",
+        name="stripped",
+        what="the library carries its symbol table to every device",
+        hint="strip it with llvm-strip --strip-all and keep the original apart, by its build-id",
+        search=in_each_library(_unstripped),
+    ),
+    Rule(
+        reference="build-id-missing",
+        name="build-id",
+        what="crash reports of this library could not be resolved",
+        hint="link with -Wl,--build-id=sha1",
+        search=in_each_library(_no_build_id),
+    ),
+    Rule(
+        reference="built-for-newer-api",
+        name="built for the API level",
+        what="the library was compiled for a newer Android than the AAR promises",
+        hint="build it with the API level of the buildspec, or raise that",
+        search=in_each_library(_newer_api),
+    ),
+    Rule(
+        reference="loader-too-old",
+        name="formats that the loader knows",
+        what="the loader of the oldest Android that is promised cannot read this library",
+        hint="pack relocations by the API level, and link with --hash-style=both below 23",
+        search=in_each_library(_newer_loader),
+    ),
+    Rule(
+        reference="source-path",
+        name="no absolute paths",
+        what="the library names folders of the machine that built it",
+        hint="compile with -ffile-prefix-map",
+        search=in_each_library(_source_paths),
+    ),
+)

@@ -1,0 +1,147 @@
+"""Verification on one device: parity, what runs take, and what else was asked for."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.measurements import DeviceReport, Host, LeastMemory, OutputParity
+from ortrim.verify.baseline import without_failing
+from ortrim.verify.devices.base import Device, Repetition
+from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.least_memory import REPETITION, least_memory, tries
+from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, QemuSystem
+from ortrim.verify.judge import Meaningless, model_comparisons
+from ortrim.verify.outputs import device_folder, our_outputs, trace_of
+from ortrim.verify.parity import compare
+from ortrim.verify.progress import OnProgress, Runs
+from ortrim.verify.rounds import Measurement, Round, Rounds, measure, request_of, results
+from ortrim.verify.subjects import Subject, Task
+from ortrim.verify.verdicts import overall
+
+MEMORY_ROUNDS: Final = 3
+"""Enough where time means nothing: an emulated machine takes the same memory each time, to a few pages."""
+MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1)
+
+
+def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) -> DeviceReport:
+    """Return all that was found out on a device, whatever it says of the library.
+
+    Our library's outputs are held against the references. Where memory or time mean something it runs in turn with the
+    baseline, under the same settings; what means nothing is not measured again and not judged. Raises `VerifyError`
+    and whatever else `Device.run` raises when something cannot be carried out.
+    """
+    plans = tuple(_measurement(subject, task) for subject in task.subjects)
+    work = _Work(device=device, task=task, runs=Runs(_count(plans, device, task), tell))
+    proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
+    timed, baseline = without_failing(_timed(plans, device), task.baseline, device)
+    measured = tuple(map(work.measured, timed)) or tuple(proof.once for proof in proofs)
+    traces = tuple(map(work.trace, plans)) if task.trace else ()
+    least = tuple(map(work.least_memory, plans)) if task.least_memory and isinstance(device, QemuSystem) else ()
+    comparisons = model_comparisons(task.budgets, measured, _meaningless(device))
+    parity = tuple(output for proof in proofs for output in proof.parity)
+    return DeviceReport(
+        device=device.name,
+        host=_described(device),
+        baseline=baseline.name,
+        comparisons=comparisons,
+        parity=parity,
+        runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
+        least_memory=least,
+        traces=traces,
+        verdict=overall([*(line.verdict for line in comparisons), *(output.verdict for output in parity)]),
+    )
+
+
+def _measurement(subject: Subject, task: Task) -> Measurement:
+    return Measurement(
+        model=subject.prepared.name,
+        runner=task.runner,
+        library=task.delivery.library,
+        ort_model=subject.converted.path,
+        baseline_library=task.baseline.library,
+        onnx_model=subject.prepared.path,
+        cases=subject.cases,
+        repetition=task.repetition,
+    )
+
+
+def _timed(plans: tuple[Measurement, ...], device: Device) -> tuple[Measurement, ...]:
+    """Return the plans to be measured: none where that says nothing, and few runs where times say nothing."""
+    if device.time_meaningful:
+        return plans
+    short = tuple(replace(plan, repetition=MEMORY_REPETITION, rounds=MEMORY_ROUNDS) for plan in plans)
+    return short if device.memory_meaningful else ()
+
+
+def _count(plans: tuple[Measurement, ...], device: Device, task: Task) -> int:
+    """Return how many runs there will be, for a progress bar."""
+    searched = tries(_most_memory(device)) if task.least_memory and isinstance(device, QemuSystem) else 0
+    return len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in _timed(plans, device))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Proof:
+    """What one run of our library showed: its outputs' parity, and what that run took."""
+
+    parity: tuple[OutputParity, ...]
+    once: Rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """The runs on one device."""
+
+    device: Device
+    task: Task
+    runs: Runs
+
+    def proof(self, subject: Subject, plan: Measurement) -> _Proof:
+        """Hold one model's outputs against the reference."""
+        with self.runs.one(f"parity of {plan.model}"):
+            ours, ran = our_outputs(plan, self.device, self._outputs(plan))
+        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
+        return _Proof(parity=parity, once=Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),)))
+
+    def measured(self, plan: Measurement) -> Rounds:
+        """Measure one model."""
+        text = f"measuring {plan.model}"
+        self.runs.doing(text)
+        return measure(self.device, plan, lambda: self.runs.done(text))
+
+    def trace(self, plan: Measurement) -> str:
+        """Profile one model, and return the file's path as the report names it."""
+        with self.runs.one(f"profile of {plan.model}"):
+            trace = trace_of(plan, self.device, self._outputs(plan))
+        return trace.relative_to(self.task.folder.parent).as_posix()
+
+    def least_memory(self, plan: Measurement) -> LeastMemory:
+        """Find the least memory of one model."""
+        assert isinstance(self.device, QemuSystem)
+        request = request_of(replace(plan, repetition=REPETITION), plan.library, plan.ort_model)
+        return least_memory(
+            self.device,
+            request,
+            model=plan.model,
+            upper_mib=_most_memory(self.device),
+            on_try=lambda mib: self.runs.done(f"{plan.model} in {mib} MiB"),
+        )
+
+    def _outputs(self, plan: Measurement) -> Path:
+        return self.task.folder / device_folder(self.device.name) / plan.model
+
+
+def _most_memory(device: QemuSystem) -> int:
+    return max(DEFAULT_MEMORY_MIB, device.machine.memory_mib)
+
+
+def _meaningless(device: Device) -> Meaningless:
+    why = f"what it takes on {device.name} says nothing of a real device"
+    heat = device.heat if isinstance(device, CooledDevice) else ""
+    return Meaningless(
+        memory="" if device.memory_meaningful else f"memory: {why}",
+        time="" if device.time_meaningful else f"time: {heat or why}",
+    )
+
+
+def _described(device: Device) -> Host:
+    return replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)

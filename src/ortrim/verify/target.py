@@ -1,0 +1,81 @@
+"""Verification of one target on all its devices, from the package to the report's data."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+
+from ortrim.core.measurements import DeviceReport, VerifyReport
+from ortrim.verify.devices.base import Device
+from ortrim.verify.devices.names import DeviceName
+from ortrim.verify.devices.several import OnDevice, on_each
+from ortrim.verify.judge import library_comparisons
+from ortrim.verify.one_device import verify_on
+from ortrim.verify.progress import OnProgress, Together
+from ortrim.verify.subjects import Identity, Task
+from ortrim.verify.turns import turns
+from ortrim.verify.verdicts import failed_device, overall
+
+Open = Callable[[DeviceName], Device]
+
+
+def verify_target(
+    identity: Identity,
+    task: Task,
+    devices: Sequence[DeviceName],
+    open_device: Open,
+    on_progress: OnProgress = lambda *_: None,
+) -> VerifyReport:
+    """Verify one target on each device and return all that was found out, failed or not.
+
+    Devices that do not disturb each other are at work at the same time. One that fails, or cannot even be opened, has
+    its failure in its report and leaves the others theirs; a missed budget or a lack of parity is a verdict, not an
+    error. `on_progress` is told how many runs are done, of about how many.
+    """
+    together = Together(on_progress, len(devices))
+    found: dict[DeviceName, DeviceReport] = {}
+    for turn in turns(devices, os.cpu_count() or 1):
+        found.update(zip(turn, _one_turn(task, turn, open_device, together), strict=True))
+    return _report(identity, task, tuple(found[device] for device in devices))
+
+
+def _one_turn(task: Task, turn: Sequence[DeviceName], open_device: Open, together: Together) -> Iterator[DeviceReport]:
+    def opener(name: DeviceName) -> Callable[[], Device]:
+        return lambda: open_device(name)
+
+    def action(device: Device) -> DeviceReport:
+        return verify_on(device, task, together.of(device.name))
+
+    ended = on_each([(str(name), opener(name)) for name in turn], action)
+    return (_report_of(each, task) for each in ended)
+
+
+def _report_of(ended: OnDevice[DeviceReport], task: Task) -> DeviceReport:
+    if ended.result is not None:
+        return ended.result
+    assert ended.error is not None
+    return failed_device(ended.name, task.baseline.name, ended.error)
+
+
+def _report(identity: Identity, task: Task, devices: tuple[DeviceReport, ...]) -> VerifyReport:
+    delivery = task.delivery
+    package_bytes = delivery.archive.stat().st_size
+    lines = library_comparisons(task.budgets, delivery.size, delivery.baseline_size, package_bytes)
+    return VerifyReport(
+        **{field.name: getattr(identity, field.name) for field in fields(identity)},
+        baseline=task.baseline.name,
+        package=delivery.archive.name,
+        package_bytes=package_bytes,
+        library=delivery.facts,
+        size=delivery.size,
+        baseline_size=delivery.baseline_size,
+        comparisons=lines,
+        gates=delivery.gates,
+        devices=devices,
+        verdict=overall(
+            [
+                *(line.verdict for line in lines),
+                *(gate.verdict for gate in delivery.gates),
+                *(device.verdict for device in devices),
+            ]
+        ),
+    )

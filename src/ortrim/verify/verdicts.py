@@ -1,0 +1,40 @@
+"""What all the verdicts on a device or a target come to, and the verdict on a device that could not finish."""
+
+from collections.abc import Iterable
+
+from ortrim.core.measurements import DeviceFailure, DeviceReport, Verdict
+from ortrim.errors import Diagnostic, ExitCode
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on everything: one failure fails, and doubt about a budget does not."""
+    return Verdict.FAIL if Verdict.FAIL in set(verdicts) else Verdict.PASS
+
+
+def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:
+    """Return the report of a device that gave nothing but a diagnostic."""
+    failure = DeviceFailure(
+        reference=error.reference,
+        what=error.what,
+        where=error.where,
+        why=error.why,
+        hint=error.hint,
+        exit_code=int(error.exit_code),
+    )
+    return DeviceReport(
+        device=device,
+        host=None,
+        baseline=baseline,
+        comparisons=(),
+        parity=(),
+        runs=(),
+        failure=failure,
+        verdict=Verdict.FAIL,
+    )
+
+
+def diagnostic_of(failure: DeviceFailure) -> Diagnostic:
+    """Return the diagnostic that a failure was made of, with its exit code."""
+    diagnostic = Diagnostic(failure.reference, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
+    diagnostic.exit_code = ExitCode(failure.exit_code)
+    return diagnostic

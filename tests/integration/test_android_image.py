@@ -1,0 +1,147 @@
+"""The image for Android with the real buildah: every step of its file, on an NDK of scripts in Google's layout."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from container_storage import container_storage, containers
+from fake_ndk import PREBUILT, VERSION, write_command_line_tools, write_ndk
+from ortrim.core.targets import TARGETS
+from ortrim.errors import Diagnostic, SourcesError
+from ortrim.executors.container_images import ready_image
+from ortrim.executors.container_recipes import ImageRecipe, image_ndk, image_recipe
+from ortrim.pins.images import IMAGES_FILE
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import sha256_of
+from ortrim.toolchains.ndk import ndk_toolchain
+from ortrim.toolchains.zig import zig_toolchain
+from ortrim.tools.command import run
+from ortrim.tools.containers import ImageBuild
+from ortrim.tools.containers_buildah import BUILDAH
+from ortrim.tools.containers_choice import UsableEngine, probe
+from ortrim.tools.containers_images import build_image
+from ortrim.tools.containers_running import Command, run_in
+
+pytestmark = [
+    pytest.mark.container,
+    pytest.mark.network,
+    pytest.mark.needs("buildah", "apt-get"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="the stores of these tests are root's"),
+]
+
+NDK = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, VERSION)
+PINS = """\
+[bases.python]
+reference = "{name}:1"
+digest = "{digest}"
+[bases.jdk]
+reference = "{name}:1"
+digest = "{digest}"
+[archives."ndk;{version}"]
+file = "ndk.zip"
+sha256 = "{ndk}"
+[archives."cmdline-tools;19.0"]
+file = "tools.zip"
+sha256 = "{tools}"
+"""
+
+
+@pytest.fixture(scope="module")
+def usable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UsableEngine]:
+    """Build a base that has what Python's and the JDK's images have, and pin it by the digest that it gets."""
+    with container_storage(tmp_path_factory.mktemp("android")) as folder, pytest.MonkeyPatch.context() as patch:
+        (folder / "cache" / "downloads").unlink()
+        (folder / "cache" / "downloads").mkdir()
+        usable = probe(BUILDAH)
+        linux = image_recipe(zig_toolchain(TARGETS["linux-x64"], "2.28", "0.17.0"), lambda _: None)
+        ready_image(usable, linux, lambda _: None)
+        base = folder / "base"
+        base.mkdir()
+        javac = "mkdir -p /opt/java/openjdk/bin && printf '#!/bin/sh\\n' > /opt/java/openjdk/bin/javac"
+        lines = (f"FROM {linux.tag}", f"RUN {javac} && chmod 755 /opt/java/openjdk/bin/javac")
+        (base / "Dockerfile").write_text("\n".join(lines))
+        build_image(usable, ImageBuild(context=base, tag="localhost/base:1"), folder, lambda _: None)
+        patch.setenv("ORTRIM_PINS", str(folder / "pins"))
+        (folder / "pins").mkdir()
+        yield usable
+
+
+@pytest.fixture
+def pinned(usable: UsableEngine) -> UsableEngine:
+    """Pin whole archives."""
+    pin()
+    return usable
+
+
+def pin(**changes: str) -> None:
+    """Lay archives where downloads are kept, and pin them."""
+    downloads = cache_folder("downloads")
+    write_ndk(downloads / "ndk.zip", **changes)
+    write_command_line_tools(downloads / "tools.zip")
+    text = PINS.format(
+        name="localhost/base",
+        digest=run(BUILDAH.digest("localhost/base:1")).stdout.strip(),
+        version=VERSION,
+        ndk=sha256_of(downloads / "ndk.zip"),
+        tools=sha256_of(downloads / "tools.zip"),
+    )
+    Path(os.environ["ORTRIM_PINS"], IMAGES_FILE).write_text(text)
+
+
+def recipe() -> ImageRecipe:
+    """Return the recipe of the image for the NDK."""
+    return image_recipe(NDK, lambda _: None)
+
+
+def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> None:
+    """Programs, links and permissions of the zip files are there; so is what a build for Linux needs."""
+    image = recipe()
+    ready_image(pinned, image, lambda _: None)
+    lines: list[str] = []
+    folder = image_ndk(VERSION)
+    script = f"{folder}/{PREBUILT}/bin/clang++ && readlink {folder}/{PREBUILT}/bin/clang++ && python3 -c 'print(1)' && "
+    script += "/opt/java/openjdk/bin/javac && /opt/android/cmdline-tools/19.0/bin/sdkmanager"
+    inside = Command(words=("/bin/sh", "-c", script), environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
+    assert run_in(pinned, image.tag, inside, lines.append) == 0
+    assert lines == ["fake", "clang-18", "1", "fake"]
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        "build/cmake/android.toolchain.cmake",
+        "meta/platforms.json",
+        f"{PREBUILT}/bin/llvm-objcopy",
+        f"{PREBUILT}/bin/clang++",
+        f"{PREBUILT}/sysroot/usr/lib/i686-linux-android/libc++_shared.so",
+    ],
+)
+def test_an_ndk_of_another_layout_is_refused_when_the_image_is_built(usable: UsableEngine, without: str) -> None:
+    """Not when the first job fails in it; nothing of the image is kept."""
+    pin(without=without)
+    with pytest.raises(Diagnostic) as caught:
+        ready_image(usable, recipe(), lambda _: None)
+    assert caught.value.reference == "image-step-failed"
+    assert containers("buildah") == []
+
+
+def test_an_ndk_of_another_version_is_refused_when_the_image_is_built(usable: UsableEngine) -> None:
+    """The file is the pinned one, but it says that it is another."""
+    pin(version="26.0.1")
+    with pytest.raises(Diagnostic) as caught:
+        ready_image(usable, recipe(), lambda _: None)
+    assert caught.value.reference == "image-step-failed"
+
+
+def test_what_is_not_pinned_is_not_fetched(
+    usable: UsableEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the pins that travel with ortrim there is no image for Android yet, and the message says why."""
+    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
+    with pytest.raises(SourcesError) as caught:
+        recipe()
+    assert caught.value.reference == "image-not-pinned"
+    assert VERSION in caught.value.where
+    assert "invoke pins.update --images" in caught.value.hint

@@ -1,0 +1,47 @@
+"""ONNX Runtime for real in a container: the library is the native executor's, byte for byte."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from container_storage import container_storage, containers
+from ortrim.console import Console
+from ortrim.core.plan import digest
+from ortrim.executors.container import ContainerExecutor
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.targets import executor_for
+from ortrim.storage.files import sha256_of
+from ortrim.tasks.options import demo_spec
+from ortrim.tools.containers import ContainerOptions
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.build,
+    pytest.mark.container,
+    pytest.mark.network,
+    pytest.mark.needs("buildah", "apt-get"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="the stores of these tests are root's"),
+]
+
+
+def test_the_demos_library_built_in_a_container_is_the_native_one(tmp_path: Path) -> None:
+    """The same job, by digest, compiled there from nothing: no object comes from this machine's compiler cache."""
+    request = Request(spec=demo_spec(), target="linux-x64", output=tmp_path / "output")
+    console = Console()
+    planned = make_planned(request, console)
+    (target,) = planned.plan.targets
+    with console.step("natively") as step:
+        native = executor_for(planned, target, request, step)
+        library = sha256_of(native.run(target.job).library)
+    with container_storage(tmp_path / "containers"), console.step("in a container") as step:
+        executor = replace(executor_for(planned, target, request, step), log=tmp_path / "build.log")
+        inside = ContainerExecutor(native=executor, options=ContainerOptions(engine="buildah")).run(target.job)
+        assert inside.folder.name == digest(target.job)[:20]
+        assert inside.folder.is_relative_to(tmp_path / "containers")
+        assert inside.compiler_cache is not None
+        assert inside.compiler_cache.hits == 0
+        assert sha256_of(inside.library) == library
+        assert containers("buildah") == []

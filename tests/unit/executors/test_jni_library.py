@@ -1,0 +1,122 @@
+"""The JNI library: what is compiled with what, kept and taken again, and what is told when it fails."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aar_samples import fake_jdk
+from ortrim.core.artifacts import JobResult
+from ortrim.core.plan import BuildJob, Toolchain
+from ortrim.errors import BuildError, ExitCode
+from ortrim.executors.jni import JAVA, build_jni_library
+from ortrim.executors.workspace import Inputs
+from ortrim.storage.cache import cache_folder
+from ortrim.tools.javac import Jdk
+from sample_plans import sample_plan
+
+COMPILER = """#!/bin/sh
+echo "$@" >> {log}
+ls headers >> {log}
+for last do :; done
+echo linked > "$last"
+"""
+STRIPPER = """#!/bin/sh
+echo "objcopy $@" >> {log}
+cp "$2" "$3"
+"""
+
+
+@pytest.fixture(name="jdk")
+def fixture_jdk(tmp_path: Path) -> Jdk:
+    """Return a compiler of Java with the headers of JNI beside it."""
+    jdk = fake_jdk(tmp_path / "jdk" / "bin")
+    (tmp_path / "jdk" / "include" / "linux").mkdir(parents=True)
+    (tmp_path / "jdk" / "include" / "jni.h").touch()
+    (tmp_path / "jdk" / "include" / "linux" / "jni_md.h").touch()
+    jdk.javac.write_text(jdk.javac.read_text() + 'mkdir -p "$(dirname "$folder")/headers"\n')
+    return jdk
+
+
+@pytest.fixture(name="inputs")
+def fixture_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
+    """Return the folders of a job, with a cache of its own."""
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    for name in ("native", "java", "android"):
+        (tmp_path / "sources" / JAVA / name).mkdir(parents=True)
+    (tmp_path / "sources" / JAVA / "native" / "OrtJniUtil.c").touch()
+    (tmp_path / "sources" / JAVA / "java" / "OnnxRuntime.java").touch()
+    for name in ("tools", "runner", "hooks"):
+        (tmp_path / name).mkdir()
+    folders = {name: tmp_path / name for name in ("sources", "tools", "runner", "hooks")}
+    return Inputs(**folders)
+
+
+def job_with(log: Path, **wrappers: str) -> BuildJob:
+    """Return a job whose compiler writes down what it is called with."""
+    texts = tuple((name, text.format(log=log)) for name, text in wrappers.items())
+    toolchain = Toolchain(kind="gcc", version="12", triple="", environment=(), wrappers=texts)
+    return replace(sample_plan("linux-x64").targets[0].job, toolchain=toolchain)
+
+
+def result_in(folder: Path) -> JobResult:
+    """Return a finished build with a library."""
+    (folder / "libonnxruntime.so").write_text("library")
+    return JobResult(
+        folder=folder, library=folder / "libonnxruntime.so", link_map=None, headers=folder, log=folder / "log",
+        seconds=1.0, compiler_cache=None,
+    )  # fmt: skip
+
+
+def test_it_is_compiled_once_with_all_that_it_includes(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Against the library of the build; the second time it is taken from the cache."""
+    job, log = job_with(tmp_path / "log", cc=COMPILER), tmp_path / "log"
+    made = build_jni_library(job, result_in(tmp_path), inputs, jdk)
+    assert (made.library.read_text(), made.symbols) == ("linked\n", None)
+    said = log.read_text()
+    assert f"{tmp_path}/sources/{JAVA}/native/OrtJniUtil.c libonnxruntime.so -o libonnxruntime4j_jni.so" in said
+    assert {"jni.h", "jni_md.h", "onnxruntime_config.h"} <= set(said.split())
+    assert build_jni_library(job, result_in(tmp_path), inputs, jdk) == made
+    assert log.read_text() == said
+    assert [path.name for path in made.library.parent.iterdir()] == [made.library.name]
+
+
+def test_another_compiler_of_java_or_another_job_makes_another(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Whatever could change its bytes is part of its name in the cache."""
+    job = job_with(tmp_path / "log", cc=COMPILER)
+    made = {
+        build_jni_library(each, result_in(tmp_path), inputs, kit).library
+        for each, kit in ((job, jdk), (job, replace(jdk, version="21")), (replace(job, ort_version="1.22.0"), jdk))
+    }
+    assert len(made) == 3
+
+
+def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+    """As the NDK's: what ships has none, and beside it lies what has them."""
+    job = job_with(tmp_path / "log", cc=COMPILER, objcopy=STRIPPER)
+    made = build_jni_library(job, result_in(tmp_path), inputs, jdk)
+    assert made.symbols is not None
+    assert made.symbols.name == "libonnxruntime4j_jni.so.sym"
+    stripping = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("objcopy")]
+    assert stripping == [
+        "objcopy --strip-all linked.so libonnxruntime4j_jni.so",
+        "objcopy --strip-debug linked.so libonnxruntime4j_jni.so.sym",
+    ]
+
+
+def test_what_the_compiler_says_is_told(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Nothing half-made stays in the cache."""
+    failing = "#!/bin/sh\necho 'OrtJniUtil.c:7:10: error: no jni.h' >&2\nexit 1\n"
+    with pytest.raises(BuildError) as caught:
+        build_jni_library(job_with(tmp_path / "log", cc=failing), result_in(tmp_path), inputs, jdk)
+    assert (caught.value.reference, caught.value.exit_code) == ("jni-not-compiled", ExitCode.BUILD)
+    assert "no jni.h" in caught.value.why
+    assert [path for path in cache_folder("jni").iterdir() if path.is_dir()] == []
+
+
+def test_a_kit_without_jni_is_refused(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Its compiler alone does not do."""
+    (tmp_path / "jdk" / "include" / "jni.h").unlink()
+    with pytest.raises(BuildError) as caught:
+        build_jni_library(job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), inputs, jdk)
+    assert caught.value.reference == "jni-headers-missing"

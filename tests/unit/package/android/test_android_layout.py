@@ -1,0 +1,329 @@
+"""The package for Android: what is in it, that it is sound and the same anywhere, and what it refuses."""
+
+import hashlib
+import json
+import os
+import time
+import xml.etree.ElementTree as ET
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from aar_samples import ABIS, MODEL, aar_inputs, android_plan, fake_jdk
+from android_samples import BINDING, RUNTIME, sample
+from ortrim.binaries.aar import read_aar
+from ortrim.core.aar import AarManifest
+from ortrim.core.measurements import Verdict
+from ortrim.core.plan import digest
+from ortrim.core.serialization import from_json
+from ortrim.errors import BuildError, Diagnostic, ExitCode, PackageError, StorageError
+from ortrim.package.android.inputs import AarInputs
+from ortrim.package.android.layout import AndroidPackage, make_android_package
+from ortrim.package.sums import check_sums
+from ortrim.tools.javac import Jdk
+from ortrim.verify.android_gates import check_aar, require_sound_aar
+from ortrim.verify.android_rules import Promise
+
+NAME = "ortrim-sample-android-1.21.0"
+
+
+@pytest.fixture(name="jdk")
+def fixture_jdk(tmp_path: Path) -> Jdk:
+    """Return a compiler that is quick."""
+    return fake_jdk(tmp_path / "jdk")
+
+
+@pytest.fixture(name="inputs")
+def fixture_inputs(tmp_path: Path) -> AarInputs:
+    """Lay out the inputs of an AAR for two ABIs."""
+    return aar_inputs(tmp_path / "built", ABIS[:2])
+
+
+@pytest.fixture(name="package", scope="module")
+def fixture_package(tmp_path_factory: pytest.TempPathFactory) -> AndroidPackage:
+    """Make a package of all ABIs, which tests only read."""
+    folder = tmp_path_factory.mktemp("package")
+    return make_android_package(aar_inputs(folder / "built"), fake_jdk(folder / "jdk"), folder / "out")
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the names of a zip archive's members."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return set(archive.namelist())
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    """Return all files below a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_aar_has_what_gradle_and_cmake_look_for(package: AndroidPackage) -> None:
+    """Libraries and Prefab's copies for each ABI, classes, rules, headers, metadata, and what ortrim says of it."""
+    assert names_in(package.aar) == {
+        "AndroidManifest.xml",
+        "META-INF/com/android/build/gradle/aar-metadata.properties",
+        "META-INF/ortrim/LICENSE",
+        "META-INF/ortrim/ThirdPartyNotices.txt",
+        "META-INF/ortrim/manifest.json",
+        "META-INF/ortrim/sbom.cdx.json",
+        "R.txt",
+        "classes.jar",
+        "headers/onnxruntime_c_api.h",
+        "headers/onnxruntime_cxx_api.h",
+        "prefab/modules/onnxruntime/include/onnxruntime_c_api.h",
+        "prefab/modules/onnxruntime/include/onnxruntime_cxx_api.h",
+        "prefab/modules/onnxruntime/module.json",
+        "prefab/prefab.json",
+        "proguard.txt",
+        *(f"jni/{abi}/{name}" for abi in ABIS for name in (RUNTIME, BINDING)),
+        *(f"prefab/modules/onnxruntime/libs/android.{abi}/{name}" for abi in ABIS for name in ("abi.json", RUNTIME)),
+    }
+
+
+def test_the_aar_passes_every_gate(package: AndroidPackage) -> None:
+    """The manifest is judged too, since ortrim wrote it; only a budget was not given."""
+    aar = read_aar(package.aar)
+    promise = Promise(api_level=24, abis=ABIS)
+    require_sound_aar(aar, promise)
+    judged = [gate.name for gate in check_aar(aar, promise) if gate.verdict is Verdict.NOT_JUDGED]
+    assert judged == ["size of an ABI's libraries"]
+    assert aar.version == "1.21.0"
+    assert aar.manifest == package.manifest
+
+
+def test_a_manifest_of_other_libraries_is_found_out(package: AndroidPackage) -> None:
+    """API level, pages, version and build-ids are compared with what is there."""
+    aar = read_aar(package.aar)
+    assert aar.manifest is not None
+    others: tuple[AarManifest, ...] = (
+        replace(aar.manifest, api_level=21),
+        replace(aar.manifest, page_bytes=4096),
+        replace(aar.manifest, ort_version="1.20.0"),
+        replace(aar.manifest, abis=aar.manifest.abis[1:]),
+        replace(aar.manifest, abis=(replace(aar.manifest.abis[0], build_ids=()), *aar.manifest.abis[1:])),
+    )
+    for other in others:
+        found = check_aar(replace(aar, manifest=other), Promise(api_level=24))
+        assert [gate.name for gate in found if gate.verdict is Verdict.FAIL] == ["manifest tells the truth"]
+
+
+def test_the_folder_has_everything_and_sums_that_cover_it(package: AndroidPackage) -> None:
+    """AAR, repository, plain libraries, models and documents; `sha256sum --check` passes."""
+    assert package.folder.name == NAME
+    check_sums(package.folder)
+    top = {path.name for path in package.folder.iterdir()}
+    documents = {"LICENSE", "ThirdPartyNotices.txt", "manifest.json", "sbom.cdx.json", "SHA256SUMS"}
+    assert top == {f"{NAME}.aar", f"{NAME}-jniLibs.zip", "maven", "models", *documents}
+    assert (package.folder / "models" / "vad.ort").read_bytes() == MODEL
+    assert package.symbols is None
+    manifest = from_json(AarManifest, (package.folder / "manifest.json").read_bytes())
+    assert (manifest.api_level, manifest.page_bytes, manifest.ndk, manifest.stl) == (
+        24,
+        16384,
+        "27.2.12479018",
+        "c++_static",
+    )
+    assert ("javac", "17.0.15") in manifest.tools
+    with zipfile.ZipFile(package.aar) as archive:
+        for entry in manifest.files:
+            assert hashlib.sha256(archive.read(entry.path)).hexdigest() == entry.sha256
+
+
+def test_the_bill_of_materials_is_one(package: AndroidPackage) -> None:
+    """CycloneDX's own schema accepts it, and it lists the libraries of every ABI."""
+    text = (package.folder / "sbom.cdx.json").read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    listed = {component["name"] for component in json.loads(text)["components"]}
+    assert {f"jni/{abi}/{RUNTIME}" for abi in ABIS} | {"classes.jar", "libc++"} <= listed
+
+
+def test_plain_libraries_are_laid_out_as_projects_keep_them(package: AndroidPackage) -> None:
+    """`jniLibs` and `libs` go into a project's `src/main` and `libs` as they are."""
+    libraries = {f"jniLibs/{abi}/{name}" for abi in ABIS for name in (RUNTIME, BINDING)}
+    assert libraries | {"libs/onnxruntime.jar", "proguard.txt", "LICENSE"} <= names_in(package.jni_libs)
+
+
+def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
+    """POM, Gradle's module and the digests of all of them agree on name, version and bytes."""
+    version = f"1.21.0-{digest(android_plan())[:12]}"
+    folder = package.repository / "ortrim" / "onnxruntime-sample" / version
+    stem = folder / f"onnxruntime-sample-{version}"
+    assert Path(f"{stem}.aar").read_bytes() == package.aar.read_bytes()
+    pom = ET.fromstring(Path(f"{stem}.pom").read_text())  # noqa: S314 - our own
+    space = "{http://maven.apache.org/POM/4.0.0}"
+    told = [pom.findtext(f"{space}{key}") for key in ("groupId", "artifactId", "version", "packaging")]
+    assert told == ["ortrim", "onnxruntime-sample", version, "aar"]
+    assert "do_not_remove: published-with-gradle-metadata" in Path(f"{stem}.pom").read_text()
+    module = json.loads(Path(f"{stem}.module").read_text())
+    assert module["component"]["version"] == version
+    for variant in module["variants"]:
+        (file,) = variant["files"]
+        assert (folder / file["url"]).stat().st_size == file["size"]
+        assert file["sha256"] == hashlib.sha256(package.aar.read_bytes()).hexdigest()
+    listed = ET.fromstring((folder.parent / "maven-metadata.xml").read_text())  # noqa: S314 - our own
+    assert listed.findtext("versioning/release") == version
+    assert package.manifest.coordinates == f"ortrim:onnxruntime-sample:{version}"
+
+
+def test_every_file_of_the_repository_has_right_digests(package: AndroidPackage) -> None:
+    """MD5 and SHA-1 for Maven, the others for Gradle."""
+    files = content_of(package.repository)
+    plain = [name for name in files if not name.endswith((".md5", ".sha1", ".sha256", ".sha512"))]
+    assert len(plain) == 4
+    for name in plain:
+        for algorithm in ("md5", "sha1", "sha256", "sha512"):
+            assert files[f"{name}.{algorithm}"].decode() == hashlib.new(algorithm, files[name]).hexdigest()
+
+
+def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp_path: Path) -> None:
+    """Prefab takes a hidden C++ library for none, and a shared one by name; versions are numbers."""
+    with zipfile.ZipFile(package.aar) as archive:
+        about = json.loads(archive.read("prefab/modules/onnxruntime/libs/android.x86/abi.json"))
+        assert about == {"abi": "x86", "api": 24, "ndk": 27, "stl": "none", "static": False}
+        assert json.loads(archive.read("prefab/prefab.json"))["version"] == "1.21.0"
+        module = json.loads(archive.read("prefab/modules/onnxruntime/module.json"))
+        assert module["library_name"] == "libonnxruntime"
+    shared = aar_inputs(tmp_path / "shared", ("x86",), stl="c++_shared", api=26)
+    (shared.parts[0].inputs.result.folder / "libc++_shared.so").write_bytes(sample("nameless.so"))
+    other = make_android_package(shared, fake_jdk(tmp_path / "another"), tmp_path / "other")
+    with zipfile.ZipFile(other.aar) as archive:
+        about = json.loads(archive.read("prefab/modules/onnxruntime/libs/android.x86/abi.json"))
+        assert (about["stl"], about["api"]) == ("c++_shared", 26)
+        assert "jni/x86/libc++_shared.so" in archive.namelist()
+        assert b'android:minSdkVersion="26"' in archive.read("AndroidManifest.xml")
+
+
+def test_models_are_assets_when_asked(jdk: Jdk, tmp_path: Path) -> None:
+    """They are then in the app as `assets/models/<name>.ort`, and count for the download."""
+    inputs = aar_inputs(tmp_path / "built", ("arm64-v8a",), assets=True)
+    aar = read_aar(make_android_package(inputs, jdk, tmp_path / "out").aar)
+    assert aar.assets == ("assets/models/vad.ort",)
+    (size,) = aar.sizes
+    assert size.download_bytes > size.compressed_bytes + aar.asset_bytes
+
+
+def test_symbols_are_kept_apart_by_build_id(jdk: Jdk, tmp_path: Path) -> None:
+    """Found by debuggers by the build-id of what ships, and by Play by the ABI."""
+    inputs = aar_inputs(tmp_path / "built", ("arm64-v8a",))
+    symbols = tmp_path / "built" / f"{RUNTIME}.sym"
+    symbols.write_bytes(sample(f"arm64-v8a-{RUNTIME}"))
+    part = replace(inputs.parts[0], symbols=(symbols,))
+    package = make_android_package(replace(inputs, parts=(part,)), jdk, tmp_path / "out")
+    assert package.symbols is not None
+    build_id = dict(package.manifest.abis[0].build_ids)[RUNTIME]
+    assert names_in(package.symbols) == {f".build-id/{build_id[:2]}/{build_id[2:]}.debug", f"arm64-v8a/{RUNTIME}.sym"}
+    symbols.write_bytes(sample("unstripped.so"))
+    with pytest.raises(PackageError) as caught:
+        make_android_package(replace(inputs, parts=(part,)), jdk, tmp_path / "second")
+    assert caught.value.reference == "symbols-differ"
+    assert not (tmp_path / "second" / NAME).exists()
+
+
+def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither folder, umask, time zone nor the time of day is in any of the files."""
+    one = make_android_package(aar_inputs(tmp_path / "a", ABIS[:2]), fake_jdk(tmp_path / "jdk"), tmp_path / "one")
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    time.tzset()
+    old = os.umask(0o077)
+    try:
+        jdk = fake_jdk(tmp_path / "other jdk")
+        other = make_android_package(
+            aar_inputs(tmp_path / "another" / "place", ABIS[:2]), jdk, tmp_path / "deep" / "other"
+        )
+    finally:
+        os.umask(old)
+        monkeypatch.undo()
+        time.tzset()
+    assert content_of(one.folder) == content_of(other.folder)
+
+
+def test_a_package_made_before_is_replaced(jdk: Jdk, tmp_path: Path) -> None:
+    """Whatever was done to the folder, it is whole again."""
+    inputs = aar_inputs(tmp_path / "built", ("x86",))
+    package = make_android_package(inputs, jdk, tmp_path / "out")
+    before = content_of(package.folder)
+    (package.folder / "SHA256SUMS").unlink()
+    package.aar.write_bytes(b"")
+    again = make_android_package(inputs, jdk, package.folder.parent)
+    assert content_of(again.folder) == before
+
+
+def without_file(inputs: AarInputs) -> AarInputs:
+    """Take the JNI library away."""
+    inputs.parts[0].binding.unlink()
+    return inputs
+
+
+def with_linux(inputs: AarInputs) -> AarInputs:
+    """Let one part be of a job that is not for Android."""
+    part = inputs.parts[0]
+    job = replace(part.inputs.job, android=None)
+    return replace(inputs, parts=(replace(part, inputs=replace(part.inputs, job=job)),))
+
+
+def with_one_twice(inputs: AarInputs) -> AarInputs:
+    """Give one ABI twice."""
+    return replace(inputs, parts=(inputs.parts[0], inputs.parts[0]))
+
+
+def with_another_plan(inputs: AarInputs) -> AarInputs:
+    """Let one part be of another plan."""
+    first, second = inputs.parts[:2]
+    plan = replace(second.inputs.plan, spec_name="other")
+    return replace(inputs, parts=(first, replace(second, inputs=replace(second.inputs, plan=plan))))
+
+
+@pytest.mark.parametrize(
+    ("change", "reference"),
+    [
+        (lambda inputs: replace(inputs, parts=()), "no-abi"),
+        (without_file, "package-input-missing"),
+        (with_linux, "not-android"),
+        (with_one_twice, "mixed-builds"),
+        (with_another_plan, "mixed-builds"),
+        (lambda inputs: replace(inputs, java=(inputs.java[0] / "nowhere",)), "java-sources-missing"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    inputs: AarInputs, jdk: Jdk, tmp_path: Path, change: object, reference: str
+) -> None:
+    """Each with its own reference; nothing is written."""
+    assert callable(change)
+    with pytest.raises(PackageError) as caught:
+        make_android_package(change(inputs), jdk, tmp_path / "out")
+    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_path_of_this_machine_is_refused(jdk: Jdk, tmp_path: Path) -> None:
+    """As in the packages for Linux."""
+    inputs = aar_inputs(tmp_path / "built", ("x86",))
+    header = inputs.first.result.headers / "onnxruntime_c_api.h"
+    header.write_text(f"// {inputs.first.result.folder}\n")
+    with pytest.raises(PackageError) as caught:
+        make_android_package(inputs, jdk, tmp_path / "out")
+    assert caught.value.reference == "machine-path"
+
+
+def test_a_compiler_that_fails_leaves_nothing(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Its first lines are told."""
+    jdk.javac.write_text("#!/bin/sh\necho 'OnnxRuntime.java:3: error: ; expected' >&2\nexit 1\n")
+    with pytest.raises(BuildError) as caught:
+        make_android_package(inputs, jdk, tmp_path / "out")
+    assert (caught.value.reference, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
+    assert "; expected" in caught.value.why
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_way_is_told(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Not as a traceback."""
+    (tmp_path / "out").write_text("")
+    with pytest.raises(Diagnostic) as caught:
+        make_android_package(inputs, jdk, tmp_path / "out")
+    assert isinstance(caught.value, StorageError)

@@ -1,0 +1,63 @@
+"""What builds a target: this machine itself, or a container of it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from ortrim.console import Console
+from ortrim.executors.container import ContainerExecutor
+from ortrim.executors.native import NativeExecutor
+from ortrim.pipeline import targets
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.targets import builder_for
+from ortrim.tools.containers import ContainerOptions
+
+
+class Stages(Protocol):
+    """What conftest.py offers."""
+
+    folder: Path
+    console: Console
+
+    def request(self, body: str = "", **changes: object) -> Request:
+        """Return a request for a buildspec with one model."""
+
+
+ANDROID = '[[targets]]\nid = "android-arm64-v8a"\n'
+
+
+@pytest.fixture(autouse=True)
+def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install no tools."""
+    monkeypatch.setattr(targets, "packages_folder", lambda *_: stages.folder)
+
+
+def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
+    """The native executor and its container have the same inputs, log and number of jobs."""
+    request = stages.request(jobs=3)
+    planned = make_planned(request, stages.console)
+    (target,) = planned.plan.targets
+    options = ContainerOptions(engine="buildah")
+    with stages.console.step("build") as step:
+        native = builder_for(planned, target, request, step)
+        contained = builder_for(planned, target, replace(request, container=options), step)
+    assert isinstance(native, NativeExecutor)
+    assert isinstance(contained, ContainerExecutor)
+    assert contained.options == options
+    assert contained.native.inputs == native.inputs
+    assert (contained.log, contained.parallelism) == (native.log, native.parallelism)
+
+
+def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image has one; what keeps the target from being verified here is another matter."""
+    asked: list[str] = []
+    monkeypatch.setattr("ortrim.pipeline.planned.require_ndks", lambda *_: asked.append("ndk"))
+    monkeypatch.setattr("ortrim.pipeline.planned.require_devices", lambda *_: asked.append("devices"))
+    request = stages.request(ANDROID, target="android-arm64-v8a")
+    make_planned(replace(request, container=ContainerOptions()), stages.console, to_run=True)
+    assert asked == ["devices"]
+    make_planned(request, stages.console, to_run=True)
+    assert asked == ["devices", "ndk", "devices"]

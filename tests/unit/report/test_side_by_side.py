@@ -1,0 +1,113 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from ortrim.core.measurements import DeviceReport, RunnerResult, Verdict, VerifyReport
+from ortrim.report.side_by_side import Group, device_names, side_by_side
+from sample_reports import on_device
+
+NONE = "\N{EN DASH}"
+
+
+def table(report: VerifyReport) -> dict[str, tuple[str, ...]]:
+    """Return each row's texts by its label; headings have no texts."""
+    rows: dict[str, tuple[str, ...]] = {}
+    for group in side_by_side(report):
+        rows |= {group.heading: ()} if group.heading else {}
+        rows |= {row.label: tuple(cell.text for cell in row.cells) for row in group.rows}
+    return rows
+
+
+def models(report: VerifyReport) -> list[Group]:
+    """Return the groups of models."""
+    return [group for group in side_by_side(report) if group.heading]
+
+
+def test_each_device_has_a_column(side_report: VerifyReport) -> None:
+    """What it is, what it measures, what it measured, in the order of the report."""
+    rows = table(side_report)
+    assert device_names(side_report)[2:] == ("adb:R58M12ABCDE", "ssh:pi@board")
+    assert rows["kind"] == ("user-emulation", "vm", "physical", NONE)
+    assert rows["measures"] == ("parity", "parity, memory", "parity, memory, time", NONE)
+    assert rows["peak RSS"] == (NONE, "10.0 MB", "10.0 MB", NONE)
+    assert rows["p50"] == (NONE, NONE, "0.322 ms", NONE)
+    assert rows["least memory"] == (NONE, "58 MiB", NONE, NONE)
+    assert rows["verdict"] == ("pass", "pass", "fail", "device-lost")
+
+
+def test_only_what_was_judged_has_a_verdict(side_report: VerifyReport) -> None:
+    """Parity and the whole; figures are judged in each device's own section."""
+    judged = {
+        row.label: [cell.verdict for cell in row.cells] for group in side_by_side(side_report) for row in group.rows
+    }
+    assert judged.pop("parity") == [Verdict.PASS, Verdict.PASS, Verdict.PASS, None]
+    assert judged.pop("verdict") == [Verdict.PASS, Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+    assert {verdict for verdicts in judged.values() for verdict in verdicts} == {None}
+
+
+def test_what_no_device_has_is_left_out(report: VerifyReport) -> None:
+    """Without a deadline, a ceiling or a mark that can be reset there is no row of dashes."""
+    (device,) = report.devices
+    plain = tuple(replace(run, inference_peak_rss_bytes=None) for run in device.runs)
+    rows = table(on_device(report, runs=plain))
+    assert not {"missed", "least memory", "peak after load"} & set(rows)
+
+
+def test_lost_parity_is_counted(report: VerifyReport) -> None:
+    """How many agree, of how many; random outputs are not judged."""
+    (device,) = report.devices
+
+    def of(*verdicts: Verdict) -> str:
+        parity = tuple(replace(device.parity[0], verdict=verdict) for verdict in verdicts)
+        return table(on_device(report, parity=parity))["parity"][0]
+
+    assert of(Verdict.PASS, Verdict.FAIL, Verdict.PASS) == "2 of 3"
+    assert of(Verdict.PASS, Verdict.PASS) == "2 of 2"
+    assert of(Verdict.NOT_JUDGED, Verdict.PASS) == "1 of 1"
+    assert of(Verdict.NOT_JUDGED, Verdict.NOT_JUDGED) == "not judged"
+    assert of() == NONE
+
+
+def renamed(device: DeviceReport, model: str) -> tuple[RunnerResult, ...]:
+    """Return a device's runs as those of another model."""
+    return tuple(replace(run, model=model) for run in device.runs)
+
+
+def test_each_model_has_its_rows(report: VerifyReport) -> None:
+    """A device without one of them has dashes there."""
+    (device,) = report.devices
+    both = replace(device, runs=(*device.runs, *renamed(device, "magika")))
+    groups = models(replace(report, devices=(both, device)))
+    assert [group.heading.partition(";")[0] for group in groups] == ["silero_vad", "magika"]
+    assert [cell.text for cell in groups[1].rows[0].cells] == ["10.0 MB", NONE]
+
+
+def test_times_are_of_the_case_that_takes_longest_anywhere(report: VerifyReport) -> None:
+    """The same in every column, and named when there are several."""
+    (device,) = report.devices
+    ours = device.runs[0]
+    slow = replace(ours.cases[2], inference_ms=replace(ours.cases[2].inference_ms, p50=9.0))
+    other = replace(device, runs=(replace(ours, cases=(*ours.cases[:2], slow)),))
+    (group,) = models(replace(report, devices=(device, other)))
+    assert group.heading == "silero_vad; times of long-frame"
+    p50 = next(row for row in group.rows if row.label == "p50")
+    assert [cell.text for cell in p50.cells] == ["0.219 ms", "9.00 ms"]
+    single = replace(device, runs=(replace(ours, cases=ours.cases[:1]),))
+    assert models(replace(report, devices=(single,)))[0].heading == "silero_vad"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_figures_that_are_none_do_no_harm(report: VerifyReport, value: float) -> None:
+    """A forged report is shown, too."""
+    (device,) = report.devices
+    ours = device.runs[0]
+    case = replace(ours.cases[0], inference_ms=replace(ours.cases[0].inference_ms, p50=value), jitter_ms=value)
+    run = replace(ours, cases=(case,), load_ms=replace(ours.load_ms, p50=value))
+    rows = table(on_device(report, runs=(run, replace(run, cases=()))))
+    assert len(rows["load"]) == 1
+
+
+def test_a_report_without_devices_has_empty_rows(report: VerifyReport) -> None:
+    """And no model."""
+    assert models(replace(report, devices=())) == []

@@ -1,0 +1,153 @@
+"""Zip archives from anywhere: what is refused, always with a diagnostic, and what is read."""
+
+import io
+import struct
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ortrim.errors import ExitCode, StorageError
+from ortrim.storage import zips
+from ortrim.storage.zips import open_zip
+
+END = b"PK\x05\x06"
+CENTRAL = b"PK\x01\x02"
+
+
+def archive(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
+    """Return a zip archive with these members, in this order."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members:
+            file.writestr(name, content)
+    return buffer.getvalue()
+
+
+def read_all(path: Path) -> None:
+    """Read every member."""
+    with open_zip(path, str(path)) as opened:
+        for name in opened.members:
+            opened.read(name)
+
+
+def refused(data: bytes, path: Path) -> StorageError:
+    """Open an archive, read all of it, and return the diagnostic that this ends with."""
+    path.write_bytes(data)
+    with pytest.raises(StorageError) as caught:
+        read_all(path)
+    assert caught.value.exit_code is ExitCode.STORAGE
+    assert caught.value.where.startswith(str(path))
+    return caught.value
+
+
+def test_members_are_read_in_place(tmp_path: Path) -> None:
+    """Files by name, folders left out, from disk and from memory."""
+    data = archive(("jni/", b""), ("jni/a.so", b"a" * 1000), ("R.txt", b""))
+    (tmp_path / "a.zip").write_bytes(data)
+    for source in (tmp_path / "a.zip", io.BytesIO(data)):
+        with open_zip(source, "a.zip") as opened:
+            assert list(opened.members) == ["jni/a.so", "R.txt"]
+            assert opened.read("jni/a.so") == b"a" * 1000
+            with pytest.raises(KeyError):
+                opened.read("absent")
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../escape", "jni/../../escape", "a\\b", "x" * 2000])
+def test_names_that_leave_the_archive_are_refused(tmp_path: Path, name: str) -> None:
+    """Nothing is unpacked here, but who unpacks it next might."""
+    assert refused(archive((name, b"")), tmp_path / "a.zip").reference == "unsafe-archive"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("second", ["jni/a.so", "jni/a.so/"])
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, second: str) -> None:
+    """One reader would take the first, another the second."""
+    error = refused(archive(("jni/a.so", b"good"), (second, b"")), tmp_path / "a.zip")
+    assert error.reference == "unsafe-archive"
+    assert "twice" in error.why
+
+
+def test_links_and_devices_are_refused(tmp_path: Path) -> None:
+    """A zip can hold a symbolic link."""
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    assert refused(archive((link, b"/etc/passwd")), tmp_path / "a.zip").reference == "unsafe-archive"
+
+
+def test_encrypted_members_are_refused(tmp_path: Path) -> None:
+    """Even when nobody reads them."""
+    data = bytearray(archive(("a", b"content")))
+    data[6] |= 1
+    data[data.index(CENTRAL) + 8] |= 1
+    error = refused(bytes(data), tmp_path / "a.zip")
+    assert error.reference == "corrupt-archive"
+    assert "encrypted" in error.why
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"not a zip archive", END + bytes(18)[:3], b"\x1f\x8b" + bytes(100)])
+def test_what_is_no_zip_is_refused(tmp_path: Path, data: bytes) -> None:
+    """Empty, text, a cut end, gzip."""
+    assert refused(data, tmp_path / "a.zip").reference == "corrupt-archive"
+
+
+def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+    """As what the disk says."""
+    for path in (tmp_path / "absent.zip", tmp_path):
+        with pytest.raises(StorageError) as caught, open_zip(path, str(path)):
+            pass
+        assert caught.value.where == str(path)
+
+
+def test_an_archive_that_was_cut_is_refused(tmp_path: Path) -> None:
+    """At every hundredth byte."""
+    data = archive(*((f"file{number}", bytes(range(256)) * 4) for number in range(8)))
+    for size in range(0, len(data), 100):
+        assert refused(data[:size], tmp_path / "a.zip").reference == "corrupt-archive"
+
+
+def test_a_member_with_another_checksum_is_refused(tmp_path: Path) -> None:
+    """Damage inside is found when it is read."""
+    data = bytearray(archive(("a", bytes(1000))))
+    data[14] ^= 0xFF
+    data[data.index(CENTRAL) + 16] ^= 0xFF
+    assert refused(bytes(data), tmp_path / "a.zip").reference == "corrupt-archive"
+
+
+def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """Sizes are added up as they are claimed: 5 GiB in all are too many."""
+    data = bytearray(archive(*((f"file{number}", bytes(1000)) for number in range(5))))
+    place = 0
+    while (place := data.find(CENTRAL, place)) >= 0:
+        struct.pack_into("<I", data, place + 24, 1 << 30)
+        place += 4
+    assert refused(bytes(data), tmp_path / "a.zip").reference == "archive-too-large"
+
+
+def test_one_huge_member_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a limit for each."""
+    monkeypatch.setattr(zips, "LARGEST_MEMBER", 999)
+    assert refused(archive(("a", bytes(1000))), tmp_path / "a.zip").reference == "archive-too-large"
+
+
+def test_a_member_that_unpacks_to_more_than_it_claims_is_refused(tmp_path: Path) -> None:
+    """Reading ends at the size that was claimed, and the checksum is then another."""
+    data = bytearray(archive(("a", bytes(1 << 20))))
+    struct.pack_into("<I", data, data.index(CENTRAL) + 24, 10)
+    assert refused(bytes(data), tmp_path / "a.zip").reference == "corrupt-archive"
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(flips=st.lists(st.tuples(st.integers(0, 10_000), st.integers(1, 255)), min_size=1, max_size=8))
+def test_flipped_bytes_give_content_or_a_diagnostic(tmp_path: Path, flips: list[tuple[int, int]]) -> None:
+    """Whatever is damaged, nothing but a `StorageError` escapes."""
+    data = bytearray(archive(("jni/a.so", b"a" * 500), ("classes.jar", bytes(range(256)))))
+    for place, mask in flips:
+        data[place % len(data)] ^= mask
+    path = tmp_path / "a.zip"
+    path.write_bytes(data)
+    with suppress(StorageError):
+        read_all(path)

@@ -1,0 +1,96 @@
+"""Java's compiler: where it is looked for, what is told when it will not do, and what it is asked."""
+
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import BuildError, ExitCode, ToolError
+from ortrim.tools.javac import Jdk, compile_java, find_jdk
+
+
+def program(folder: Path, script: str) -> Path:
+    """Write a program called javac into `folder/bin`."""
+    path = folder / "bin" / "javac"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [("javac 17.0.15", "17.0.15"), ("javac 21", "21"), ("javac 9", "9"), ("javac 25-ea", "25-ea")],
+)
+def test_java_home_comes_before_path(tmp_path: Path, answer: str, version: str) -> None:
+    """As in every tool of Java; versions with and without dots are read."""
+    path = program(tmp_path / "home", f"echo '{answer}'")
+    program(tmp_path / "other", "exit 1")
+    jdk = find_jdk({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "other" / "bin")})
+    assert jdk == Jdk(javac=path, version=version)
+    assert find_jdk({"PATH": str(tmp_path / "home" / "bin")}) == jdk
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("echo javac 1.8.0_402 >&2", "javac-too-old"),
+        ("echo 'no such thing' >&2; exit 1", "javac-broken"),
+        (":", "javac-broken"),
+    ],
+)
+def test_a_compiler_that_will_not_do_is_refused(tmp_path: Path, script: str, reference: str) -> None:
+    """Too old, and broken."""
+    program(tmp_path, script)
+    with pytest.raises(ToolError) as caught:
+        find_jdk({"JAVA_HOME": str(tmp_path)})
+    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.TOOL)
+    assert "JAVA_HOME" in caught.value.hint
+
+
+def test_an_absent_compiler_says_where_it_was_looked_for(tmp_path: Path) -> None:
+    """In `JAVA_HOME` when that is set, else on PATH."""
+    for environment, why in (
+        ({"JAVA_HOME": str(tmp_path)}, str(tmp_path)),
+        ({"PATH": str(tmp_path)}, "no javac on PATH"),
+    ):
+        with pytest.raises(ToolError) as caught:
+            find_jdk(environment)
+        assert caught.value.reference == "javac-missing"
+        assert why in caught.value.why
+
+
+def test_headers_of_jni_lie_beside_the_compiler(tmp_path: Path) -> None:
+    """Through a link, as Debian's `/usr/bin/javac` is one; a kit may be without them."""
+    path = program(tmp_path / "home", "")
+    link = tmp_path / "javac"
+    link.symlink_to(path)
+    jdk = Jdk(javac=link, version="17")
+    assert not jdk.includes
+    (tmp_path / "home" / "include" / "linux").mkdir(parents=True)
+    (tmp_path / "home" / "include" / "linux" / "jni_md.h").touch()
+    assert jdk.includes == (tmp_path / "home" / "include", tmp_path / "home" / "include" / "linux")
+
+
+def test_the_compiler_is_asked_for_old_classes_and_told_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Release 8; no class path and no options of the user's."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dx=y")
+    monkeypatch.setenv("CLASSPATH", "/elsewhere")
+    log = tmp_path / "log"
+    javac = program(tmp_path / "home", f'echo "$@" > {log}; env >> {log}')
+    compile_java(Jdk(javac=javac, version="17"), [Path("A.java")], tmp_path / "classes", tmp_path / "headers")
+    said = log.read_text()
+    assert "--release 8" in said
+    assert f"-d {tmp_path}/classes -h {tmp_path}/headers A.java" in said
+    assert "JAVA_TOOL_OPTIONS" not in said
+    assert "/elsewhere" not in said
+
+
+def test_an_error_of_the_compiler_is_told_in_its_words(tmp_path: Path) -> None:
+    """The first lines of it."""
+    javac = program(tmp_path, 'for n in 1 2 3 4 5 6 7 8; do echo "A.java:$n: error" >&2; done; exit 1')
+    with pytest.raises(BuildError) as caught:
+        compile_java(Jdk(javac=javac, version="17"), [Path("A.java")], tmp_path, tmp_path)
+    assert (caught.value.reference, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
+    assert caught.value.why.splitlines() == [f"A.java:{number}: error" for number in range(1, 6)]

@@ -1,0 +1,195 @@
+"""Each rule for AARs is broken by a real library, or by a member, and by nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from aar_samples import ABIS, CLASS, MANIFEST, facts_of, members, with_program_header, zipped
+from android_samples import BINDING, RUNTIME, sample
+from ortrim.core.measurements import Gate, Verdict
+from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
+from ortrim.verify.android_gates import RULES, check_aar, own_promise, require_sound_aar
+from ortrim.verify.android_rules import Promise
+
+ARM64: Final = f"jni/arm64-v8a/{RUNTIME}"
+ARM64_BINDING: Final = f"jni/arm64-v8a/{BINDING}"
+TINY: Final = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
+PROMISE: Final = Promise(api_level=24, abis=ABIS)
+GNU_STACK, GNU_RELRO, LOAD = 0x6474E551, 0x6474E552, 1
+GOOD: Final = sample(f"arm64-v8a-{RUNTIME}")
+NEW_CLASS: Final = CLASS[:6] + b"\0\x45" + CLASS[8:]
+UNBOUND: Final = CLASS.replace(b"initialiseAPIBase", b"forgottenAPICalls")
+
+Members = dict[str, bytes]
+BROKEN: Final[dict[str, Members]] = {
+    "abi-unknown": {"jni/mips/libother.so": GOOD},
+    "abi-mismatch": {f"jni/x86_64/{RUNTIME}": GOOD},
+    "segments-not-page-aligned": {ARM64: sample("small-pages.so")},
+    "relro-not-page-aligned": {ARM64: with_program_header(GOOD, GNU_RELRO, 6, 0x100)},
+    "stack-executable": {ARM64: with_program_header(GOOD, GNU_STACK, 1, 7)},
+    "text-relocations": {ARM64: sample("text-relocations.so")},
+    "not-stripped": {ARM64: sample("unstripped.so")},
+    "build-id-missing": {ARM64: sample("no-build-id.so")},
+    "built-for-newer-api": {ARM64: sample("new-api.so")},
+    "source-path": {ARM64: sample("source-path.so")},
+    "needed-not-public": {ARM64: sample("vendor.so")},
+    "needed-too-new": {ARM64: sample("new-library.so")},
+    "symbol-not-in-android": {ARM64: sample("unknown-symbol.so")},
+    "symbol-too-new": {ARM64: sample("new-symbol.so")},
+    "soname-differs": {ARM64: sample("versioned-name.so")},
+    "abis-differ": {"jni/arm64-v8a/libextra.so": sample("nameless.so")},
+    "native-method-unbound": {"classes.jar": zipped({"ai/onnxruntime/OnnxRuntime.class": UNBOUND})},
+    "keep-rules-missing": {
+        "proguard.txt": b"# -keep class ai.onnxruntime.** { *; }\n-keep class ai.onnxruntime.OrtSession\n"
+    },
+    "class-version-too-new": {"classes.jar": zipped({"ai/onnxruntime/OnnxRuntime.class": NEW_CLASS})},
+    "minimum-api-differs": {"AndroidManifest.xml": MANIFEST.replace(b'"24"', b'"26"')},
+    "extraction-set": {
+        "AndroidManifest.xml": MANIFEST.replace(b"<application/>", b'<application android:extractNativeLibs="true"/>')
+    },
+}
+"""What is put into a good AAR to break each rule."""
+ALONG: Final = {
+    "abi-unknown": {"abi-mismatch", "abis-differ", "jni-exports-missing", "native-method-unbound", "soname-differs"},
+    "needed-not-public": {"symbol-not-in-android"},
+    "segments-not-page-aligned": {"relro-not-page-aligned"},
+}
+"""What breaks with it, since one cannot be without the other."""
+
+
+def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
+    """Return the gates that failed, by the reference of their rule."""
+    names = {rule.name: rule.reference for rule in RULES}
+    return {names[gate.name]: gate for gate in found if gate.verdict is Verdict.FAIL}
+
+
+def test_a_good_aar_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:
+    """The recorded libraries have every property; size and manifest are not judged, and say why."""
+    found = check_aar(facts_of(tmp_path, members()), PROMISE)
+    assert {gate.verdict for gate in found} == {Verdict.PASS, Verdict.NOT_JUDGED}
+    assert [gate.name for gate in found if gate.verdict is Verdict.NOT_JUDGED] == [
+        "manifest tells the truth",
+        "size of an ABI's libraries",
+    ]
+    assert next(gate for gate in found if "size" in gate.name).detail.startswith("no budget; arm64-v8a ")
+    require_sound_aar(facts_of(tmp_path, members()), PROMISE)
+
+
+@pytest.mark.parametrize("reference", BROKEN)
+def test_each_rule_is_broken_by_its_own_library_alone(tmp_path: Path, reference: str) -> None:
+    """The gate fails and says where; the diagnostic has the reference, and no other rule complains."""
+    aar = facts_of(tmp_path, members() | BROKEN[reference])
+    found = failed(check_aar(aar, PROMISE))
+    assert found.keys() == {reference} | ALONG.get(reference, set())
+    assert found[reference].detail.startswith(f"{reference}: ")
+    with pytest.raises(DiagnosticGroup) as caught:
+        require_sound_aar(aar, PROMISE)
+    errors = {error.reference: error for error in caught.value.diagnostics}
+    assert errors.keys() == found.keys()
+    assert all(isinstance(error, BinaryError) and error.where and error.why and error.hint for error in errors.values())
+    assert caught.value.exit_code is ExitCode.BINARY
+
+
+def test_a_library_for_linux_is_refused_as_such(tmp_path: Path) -> None:
+    """The message says that it is not for Android, before any of what follows from that."""
+    aar = facts_of(tmp_path, members() | {f"jni/x86_64/{RUNTIME}": TINY.read_bytes()})
+    found = failed(check_aar(aar, PROMISE))
+    assert {"not-for-android", "segments-not-page-aligned", "symbol-not-in-android", "build-id-missing"} <= found.keys()
+    assert "it needs libm.so.6, libc.so.6" in found["not-for-android"].detail
+    with pytest.raises(DiagnosticGroup) as caught:
+        require_sound_aar(aar, PROMISE)
+    assert "the library was built for Linux, not for Android" in str(caught.value)
+
+
+def test_an_abi_without_the_library_is_missed(tmp_path: Path) -> None:
+    """An ABI that was promised has to be there; without a promise, those that are there are right."""
+    aar = facts_of(tmp_path, members(("arm64-v8a",)))
+    assert failed(check_aar(aar, PROMISE)).keys() == {"abi-missing"}
+    assert "armeabi-v7a, x86, x86_64" in failed(check_aar(aar, PROMISE))["abi-missing"].detail
+    assert failed(check_aar(aar, own_promise(aar))) == {}
+
+
+def test_an_aar_without_libraries_is_none(tmp_path: Path) -> None:
+    """Classes alone do not run a model."""
+    content = {name: data for name, data in members().items() if not name.startswith("jni/")}
+    aar = facts_of(tmp_path, content)
+    assert failed(check_aar(aar, own_promise(aar))).keys() == {"abi-missing"}
+
+
+@pytest.mark.parametrize("absent", [True, False])
+def test_a_jni_library_has_to_be_there_and_to_export(tmp_path: Path, absent: bool) -> None:  # noqa: FBT001 - a case
+    """Without it, or without its symbols, no native method is found."""
+    content = members(("arm64-v8a",))
+    if absent:
+        del content[ARM64_BINDING]
+    else:
+        content[ARM64_BINDING] = sample("nameless.so")
+    found = failed(check_aar(facts_of(tmp_path, content), own_promise(facts_of(tmp_path, content))))
+    assert found.keys() == {"jni-exports-missing", "native-method-unbound"}
+    assert "initialiseAPIBase" in found["native-method-unbound"].detail
+
+
+def test_a_library_that_others_need_has_a_soname(tmp_path: Path) -> None:
+    """One that only apps load is found by its file's name; one that a library needs is not."""
+    needed = facts_of(tmp_path, members() | {ARM64: sample("nameless.so")})
+    assert failed(check_aar(needed, PROMISE)).keys() == {"soname-differs"}
+    extra = {f"jni/{abi}/libextra.so": sample(f"{abi}-{RUNTIME}") for abi in ABIS} | {
+        "jni/arm64-v8a/libextra.so": sample("nameless.so")
+    }
+    found = failed(check_aar(facts_of(tmp_path, members() | extra), PROMISE))
+    assert "arm64" not in found["soname-differs"].detail
+
+
+def test_the_budget_holds_for_each_abi(tmp_path: Path) -> None:
+    """All libraries of an ABI count together, uncompressed."""
+    aar = facts_of(tmp_path, members())
+    sizes = {size.abi: size.library_bytes for size in aar.sizes}
+    enough = replace(PROMISE, library_bytes=max(sizes.values()))
+    assert failed(check_aar(aar, enough)) == {}
+    found = failed(check_aar(aar, replace(PROMISE, library_bytes=min(sizes.values()))))
+    assert found.keys() == {"libraries-too-large"}
+
+
+def test_an_older_promise_finds_newer_formats_and_symbols(tmp_path: Path) -> None:
+    """What loads on Android 7 need not load on Android 5."""
+    content = members() | {ARM64: sample("new-hash.so")}
+    aar = facts_of(tmp_path, content | {"AndroidManifest.xml": MANIFEST.replace(b'"24"', b'"21"')})
+    found = failed(check_aar(aar, replace(PROMISE, api_level=21)))
+    assert found.keys() == {"built-for-newer-api", "loader-too-old"}
+    assert "DT_GNU_HASH (API level 23)" in found["loader-too-old"].detail
+
+
+def test_relro_may_end_anywhere_when_its_page_holds_nothing_else(tmp_path: Path) -> None:
+    """As linkers leave it: what stays writable begins on another page."""
+    aar = facts_of(tmp_path, members(("arm64-v8a",)))
+    library = aar.libraries[0]
+    assert library.relro is not None
+    assert library.relro.end % 16384 != 0
+    assert failed(check_aar(aar, own_promise(aar))) == {}
+    after = facts_of(tmp_path, members() | {ARM64: with_program_header(GOOD, GNU_RELRO, 6, 0x3B10)})
+    assert "0xc770 in the same page" in failed(check_aar(after, PROMISE))["relro-not-page-aligned"].detail
+
+
+def test_an_address_off_its_place_in_the_page_is_refused(tmp_path: Path) -> None:
+    """A segment that claims an alignment that it does not have cannot be mapped."""
+    crooked = with_program_header(GOOD, LOAD, 2, 0x10)
+    found = failed(check_aar(facts_of(tmp_path, members() | {ARM64: crooked}), PROMISE))
+    assert "elsewhere in a page" in found["segments-not-page-aligned"].detail
+
+
+def test_many_breaches_are_cut_short_in_a_gate_and_told_in_full_as_diagnostics(tmp_path: Path) -> None:
+    """A report stays readable; whoever mends it gets the whole list."""
+    changed = {f"jni/{abi}/{name}": sample("small-pages.so") for abi in ABIS for name in (RUNTIME, BINDING)}
+    aar = facts_of(tmp_path, members() | changed)
+    assert failed(check_aar(aar, PROMISE))["segments-not-page-aligned"].detail.endswith("; and 5 more")
+    with pytest.raises(DiagnosticGroup) as caught:
+        require_sound_aar(aar, PROMISE)
+    found = [error for error in caught.value.diagnostics if error.reference == "segments-not-page-aligned"]
+    assert len(found) == len(changed)
+
+
+def test_references_and_names_of_rules_are_their_own() -> None:
+    """At least fifteen rules, each with a reference and a name that no other has."""
+    assert len({rule.reference for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15

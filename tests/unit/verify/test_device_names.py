@@ -1,0 +1,170 @@
+import platform
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.core.targets import TARGETS
+from ortrim.errors import ExitCode, UsageError
+from ortrim.verify.devices.names import DeviceName, default_devices, read_name, read_names, runs_here, ssh_destination
+
+ARM64 = TARGETS["linux-arm64"]
+X64 = TARGETS["linux-x64"]
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend an x86-64 machine."""
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "name"),
+    [
+        ("linux-x64", "host", "host"),
+        ("linux-arm64", "qemu-user", "qemu-user:cortex-a53"),
+        ("linux-arm64", "qemu-user:cortex-a76", "qemu-user:cortex-a76"),
+        ("linux-arm64-musl", "qemu-user", "qemu-user:cortex-a53"),
+        ("linux-armhf", "qemu-user", "qemu-user:cortex-a7"),
+        ("linux-armhf", "qemu-system", "qemu-system:cortex-a53"),
+        ("linux-riscv64", "qemu-user", "qemu-user:rv64"),
+        ("linux-arm64", "qemu-system", "qemu-system:cortex-a53"),
+        ("linux-arm64", "qemu-system:cortex-a76", "qemu-system:cortex-a76"),
+        ("linux-arm64", "qemu-system:cortex-a76@128", "qemu-system:cortex-a76@128"),
+        ("linux-arm64", "qemu-system@64", "qemu-system:cortex-a53@64"),
+        ("linux-arm64", "qemu-system:cortex-a53@256", "qemu-system:cortex-a53"),
+        ("linux-x64", "adb", "adb"),
+        ("linux-x64", "adb:", "adb"),
+        ("linux-x64", "adb:127.0.0.1:5555", "adb:127.0.0.1:5555"),
+        ("linux-x64", "adb:R5@x", "adb:R5@x"),
+        ("linux-x64", "ssh:pi@board", "ssh:pi@board"),
+        ("linux-x64", "ssh:pi@board:22", "ssh:ssh://pi@board:22"),
+    ],
+)
+def test_names_are_completed(target: str, asked: str, name: str) -> None:
+    """Each form of a name gives the one that the device itself has, and reading that gives it again."""
+    found = read_name(TARGETS[target], asked)
+    assert str(found) == name
+    assert read_name(TARGETS[target], name) == found
+
+
+def test_serial_numbers_are_kept_as_they_are() -> None:
+    """Whatever follows the first colon is the serial number; without one it is the only device there."""
+    assert read_name(X64, "adb:127.0.0.1:5555") == DeviceName(kind="adb", detail="127.0.0.1:5555")
+    assert read_name(X64, "adb") == DeviceName(kind="adb")
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "reference", "hint"),
+    [
+        ("linux-arm64", "phone", "unknown-device", "qemu-user[:CPU]"),
+        ("linux-arm64", "", "unknown-device", "host, "),
+        ("linux-arm64", ":", "unknown-device", "host, "),
+        ("linux-arm64", "HOST", "unknown-device", "host, "),
+        ("linux-x64", "host:1", "unknown-device", "host, "),
+        ("linux-x64", "host@64", "unknown-device", "host, "),
+        ("linux-arm64", "qemu-user@64", "unknown-device", "host, "),
+        ("linux-arm64", "qemu-system@64:cortex-a53", "unknown-device", "host, "),
+        ("linux-arm64", "qemu-user:pentium", "unknown-device", "qemu-user:cortex-a53, qemu-user:cortex-a72"),
+        ("linux-arm64", "qemu-system:pentium", "unknown-device", "qemu-system:cortex-a53"),
+        ("linux-arm64", "qemu-system:cortex-a53@", "unknown-device", "qemu-system:cortex-a53"),
+        ("linux-arm64", "qemu-system:cortex-a53@0", "unknown-device", "qemu-system:cortex-a53"),
+        ("linux-arm64", "qemu-system:cortex-a53@31", "unknown-device", "from 32 to 16384"),
+        ("linux-arm64", "qemu-system:cortex-a53@99999", "unknown-device", "from 32 to 16384"),
+        ("linux-arm64", "qemu-system:cortex-a53@1.5", "unknown-device", "qemu-system:cortex-a53"),
+        ("linux-arm64", "qemu-system:-cpu", "unknown-device", "qemu-system:cortex-a53"),
+        ("linux-riscv64", "qemu-system", "unknown-device", "none for this target"),
+        ("linux-arm64", "host", "wrong-device", "qemu-user"),
+        ("linux-x64", "qemu-user", "wrong-device", "host"),
+        ("linux-x64", "qemu-system", "wrong-device", "host"),
+        ("linux-arm64", "ssh", "bad-destination", "user@host"),
+        ("linux-arm64", "ssh:-oProxyCommand=x", "bad-destination", "user@host"),
+        ("linux-arm64", "ssh:a b", "bad-destination", "user@host"),
+    ],
+)
+def test_names_that_lead_nowhere(target: str, name: str, reference: str, hint: str) -> None:
+    """A name that is not one, or not for this target, is refused with what there is."""
+    with pytest.raises(UsageError) as caught:
+        read_name(TARGETS[target], name)
+    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.USAGE)
+    assert hint in caught.value.hint
+    assert reference == "bad-destination" or "--device" in caught.value.where
+
+
+@given(st.text(max_size=40))
+def test_no_name_is_more_than_a_usage_error(name: str) -> None:
+    """Whatever is written, the answer is a device whose name leads back to it, or a diagnostic."""
+    try:
+        found = read_name(ARM64, name)
+    except UsageError:
+        return
+    assert read_name(ARM64, str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("qemu-user", "qemu-user:cortex-a53"),
+        ("adb", "qemu-user", "adb:"),
+        ("qemu-system@256", "qemu-system"),
+        ("ssh:pi@a", "ssh:pi@a"),
+    ],
+)
+def test_one_device_twice(names: tuple[str, ...]) -> None:
+    """A device that is named twice, however, is refused."""
+    with pytest.raises(UsageError) as caught:
+        read_names(ARM64, names)
+    assert (caught.value.reference, caught.value.where) == ("device-twice", f"--device {names[-1]}")
+
+
+def test_several_names() -> None:
+    """They come in the order asked for."""
+    asked = ("qemu-user", "qemu-system:cortex-a76", "qemu-system:cortex-a53@96")
+    names = ["qemu-user:cortex-a53", "qemu-system:cortex-a76", "qemu-system:cortex-a53@96"]
+    assert list(map(str, read_names(ARM64, asked))) == names
+    assert read_names(ARM64, ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "destination"),
+    [
+        ("pi@board", "pi@board"),
+        ("board", "board"),
+        ("pi@board:2222", "ssh://pi@board:2222"),
+        ("board.local:22", "ssh://board.local:22"),
+        ("pi@[::1]:22", "ssh://pi@[::1]:22"),
+        ("pi@::1", "pi@::1"),
+        ("ssh://pi@board:22", "ssh://pi@board:22"),
+    ],
+)
+def test_machines_by_destination(given: str, destination: str) -> None:
+    """A port makes it an address of the form that `ssh` takes; all else is left to `ssh`."""
+    assert ssh_destination(given) == destination
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("linux-x64", ("host",)),
+        ("linux-arm64", ("qemu-user", "qemu-system:cortex-a53")),
+        ("linux-riscv64", ("qemu-user",)),
+    ],
+)
+def test_devices_that_nobody_named(target: str, names: tuple[str, ...]) -> None:
+    """The host when it runs the target, emulators else, and each of these names is one."""
+    assert default_devices(TARGETS[target]) == names
+    assert len(read_names(TARGETS[target], names)) == len(names)
+
+
+def test_a_target_that_nothing_here_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an ARM machine there is no device for x86-64."""
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert default_devices(X64) == ()
+    assert default_devices(ARM64) == ("host",)
+
+
+def test_only_linux_runs_here() -> None:
+    """Another system's programs do not, whatever the processor, nor in the emulators of Linux machines."""
+    others = [target for target in TARGETS.values() if not target.identifier.startswith("linux-")]
+    assert not any(map(runs_here, others))
+    assert all(default_devices(target) == () for target in others)

@@ -1,0 +1,304 @@
+"""One device: what is run there, what of it is judged, and what else can be asked for."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_machine import GOOD_FILES, OUT_OF_MEMORY, answer_of, fake_machine, fake_tool
+from ortrim.core.buildspec import Budgets
+from ortrim.core.measurements import DeviceReport, Verdict
+from ortrim.core.models import PreparedModel
+from ortrim.core.serialization import from_json, to_json
+from ortrim.errors import VerifyError
+from ortrim.verify.baseline import Baseline
+from ortrim.verify.devices.base import RunnerOutput, RunRequest
+from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.qemu_system import QemuSystem
+from ortrim.verify.one_device import verify_on
+from ortrim.verify.outputs import device_folder
+from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.verify.subjects import Task
+from ortrim.verify.traces import TRACE
+from sample_tasks import SavingDevice, sample_task
+
+MakeModel = Callable[..., PreparedModel]
+MakeOutput = Callable[..., RunnerOutput]
+FOREIGN = Baseline(library=Path("/official.so"), name="onnxruntime 1.21.0 (official wheel for arm64)")
+OWN = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (official wheel)", runs_here=True)
+
+
+@pytest.fixture
+def device(make_output: MakeOutput) -> SavingDevice:
+    """Give a device on which everything means something and our outputs are right."""
+    return SavingDevice(make_output)
+
+
+@pytest.fixture
+def emulated(make_output: MakeOutput) -> SavingDevice:
+    """Give a device on which memory means something and time does not."""
+    made = SavingDevice(make_output)
+    made.time_meaningful = False
+    return made
+
+
+@pytest.fixture
+def task(make_model: MakeModel, tmp_path: Path) -> Callable[..., Task]:
+    """Make the task of verifying a library whose reference output is [1, 2]."""
+
+    def make(**changes: Any) -> Task:
+        return sample_task(make_model(), tmp_path, **{"baseline": OWN, **changes})
+
+    return make
+
+
+MakeTask = Callable[..., Task]
+
+
+def test_a_good_library_passes(device: SavingDevice, task: MakeTask) -> None:
+    """The report holds everything and passes; it survives JSON."""
+    report = verify_on(device, task(budgets=Budgets(p50_ratio=0.6)))
+    assert (report.verdict, report.device, report.baseline, report.failure) == (Verdict.PASS, "saving", OWN.name, None)
+    assert [(run.library, run.model) for run in report.runs] == [("ours", "tiny"), ("baseline", "tiny")]
+    assert report.parity[0].verdict is Verdict.PASS
+    assert (report.least_memory, report.traces) == ((), ())
+    assert from_json(DeviceReport, to_json(report)) == report
+
+
+def test_a_lack_of_parity_leaves_the_report_whole(make_output: MakeOutput, task: MakeTask) -> None:
+    """Wrong outputs fail, and yet everything is measured."""
+    report = verify_on(SavingDevice(make_output, (1, 3)), task())
+    assert report.verdict is Verdict.FAIL
+    assert report.parity[0].max_absolute == 1
+    assert report.runs
+    assert report.comparisons
+
+
+def test_a_missed_budget_fails(device: SavingDevice, task: MakeTask) -> None:
+    """A budget alone decides."""
+    assert verify_on(device, task(budgets=Budgets(p50_ratio=0.4))).verdict is Verdict.FAIL
+
+
+def test_a_deadline_is_in_every_run(device: SavingDevice, task: MakeTask) -> None:
+    """The buildspec's, beside the runs that missed it."""
+    report = verify_on(device, task(budgets=Budgets(deadline_ms=1.5)))
+    missed = {run.library: (run.cases[0].deadline_ms, run.cases[0].missed) for run in report.runs}
+    assert missed["ours"] == (1.5, 0)
+    assert missed["baseline"][1] > 0
+
+
+def test_verifying_twice_works(device: SavingDevice, task: MakeTask, tmp_path: Path) -> None:
+    """Outputs of an earlier run, good or half-written, do not get in the way."""
+    verify_on(device, task())
+    saved = tmp_path / "outputs" / "saving" / "tiny" / "only" / "output_000.npy"
+    saved.write_bytes(b"half")
+    assert verify_on(device, task()).verdict is Verdict.PASS
+
+
+def test_where_time_means_nothing_it_is_not_judged(emulated: SavingDevice, task: MakeTask) -> None:
+    """Memory is measured beside the device's own baseline, in few runs; a missed latency does not fail."""
+    report = verify_on(emulated, task(baseline=FOREIGN, budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
+    lines = {line.measure: line for line in report.comparisons}
+    assert (lines["latency p50"].verdict, lines["peak RSS"].verdict) == (Verdict.NOT_JUDGED, Verdict.FAIL)
+    assert lines["latency p50"].reason == "time: what it takes on saving says nothing of a real device"
+    assert report.host is not None
+    assert (report.host.memory_meaningful, report.host.time_meaningful) == (True, False)
+    assert report.baseline == FOREIGN.name
+    assert emulated.ran.count("official.so") == 4
+    assert emulated.ran.count("ours.so") == 4
+
+
+def test_where_nothing_is_meaningful_parity_is_all(emulated: SavingDevice, task: MakeTask) -> None:
+    """One run shows the outputs; no other is made, and no baseline is run."""
+    emulated.memory_meaningful = False
+    report = verify_on(emulated, task(baseline=FOREIGN, budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
+    assert report.verdict is Verdict.PASS
+    assert emulated.ran == ["ours.so"]
+    assert report.parity[0].verdict is Verdict.PASS
+    assert {line.verdict for line in report.comparisons} == {Verdict.NOT_JUDGED}
+    assert from_json(DeviceReport, to_json(report)) == report
+
+
+def test_a_baseline_that_does_not_run_there(emulated: SavingDevice, task: MakeTask) -> None:
+    """Ours is verified all the same, and the report says what became of the official library."""
+    emulated.refuses = "official.so"
+    report = verify_on(emulated, task(baseline=FOREIGN, budgets=Budgets(peak_rss_ratio=0.5, peak_rss_bytes=10**9)))
+    assert report.verdict is Verdict.PASS
+    assert report.baseline.endswith(
+        "; it does not run on saving: the library uses an unknown instruction (illegal-instruction)"
+    )
+    assert [run.library for run in report.runs] == ["ours"]
+    ratio, absolute = (line for line in report.comparisons if line.measure == "peak RSS")
+    assert (ratio.verdict, ratio.baseline, absolute.verdict) == (Verdict.NOT_JUDGED, None, Verdict.PASS)
+    assert emulated.ran.count("official.so") == 1
+
+
+def test_our_own_failure_is_no_verdict(emulated: SavingDevice, task: MakeTask) -> None:
+    """A library that does not run on the device at all stops the verification with the device's diagnostic."""
+    emulated.refuses = "ours.so"
+    with pytest.raises(VerifyError) as caught:
+        verify_on(emulated, task())
+    assert caught.value.reference == "illegal-instruction"
+
+
+def test_this_machines_own_baseline_has_to_run(device: SavingDevice, task: MakeTask) -> None:
+    """On the host, a baseline that fails is an error, and it is not tried beforehand."""
+    device.name = "host"
+    verify_on(device, task())
+    assert device.ran.count("full.so") == 9
+    device.refuses = "full.so"
+    with pytest.raises(VerifyError):
+        verify_on(device, task())
+
+
+def test_this_machines_baseline_may_fail_on_another(device: SavingDevice, task: MakeTask) -> None:
+    """A board of the same architecture may lack what the official library needs."""
+    device.name, device.refuses = "ssh:board", "full.so"
+    report = verify_on(device, task())
+    assert [run.library for run in report.runs] == ["ours"]
+    assert "it does not run on ssh:board" in report.baseline
+
+
+def test_without_any_baseline(emulated: SavingDevice, task: MakeTask) -> None:
+    """A device for which there is no official library has ours alone, and a name that says so."""
+    report = verify_on(emulated, task(baseline=Baseline(library=None, name="none")))
+    assert (report.baseline, [run.library for run in report.runs]) == ("none", ["ours"])
+
+
+def test_outputs_of_devices_are_kept_apart(emulated: SavingDevice, task: MakeTask, tmp_path: Path) -> None:
+    """Each device's outputs lie in a folder of its own."""
+    for name in ("qemu:cpu@64", "host"):
+        emulated.name = name
+        verify_on(emulated, task())
+        assert (tmp_path / "outputs" / device_folder(name) / "tiny" / "only" / "output_000.npy").is_file()
+    assert sorted(path.name for path in (tmp_path / "outputs").iterdir()) == ["host", "qemu_cpu@64"]
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("host", "host"),
+        ("qemu-system:cortex-a53@128", "qemu-system_cortex-a53@128"),
+        ("adb:127.0.0.1:5555", "adb_127.0.0.1%3A5555"),
+        ("ssh:ssh://pi@board:22", "ssh_ssh%3A%2F%2Fpi@board%3A22"),
+        ("adb:..", "adb_.."),
+        ("adb:../../x\n", "adb_..%2F..%2Fx%0A"),
+    ],
+)
+def test_folders_are_named_after_devices(name: str, folder: str) -> None:
+    """Whatever a device is called, its name is one folder's."""
+    assert device_folder(name) == folder
+
+
+def test_what_throttled_says_so(emulated: SavingDevice, task: MakeTask, make_output: MakeOutput) -> None:
+    """A phone that grew too hot for its times has that as the reason why they are not judged."""
+
+    class Phone(SavingDevice, CooledDevice):
+        """A phone that is hot."""
+
+        heat = "it throttled in every run"
+
+        def __init__(self) -> None:
+            SavingDevice.__init__(self, make_output)
+
+    phone = Phone()
+    phone.time_meaningful = False
+    report = verify_on(phone, task())
+    assert {line.reason for line in report.comparisons if line.unit == "ms"} == {"time: it throttled in every run"}
+
+
+class TracingDevice(SavingDevice):
+    """A device whose runner leaves a profile when it is asked for one."""
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Leave a profile."""
+        output = super().run(request)
+        if request.trace:
+            assert request.outputs is not None
+            (request.outputs / TRACE).write_text("[]")
+        return output
+
+
+def test_a_profile_lies_beside_the_outputs(make_output: MakeOutput, task: MakeTask, tmp_path: Path) -> None:
+    """One more run for each model, and the report names the file from where it lies itself."""
+    device = TracingDevice(make_output)
+    report = verify_on(device, task(trace=True))
+    assert report.traces == ("outputs/saving/tiny/trace.json",)
+    assert (tmp_path / report.traces[0]).read_text() == "[]"
+    assert sorted(path.name for path in (tmp_path / "outputs" / "saving" / "tiny").iterdir()) == ["only", TRACE]
+    assert [request.trace for request in device.requests].count(True) == 1
+
+
+def test_a_profile_that_fails_leaves_nothing(make_output: MakeOutput, task: MakeTask, tmp_path: Path) -> None:
+    """The run's own diagnostic, the outputs as they were, and no half file."""
+
+    class Failing(TracingDevice):
+        """A device that fails in the middle of a profile."""
+
+        def run(self, request: RunRequest) -> RunnerOutput:
+            """Fail."""
+            super().run(request)
+            if request.trace:
+                raise VerifyError("trace-unreadable", "the profile is cut off")
+            return super().run(request)
+
+    with pytest.raises(VerifyError, match="cut off"):
+        verify_on(Failing(make_output), task(trace=True))
+    assert [path.name for path in (tmp_path / "outputs" / "saving" / "tiny").iterdir()] == ["only"]
+
+
+def test_progress_counts_every_run(emulated: SavingDevice, task: MakeTask) -> None:
+    """From nothing to all, never back, with the model's name."""
+    told: list[tuple[int, int, str]] = []
+    verify_on(emulated, task(), lambda *words: told.append(words))
+    assert (told[0], told[-1]) == ((0, 4, "parity of tiny"), (4, 4, "measuring tiny"))
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> QemuSystem:
+    """Give a machine that is killed for want of memory below 90 MiB."""
+    place = tmp_path / "qemu"
+    place.mkdir()
+    (place / "good").write_bytes(answer_of(GOOD_FILES))
+    (place / "killed").write_bytes(answer_of({}, [137]))
+    (place / "said").write_text(OUT_OF_MEMORY)
+    script = f"""while [ "$1" != -m ]; do shift; done
+if [ "$2" -ge 90 ]; then cp {place}/good answer; else cp {place}/killed answer; cp {place}/said console; fi"""
+    return fake_machine(tmp_path, fake_tool(place, script))
+
+
+def in_files(task: Task, folder: Path) -> Task:
+    """Return a task whose files are there, and whose references are what the machine's runner gives: nothing."""
+    for name in ("runner", "ours.so", "tiny.ort", "tiny.onnx"):
+        (folder / name).write_bytes(b"a file")
+    case = replace(task.subjects[0].cases[0], folder=folder / "case")
+    case.folder.mkdir()
+    reference = SavedOutputs(folder=folder, cases=(CaseOutputs(name="only", outputs=()),))
+    subject = replace(task.subjects[0], cases=(case,), reference=reference)
+    return replace(task, subjects=(subject,), baseline=Baseline(library=None, name="none"))
+
+
+def test_the_least_memory_is_found_when_asked_for(machine: QemuSystem, task: MakeTask, tmp_path: Path) -> None:
+    """With the model's name, and with progress that never goes beyond what was announced."""
+    told: list[tuple[int, int]] = []
+    asked = in_files(task(least_memory=True), tmp_path)
+    report = verify_on(machine, asked, lambda done, total, _: told.append((done, total)))
+    (least,) = report.least_memory
+    assert least.model == "tiny"
+    assert least.too_little_mib < 90 <= least.enough_mib
+    assert all(done <= total for done, total in told)
+    assert verify_on(machine, replace(asked, least_memory=False)).least_memory == ()
+
+
+def test_the_least_memory_of_a_machine_with_more(machine: QemuSystem, task: MakeTask, tmp_path: Path) -> None:
+    """A model that needs more than the usual machine has is tried with what was asked for."""
+    report = verify_on(machine.with_memory(512), in_files(task(least_memory=True), tmp_path))
+    assert report.least_memory[0].tried[0] == (512, "enough")
+
+
+def test_no_least_memory_where_there_is_no_ceiling(device: SavingDevice, task: MakeTask) -> None:
+    """Other devices beside a machine are verified as usual."""
+    assert verify_on(device, task(least_memory=True)).least_memory == ()

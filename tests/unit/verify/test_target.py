@@ -1,0 +1,202 @@
+"""All devices of a target together: who runs when, and what the failure of one leaves the others."""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ortrim.core.buildspec import Budgets
+from ortrim.core.measurements import Gate, Verdict, VerifyReport
+from ortrim.core.models import PreparedModel
+from ortrim.core.serialization import from_json, to_json
+from ortrim.errors import Diagnostic, SourcesError, ToolError, UsageError, VerifyError
+from ortrim.verify.devices.base import Device, RunnerOutput
+from ortrim.verify.devices.names import DeviceName
+from ortrim.verify.subjects import Task
+from ortrim.verify.target import verify_target
+from sample_tasks import IDENTITY, SavingDevice, sample_task
+
+HOST = DeviceName(kind="host")
+USER = DeviceName(kind="qemu-user", detail="cortex-a53")
+SYSTEM = DeviceName(kind="qemu-system", detail="cortex-a53")
+PHONE = DeviceName(kind="adb", detail="R58M12ABCDE")
+ANY_PHONE = DeviceName(kind="adb")
+BOARD = DeviceName(kind="ssh", detail="pi@board")
+
+MakeOutput = Callable[..., RunnerOutput]
+
+
+class Desk:
+    """Opens devices by their names, one of each; `refused` are those that cannot be opened or fail when they run."""
+
+    def __init__(self, make: MakeOutput) -> None:
+        self.make = make
+        self.opened: list[SavingDevice] = []
+        self.refused: dict[DeviceName, Diagnostic] = {}
+        self.values: dict[DeviceName, Any] = {}
+        self.names: dict[DeviceName, str] = {}
+
+    def open(self, name: DeviceName) -> Device:
+        """Open a device."""
+        if name in self.refused:
+            raise self.refused[name]
+        device = SavingDevice(self.make, self.values.get(name, (1, 2)))
+        device.name = self.names.get(name, str(name))
+        self.opened.append(device)
+        return device
+
+
+@pytest.fixture
+def desk(make_output: MakeOutput) -> Desk:
+    """Give devices whose outputs are right."""
+    return Desk(make_output)
+
+
+@pytest.fixture
+def task(make_model: Callable[..., PreparedModel], tmp_path: Path) -> Task:
+    """Give something to verify."""
+    return sample_task(make_model(), tmp_path)
+
+
+def verify(task: Task, desk: Desk, *names: DeviceName) -> VerifyReport:
+    """Verify on some devices."""
+    return verify_target(IDENTITY, task, names, desk.open)
+
+
+def test_one_device(task: Task, desk: Desk) -> None:
+    """The library's part and the device's; the report survives JSON."""
+    report = verify(task, desk, HOST)
+    assert (report.verdict, report.name, report.package_bytes, report.baseline) == (
+        Verdict.PASS,
+        "demo",
+        5,
+        "onnxruntime 1.21.0 (official wheel)",
+    )
+    assert [line.measure for line in report.comparisons] == ["library", "library compressed", "package"]
+    assert [device.device for device in report.devices] == ["host"]
+    assert {line.model for line in report.devices[0].comparisons} == {"tiny"}
+    assert from_json(VerifyReport, to_json(report)) == report
+
+
+def test_several_devices_in_the_order_asked_for(task: Task, desk: Desk) -> None:
+    """Whatever the order in which they ran, and every one is closed."""
+    names = (PHONE, SYSTEM, HOST, USER, BOARD)
+    report = verify(task, desk, *names)
+    assert [device.device for device in report.devices] == list(map(str, names))
+    assert all(device.closed for device in desk.opened)
+    assert desk.opened[0].name == "host"
+
+
+def test_a_failed_gate_fails(task: Task, desk: Desk) -> None:
+    """A gate alone decides."""
+    gates = (Gate(name="g", verdict=Verdict.FAIL, detail="d"),)
+    report = verify(replace(task, delivery=replace(task.delivery, gates=gates)), desk, HOST)
+    assert (report.verdict, report.devices[0].verdict) == (Verdict.FAIL, Verdict.PASS)
+
+
+def test_a_missed_budget_of_the_library_fails(task: Task, desk: Desk) -> None:
+    """No device has anything to do with it."""
+    report = verify(replace(task, budgets=Budgets(library_bytes=9)), desk, HOST)
+    assert (report.verdict, report.devices[0].verdict) == (Verdict.FAIL, Verdict.PASS)
+
+
+def test_a_lack_of_parity_on_one_device_fails(task: Task, desk: Desk) -> None:
+    """The others still pass."""
+    desk.values[SYSTEM] = (1, 3)
+    report = verify(task, desk, USER, SYSTEM)
+    assert [device.verdict for device in report.devices] == [Verdict.PASS, Verdict.FAIL]
+    assert report.verdict is Verdict.FAIL
+
+
+FAILURES = [
+    VerifyError("device-lost", "the connection broke", where="ssh:pi@board", why="Broken pipe", hint="plug it in"),
+    VerifyError("runner-crashed", "the runner was ended by SIGSEGV"),
+    VerifyError("out-of-memory", "there is not enough memory to load the model and run it"),
+    ToolError("tool-missing", "is not installed", where="qemu-system-aarch64"),
+    SourcesError("apt-missing", "there is no apt-get here"),
+    UsageError("several-devices", "adb sees 2 devices, and none was chosen"),
+]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: error.reference)
+@pytest.mark.parametrize("names", [(BOARD,), (BOARD, PHONE), (PHONE, BOARD, USER)], ids=len)
+def test_a_device_that_cannot_be_opened(
+    task: Task, desk: Desk, error: Diagnostic, names: tuple[DeviceName, ...]
+) -> None:
+    """It has its diagnostic word for word in the report; the others have all of theirs."""
+    desk.refused[BOARD] = error
+    report = verify(task, desk, *names)
+    found = {device.device: device for device in report.devices}
+    lost = found.pop("ssh:pi@board")
+    assert lost.failure is not None
+    assert (lost.failure.reference, lost.failure.what) == (error.reference, error.what)
+    assert (lost.failure.where, lost.failure.why, lost.failure.hint) == (error.where, error.why, error.hint)
+    assert lost.failure.exit_code == error.exit_code
+    assert (lost.host, lost.comparisons, lost.parity, lost.runs) == (None, (), (), ())
+    assert all(device.verdict is Verdict.PASS and device.runs for device in found.values())
+    assert report.verdict is Verdict.FAIL
+    assert from_json(VerifyReport, to_json(report)) == report
+
+
+def test_a_device_that_fails_half_way(task: Task, desk: Desk, make_output: MakeOutput) -> None:
+    """What the library did there is a failure of that device, which is closed all the same."""
+    failing = SavingDevice(make_output)
+    failing.name, failing.refuses = "adb:R58M12ABCDE", "ours.so"
+    report = verify_target(IDENTITY, task, (PHONE, USER), lambda name: failing if name == PHONE else desk.open(name))
+    phone, user = report.devices
+    assert phone.failure is not None
+    assert phone.failure.reference == "illegal-instruction"
+    assert failing.closed
+    assert user.verdict is Verdict.PASS
+
+
+def test_two_names_for_one_device(task: Task, desk: Desk) -> None:
+    """Only one of them uses it; the other says so."""
+    desk.names[ANY_PHONE] = str(PHONE)
+    report = verify(task, desk, PHONE, ANY_PHONE)
+    failures = [device.failure.reference for device in report.devices if device.failure]
+    assert failures == ["device-twice"]
+    assert all(device.closed for device in desk.opened)
+
+
+def test_a_fault_of_ours_is_not_a_devices_failure(task: Task, desk: Desk) -> None:
+    """A mistake in ortrim keeps its traceback."""
+
+    def broken(**_: Any) -> RunnerOutput:
+        raise ZeroDivisionError
+
+    desk.make = broken
+    with pytest.raises(ZeroDivisionError):
+        verify(task, desk, USER, SYSTEM)
+
+
+def test_the_host_measures_alone(task: Task, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs in this thread, before any other device is opened; emulators run side by side in others."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    where: dict[str, bool] = {}
+    barrier = threading.Barrier(2, timeout=20)
+
+    def opened(name: DeviceName) -> Device:
+        where[str(name)] = threading.current_thread() is threading.main_thread()
+        if name != HOST:
+            barrier.wait()
+        return desk.open(name)
+
+    verify_target(IDENTITY, task, (USER, HOST, SYSTEM), opened)
+    assert where == {"host": True, str(USER): False, str(SYSTEM): False}
+    assert next(iter(where)) == "host"
+
+
+def test_progress_of_several_devices_is_summed_up(task: Task, desk: Desk) -> None:
+    """Whoever speaks is named, and all runs are done in the end; a single device needs no name."""
+    told: list[tuple[int, int, str]] = []
+    verify_target(IDENTITY, task, (USER, SYSTEM), desk.open, lambda *words: told.append(words))
+    assert {text.partition(": ")[0] for _, _, text in told} == {str(USER), str(SYSTEM)}
+    assert told[-1][:2] == (20, 20)
+    told.clear()
+    verify_target(IDENTITY, task, (HOST,), desk.open, lambda *words: told.append(words))
+    assert told[0] == (0, 10, "parity of tiny")

@@ -16,7 +16,7 @@ from ortrim.tasks.options import help_for
 
 @task(help={"file": "an .onnx, an .ort, a .so, an .aar or an operator configuration", **help_for("json")})
 def inspect(_context: Context, file: str, json: bool = False) -> None:
-    """Show what is in a model, a library, an AAR or an operator config."""
+    """Show what is in a model, a library, an AAR or a config."""
     with boundary(json_mode=json) as console:
         content = inspect_file(Path(file))
         if json:

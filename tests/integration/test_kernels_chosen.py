@@ -1,4 +1,7 @@
-"""Which kernels an old and a new processor take, when `benchmarks/kernels.toml` was built here for linux-arm64."""
+"""Which kernels an old and a new processor take, of a library with products and convolutions of 8 bits.
+
+It is compiled here unless it was before.
+"""
 
 import sys
 from pathlib import Path
@@ -10,23 +13,36 @@ sys.path.insert(0, str(BENCHMARKS))
 
 from kernels_chosen import DEFAULT_SPEC, TARGET, Built, Chosen, chosen, find_build, kernels  # noqa: E402 - the path
 
+from ortrim.tools.command import run  # noqa: E402
+
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("apt-get", "qemu-aarch64-static")]
+BUILD_SECONDS = 2400.0
 OLD, NEW = "cortex-a53", "cortex-a76"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Return the build, if there is one."""
-    found = find_build(DEFAULT_SPEC, tmp_path_factory.mktemp("artifacts"))
-    if found is None:
-        pytest.skip(f"it was not built here: invoke build -s benchmarks/{DEFAULT_SPEC.name} -t {TARGET}")
+    """Build for both processors, on which it is verified."""
+    folder = tmp_path_factory.mktemp("kernels")
+    devices = [word for cpu in (OLD, NEW) for word in ("--device", f"qemu-user:{cpu}")]
+    words = ("build", "-s", DEFAULT_SPEC, "-t", TARGET, *devices, "-o", folder / "output")
+    done = run((sys.executable, "-m", "invoke", *words), cwd=BENCHMARKS.parent, timeout_seconds=BUILD_SECONDS)
+    assert done.returncode == 0, done.stderr
+    found = find_build(DEFAULT_SPEC, folder / "artifacts")
+    assert found is not None
     return found
 
 
 @pytest.fixture(scope="module")
-def found(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Chosen:
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder for outputs."""
+    return tmp_path_factory.mktemp("outputs")
+
+
+@pytest.fixture(scope="module")
+def found(built: Built, scratch: Path) -> Chosen:
     """Run the models on both processors."""
-    return chosen(built, tmp_path_factory.mktemp("logs"))
+    return chosen(built, scratch)
 
 
 def test_dot_products_are_for_the_new_processor_alone(found: Chosen, built: Built) -> None:
@@ -46,3 +62,9 @@ def test_float32_is_the_same_on_both(found: Chosen, built: Built) -> None:
     assert names[0] == names[1]
     assert any("Sgemm" in name for name in names[0])
     assert [found["float32"][cpu].dot_products for cpu in (OLD, NEW)] == [0, 0]
+
+
+def test_both_kinds_of_kernels_compute_the_same(found: Chosen, scratch: Path) -> None:
+    """Products of 8 bits are exact with every kernel, so that results are equal to the last bit."""
+    outputs = [(scratch / f"quantized-{cpu}" / "noise" / "output_000.npy").read_bytes() for cpu in (OLD, NEW)]
+    assert outputs[0] == outputs[1]

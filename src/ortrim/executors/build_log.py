@@ -14,6 +14,8 @@ UNDEFINED: Final = re.compile(r"undefined (symbol|reference)|Undefined symbols f
 """What lld, GNU ld and Apple's linker say when a definition is nowhere in the link; the last is lld's of an export."""
 CONTEXT_LINES: Final = 6
 FAILED: Final = "FAILED: "
+QUOTES: Final = "'\""
+"""CMake quotes the path of what is made as a shell would, when a folder's name has a character that a shell reads."""
 KILLED: Final = "Killed"
 FULL_DISK: Final = "No space left on device"
 
@@ -23,7 +25,7 @@ def ninja_step(line: str) -> tuple[int, int, str] | None:
     found = NINJA_STEP.match(line)
     if found is None:
         return None
-    return int(found[1]), int(found[2]), found[3].rpartition("/")[2].removesuffix(".o")
+    return int(found[1]), int(found[2]), found[3].rstrip(QUOTES).rpartition("/")[2].removesuffix(".o")
 
 
 def first_error(lines: Sequence[str]) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ortrim.executors.build_log import ninja_step
+from ortrim.executors.leftovers import without_leftovers
 from ortrim.executors.paths import JobPaths
+from ortrim.executors.places import HERE, Place
 from ortrim.executors.regenerated import unchanged_files_keep_their_time
 from ortrim.executors.type_control import typed_units, write_type_control
-from ortrim.tools.command import stream
-from ortrim.tools.environments import ISOLATED_PYTHON
 
 REDUCED: Final = "op_reduction.generated"
 
@@ -24,16 +24,21 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """How `build.py` is called on a tree; what it prints is appended to `log`."""
+    """How `build.py` is called on a tree, and where; what it prints is appended to `log`."""
 
     paths: JobPaths
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     log: Path
     on_progress: Progress
+    place: Place = HERE
 
     def compile(self) -> "Outcome":
         """Configure the tree and make the library, or stop at the first error."""
+        with without_leftovers(self.paths):
+            return self._compile()
+
+    def _compile(self) -> "Outcome":
         with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
             outcome = self._run("--update")
         if outcome.failed:
@@ -43,7 +48,7 @@ class Upstream:
 
     def _run(self, phase: str) -> "Outcome":
         script = self.paths.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
-        command = (*ISOLATED_PYTHON, str(script), phase, *self.arguments)
+        command = (*self.place.python, str(script), phase, *self.arguments)
         lines: list[str] = []
         with self.log.open("a", buffering=1, encoding="utf-8") as log:
 
@@ -53,7 +58,9 @@ class Upstream:
                 if step := ninja_step(line):
                     self.on_progress(*step)
 
-            code = stream(command, on_line, cwd=self.paths.build, environment=self.environment)
+            code = self.place.stream(
+                command, on_line, paths=self.paths, cwd=self.paths.build, environment=self.environment
+            )
         return Outcome(code=code, lines=tuple(lines))
 
 

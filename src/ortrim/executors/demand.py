@@ -1,31 +1,31 @@
 """Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index."""
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.binaries.objects import read_object
+from ortrim.console import counted
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import BuildJob
-from ortrim.core.unit_making import ObjectSymbols, make_index
-from ortrim.core.unit_paths import symbolic_path
+from ortrim.core.unit_making import make_index
 from ortrim.core.unit_selection import providers, select_units
 from ortrim.core.units import UnitIndex
-from ortrim.errors import BinaryError, SourcesError, StorageError
+from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.executors.build_log import UNDEFINED
 from ortrim.executors.compilation import Outcome, Upstream
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.selection import variant_of, write_selection
+from ortrim.executors.tree_objects import read_objects, undefined_in
 from ortrim.pins.unit_index import find_index, save_learnt
-from ortrim.tools.command import run
 from ortrim.tools.compiler_cache import CompilerCache
 
 MISSES_LIMIT: Final = 3
 """How often what is missing is added before everything is compiled; one round does unless the index is of no use."""
 ROOT: Final = "generated_source.c"
 """The one source of the shared library itself, which names what it exports."""
+UNREADABLE: Final = (BinaryError, BuildError, ToolError)
+"""What is wrong when a tree's objects cannot be read: a compiler's own bitcode instead of ELF, or ninja fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,17 +67,18 @@ class Demand:
         """Compile what an index selects for the job's operators, and what the link then asks for."""
         units = frozenset(select_units(index, parse_config(self.job.operator_config)))
         for misses in range(MISSES_LIMIT + 1):
-            self.on_note(f"compiles {len(units)} of {len(index.units)} files")
+            self.on_note(f"compiles {len(units)} of {counted(len(index.units), 'file')}")
             write_selection(self._paths, sorted(units))
             outcome = self.upstream.compile()
             if not outcome.failed:
                 return outcome, CompiledUnits(compiled=len(units), total=len(index.units))
             if not any(UNDEFINED.search(line) for line in outcome.lines):
                 return outcome, None
-            missing = frozenset(providers(index, _undefined(self._objects())).units) - units
+            missing = self._missing(index) - units
+            if missing:
+                self.on_note(f"the link asks for {counted(len(missing), 'more file')} than foreseen")
             if not missing or misses == MISSES_LIMIT:
                 break
-            self.on_note(f"the link asks for {len(missing)} more files than were foreseen")
             units |= missing
         self.on_note("the index does not fit this build: everything is compiled")
         return self.compile_all(), None
@@ -87,35 +88,27 @@ class Demand:
         if not outcome.failed:
             try:
                 save_learnt(self.index())
-            except (BinaryError, SourcesError, StorageError) as error:
-                self.on_note(f"nothing is learnt of this build: {error.where} {error.what} ({error.why})")
+            except (*UNREADABLE, SourcesError, StorageError) as error:
+                self.on_note(f"nothing is learnt of this build: {_in_words(error)}")
         return outcome
 
+    def _missing(self, index: UnitIndex) -> frozenset[str]:
+        """Return the units that define what the objects of this tree need; none when the objects cannot be read."""
+        try:
+            return frozenset(providers(index, undefined_in(read_objects(self._paths))).units)
+        except UNREADABLE as error:
+            self.on_note(f"what the link misses cannot be told: {_in_words(error)}")
+            return frozenset()
+
     def index(self) -> UnitIndex:
-        """Return the index that the objects of this tree make, all of which must have been compiled."""
-        objects = self._objects()
+        """Return the index that the objects of this tree make, all of which must have been compiled.
+
+        Raises as `read_objects` and `make_index` do.
+        """
+        objects = read_objects(self._paths)
         roots = [symbols.unit for symbols in objects if symbols.unit.endswith(f"/{ROOT}")]
         return make_index(variant_of(self.job), objects, roots)
 
-    def _objects(self) -> tuple[ObjectSymbols, ...]:
-        """Read all objects of the tree, with the sources that ninja says they are made from."""
-        paths = self._paths
-        ninja = paths.tools / "bin" / "ninja"
-        commands = json.loads(run((ninja, "-t", "compdb"), cwd=paths.configured).stdout)
-        return tuple(
-            ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
-            for command in commands
-            if (path := paths.configured / command["output"]).suffix == ".o" and path.is_file()
-            for unit in [symbolic_path(command["file"], *map(str, (paths.configured, paths.sources, paths.build)))]
-            if unit is not None
-            for defined, undefined in [read_object(path)]
-        )
 
-
-def _undefined(objects: Iterable[ObjectSymbols]) -> frozenset[str]:
-    defined: set[str] = set()
-    undefined: set[str] = set()
-    for symbols in objects:
-        defined |= symbols.defined
-        undefined |= symbols.undefined
-    return frozenset(undefined - defined)
+def _in_words(error: Diagnostic) -> str:
+    return f"{error.where} {error.what} ({error.why})"

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import CompiledUnits, JobResult
-from ortrim.core.plan import BuildJob, RunnerJob, digest
+from ortrim.core.plan import BuildJob, RunnerJob, Toolchain, digest
 from ortrim.errors import BuildError, StorageError
 from ortrim.executors.build_log import FULL_DISK, first_error, remedy
 from ortrim.executors.compilation import Outcome, Progress, Upstream
 from ortrim.executors.demand import Demand
+from ortrim.executors.finishing import finish
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
+from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.results import BuildFacts, collect, finished_build, linked_archive, result_of, write_facts
 from ortrim.executors.static_library import write_static_library
 from ortrim.executors.trees import build_tree, forget_old_trees
@@ -23,10 +25,11 @@ from ortrim.executors.workspace import Inputs, job_environment, prepare_workspac
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import run
 from ortrim.tools.compiler_cache import CompilerCache, compiler_cache
 
 RUNNER: Final = "runner"
+LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
+"""CMake's names of languages -> the names that launchers have among a toolchain's wrappers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +48,7 @@ class NativeExecutor:
     on_note: Callable[[str], None]
     pruned: bool = True
     cached: bool = True
+    place: Place = HERE
 
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before; see `Executor.run`."""
@@ -54,14 +58,14 @@ class NativeExecutor:
 
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
-        folder = cache_folder("runners") / digest(job)[:20]
-        publish_folder(folder, lambda destination: self._compile_runner(job, destination))
-        return folder / RUNNER
+        runner = finished_runner(job)
+        publish_folder(runner.parent, lambda destination: self._compile_runner(job, destination))
+        return runner
 
     @contextmanager
     def on_tree(self, job: BuildJob) -> Iterator[Demand]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
-        with build_tree(job, self._say_that_it_waits) as tree:
+        with build_tree(job, self._say_that_it_waits, self.place.apart) as tree:
             paths = prepare_workspace(tree, self.inputs, job.toolchain, job.operator_config)
             with self._compiler_cache(paths) as cache:
                 yield self._demand(job, paths, cache)
@@ -70,8 +74,9 @@ class NativeExecutor:
         started = time.monotonic()
         with self.on_tree(job) as demand:
             units = self._compile(job, demand)
+            finish(job, demand.upstream.paths, self.place)
             if job.linkage == "static":
-                write_static_library(job, demand.upstream.paths)
+                write_static_library(job, demand.upstream.paths, self.place)
             collect(job, demand.upstream.paths, destination, self.log)
             facts = BuildFacts(seconds=time.monotonic() - started, compiler_cache=demand.cache_use(), units=units)
             write_facts(destination, facts)
@@ -89,10 +94,15 @@ class NativeExecutor:
         parallel = ("--parallel", str(self.parallelism.jobs))
         upstream = Upstream(
             paths=paths,
-            arguments=(*paths.resolve_all(job.arguments), *_launcher_definitions(cache), *parallel),
+            arguments=(
+                *paths.resolve_all(job.arguments),
+                *launcher_definitions(job.toolchain, paths, cache),
+                *parallel,
+            ),
             environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
             log=self.log,
             on_progress=self.on_progress,
+            place=self.place,
         )
         return Demand(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
 
@@ -100,7 +110,8 @@ class NativeExecutor:
         if not self.cached:
             return nullcontext()
         bases = (paths.build.parent, paths.sources, paths.tools)
-        return compiler_cache(paths.tools / "bin", cache_folder("compiler"), bases, self.on_note)
+        stores = self.place.reaches_stores
+        return compiler_cache(paths.tools / "bin", cache_folder("compiler"), bases, self.on_note, stores=stores)
 
     def _say_that_it_waits(self) -> None:
         self.on_note("waits for another build that uses the same folder")
@@ -110,18 +121,29 @@ class NativeExecutor:
         work = destination / "work"
         paths = replace(prepare_workspace(work, self.inputs, job.toolchain), archive=linked_archive(job))
         command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
-        done = run(command, cwd=paths.build, environment=job_environment(paths, job.toolchain))
-        if done.returncode != 0:
-            error = first_error((done.stdout + done.stderr).splitlines())
-            raise _build_failed(f"runner for {job.target.identifier}", error, "", done.returncode)
+        environment = job_environment(paths, job.toolchain)
+        code, lines = finished(self.place, command, paths=paths, cwd=paths.build, environment=environment)
+        if code != 0:
+            raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
         (paths.build / RUNNER).rename(destination / RUNNER)
         shutil.rmtree(work)
 
 
-def _launcher_definitions(cache: CompilerCache | None) -> tuple[str, ...]:
-    """Name the compiler cache, or none: a tree remembers the one that it was configured with."""
-    launcher = cache.launcher if cache else ""
-    definitions = (f"CMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX"))
+def finished_runner(job: RunnerJob) -> Path:
+    """Return the program that a runner's job leaves, or will leave."""
+    return cache_folder("runners") / digest(job)[:20] / RUNNER
+
+
+def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerCache | None) -> tuple[str, ...]:
+    """Name what CMake puts in front of the compilers: the toolchain's own launcher, if it has one, and the cache.
+
+    Without either they are named as nothing, since a tree remembers those that it was configured with.
+    """
+    own = {name for name, _ in toolchain.wrappers}
+    definitions = []
+    for language, name in LAUNCHERS.items():
+        words = (paths.wrappers / name if name in own else None, cache.launcher if cache else None)
+        definitions.append(f"CMAKE_{language}_COMPILER_LAUNCHER={';'.join(str(word) for word in words if word)}")
     return ("--cmake_extra_defines", *definitions)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ortrim.console import counted
+
 # One clang on a large kernel file takes up to 1.5 GB; bare `--parallel` runs builders out of memory (upstream's
 # issue 22859).
 BYTES_PER_COMPILATION: Final = 2_000_000_000
@@ -49,4 +51,4 @@ def limit_parallelism(cores: int, memory_bytes: int) -> Parallelism:
     by_memory = max(1, memory_bytes // BYTES_PER_COMPILATION)
     if by_memory < cores:
         return Parallelism(jobs=by_memory, reason=f"{memory_bytes / 1e9:.0f} GB of memory, 2 GB for each")
-    return Parallelism(jobs=cores, reason=f"{cores} core{'s' if cores > 1 else ''}")
+    return Parallelism(jobs=cores, reason=counted(cores, "core"))

@@ -13,6 +13,7 @@ from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import BuildError, StorageError
 from ortrim.executors.paths import JobPaths
 from ortrim.platforms.linux import ARCHIVE
+from ortrim.platforms.providers import providers_of
 from ortrim.storage.cache import cache_folder
 
 LIBRARY: Final = "libonnxruntime.so"
@@ -79,6 +80,6 @@ def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> Non
         shutil.copy2(paths.build / name, destination / name)
     shutil.copyfile(log, destination / "build.log")
     (destination / "headers").mkdir()
-    for pattern in HEADERS:
+    for pattern in (*HEADERS, *(f"core/providers/{name}/*.h" for name in providers_of(job))):
         for header in sorted((paths.sources / "onnxruntime" / "include" / "onnxruntime").glob(pattern)):
             shutil.copyfile(header, destination / "headers" / header.name)

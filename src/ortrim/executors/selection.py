@@ -8,17 +8,21 @@ from ortrim.core.unit_paths import compiled_names
 from ortrim.core.units import Variant
 from ortrim.executors.paths import CONFIGURATION, JobPaths
 from ortrim.executors.type_control import type_folder, typed_units
+from ortrim.platforms.providers import providers_of
 from ortrim.storage.files import write_if_changed
 
 SELECTION: Final = "selection.cmake"
 
 
 def variant_of(job: BuildJob) -> Variant:
-    """Return what an index must have been made with to serve a job."""
+    """Return what an index must have been made with to serve a job.
+
+    Execution providers bring sources of their own into the build, so that they count among the toolchain's words.
+    """
     return Variant(
         ort_version=job.ort_version,
         target=job.target.identifier,
-        toolchain=job.toolchain.kind,
+        toolchain="-".join((job.toolchain.kind, *providers_of(job))),
         exceptions=job.exceptions,
     )
 

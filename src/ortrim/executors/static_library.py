@@ -11,10 +11,10 @@ from ortrim.core.plan import BuildJob
 from ortrim.errors import BuildError
 from ortrim.executors.build_log import first_error
 from ortrim.executors.paths import JobPaths
+from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.workspace import job_environment
 from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.files import storage_errors
-from ortrim.tools.command import run
 
 MEMBER: Final = "onnxruntime.o"
 LIBRARY_MEMBER: Final = re.compile(r"(.*\.a)\(.*\)")
@@ -23,7 +23,7 @@ OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a
 JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug")
 
 
-def write_static_library(job: BuildJob, paths: JobPaths) -> None:
+def write_static_library(job: BuildJob, paths: JobPaths, place: Place = HERE) -> None:
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
     Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the
@@ -34,13 +34,13 @@ def write_static_library(job: BuildJob, paths: JobPaths) -> None:
     exported = read_library(shared).exported
     joined, hidden = paths.build / "joined.o", paths.build / MEMBER
     roots = tuple(word for name in exported for word in ("-u", name))
-    linked = linked_files(paths.build / "link.map")
-    _zig(job, paths, "ld.lld", *JOINING, *roots, "-o", str(joined), *linked)
+    linked = linked_files(paths.link_map)
+    _zig(job, paths, place, "ld.lld", *JOINING, *roots, "-o", str(joined), *linked)
     with storage_errors(hidden):
         hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
         joined.unlink()
         (paths.build / ARCHIVE).unlink(missing_ok=True)
-    _zig(job, paths, "ar", "rcsD", str(paths.build / ARCHIVE), str(hidden))
+    _zig(job, paths, place, "ar", "rcsD", str(paths.build / ARCHIVE), str(hidden))
 
 
 def linked_files(link_map: Path) -> tuple[str, ...]:
@@ -53,12 +53,13 @@ def linked_files(link_map: Path) -> tuple[str, ...]:
     return tuple(file for file in files if file != INTERNAL and not OF_EVERY_LINKER.fullmatch(Path(file).name))
 
 
-def _zig(job: BuildJob, paths: JobPaths, *arguments: str) -> None:
+def _zig(job: BuildJob, paths: JobPaths, place: Place, *arguments: str) -> None:
     """Run a tool of the pinned toolchain where the map's relative paths begin."""
     command = (str(paths.tools / "ziglang" / "zig"), *arguments)
-    done = run(command, cwd=paths.configured, environment=job_environment(paths, job.toolchain))
-    if done.returncode != 0:
+    environment = job_environment(paths, job.toolchain)
+    code, lines = finished(place, command, paths=paths, cwd=paths.configured, environment=environment)
+    if code != 0:
         what = f"the static library cannot be made: zig {arguments[0]} failed"
-        why = first_error(done.stderr.splitlines())
+        why = first_error(lines)
         hint = "the shared library is there: report this, and use linkage = 'shared' meanwhile"
         raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=hint)

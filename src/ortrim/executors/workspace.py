@@ -10,20 +10,30 @@ from ortrim.executors.paths import JobPaths
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import write_if_changed
 from ortrim.tools.environments import environment_with
+from ortrim.tools.ndk import find_ndk
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks."""
+    """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks.
+
+    `ndk` is where to look for Android's NDK; None for where the environment says. `image_ndk` is where a container's
+    image has the one that a job needs, if jobs run in one.
+    """
 
     sources: Path
     tools: Path
     runner: Path
     hooks: Path
+    ndk: Path | None = None
+    image_ndk: Path | None = None
 
 
 def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "") -> JobPaths:
-    """Make the folders and small files of a job's workspace, or make them anew, and return where they are."""
+    """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
+
+    Raises `ToolError` when the toolchain is an NDK that is not here, and `StorageError`.
+    """
     paths = JobPaths(
         sources=inputs.sources,
         build=work / "out",
@@ -32,6 +42,7 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
         config=work / "operators.config",
         runner=inputs.runner,
         hooks=work / "hooks",
+        ndk=_ndk(inputs, toolchain),
     )
     paths.wrappers.mkdir(parents=True, exist_ok=True)
     paths.build.mkdir(exist_ok=True)
@@ -42,6 +53,12 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
     for hook in sorted(inputs.hooks.iterdir()):
         write_if_changed(paths.hooks / hook.name, hook.read_text(encoding="utf-8"))
     return paths
+
+
+def _ndk(inputs: Inputs, toolchain: Toolchain) -> Path:
+    if toolchain.kind != "ndk":
+        return Path()
+    return inputs.image_ndk or find_ndk(toolchain.version, named=inputs.ndk).folder
 
 
 def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
@@ -56,14 +73,14 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "GIT_CEILING_DIRECTORIES": str(paths.sources.parent),
         "HOME": str(paths.build),
         "ORTRIM_BUILD": str(paths.configured),
-        "ORTRIM_LINK_MAP": str(paths.build / "link.map"),
+        "ORTRIM_LINK_MAP": str(paths.link_map),
         "ORTRIM_PRECOMPILED_HEADER": str(paths.hooks / "precompiled.h"),
         "ORTRIM_SOURCES": str(paths.sources),
         "ORTRIM_SOURCES_HERE": os.path.relpath(paths.sources, paths.configured),
         "SOURCE_DATE_EPOCH": "315532800",
         "TZ": "UTC",
         "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig")),
-        "ZIG_LOCAL_CACHE_DIR": str(paths.build / "zig"),
+        "ZIG_LOCAL_CACHE_DIR": str(paths.compiler_scratch),
         **{name: _program(paths.resolve(value)) for name, value in toolchain.environment},
     }
 

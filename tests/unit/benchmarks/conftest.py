@@ -11,8 +11,8 @@ import pytest
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from build_time_meter import Cost  # noqa: E402 - the path comes first
-from build_time_record import Library, Machine, Measurement  # noqa: E402 - the path comes first
+from build_time.meter import Cost  # noqa: E402 - the path comes first
+from build_time.record import Library, Machine, Measurement  # noqa: E402 - the path comes first
 
 from ortrim.core.plan import BuildJob  # noqa: E402
 from sample_plans import sample_plan  # noqa: E402

@@ -5,13 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import build_time_bench
 import pytest
-from build_time_bench import Bench
-from build_time_cases import CASES, COLD_CACHE, Case
-from build_time_meter import Cost
-from build_time_subject import Pair, Subject, all_operators
-from build_time_worker import Built, Done, Work
+from build_time.bench import Bench
+from build_time.cases import CASES, COLD_CACHE, Case
+from build_time.meter import Cost
+from build_time.subject import Pair, Subject, all_operators
+from build_time.worker import Built, Done, Work
 
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.serialization import from_json
@@ -185,7 +184,7 @@ def test_work_is_done_in_a_process_with_the_cases_cache(
 ) -> None:
     """The real worker, with a program in the place of `invoke build`."""
     program = "import os; print('cache', os.environ['ORTRIM_CACHE'])"
-    monkeypatch.setattr(build_time_bench, "PROGRAM", program)
+    monkeypatch.setattr("build_time.bench.PROGRAM", program)
     done = bench.work(CASE["nothing-changed"], tmp_path / "case", Steps())  # type: ignore[arg-type]
     assert done.cost is not None
     assert done.cost.wall_seconds > 0
@@ -195,7 +194,7 @@ def test_work_is_done_in_a_process_with_the_cases_cache(
 
 def test_a_case_that_fails_is_named(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the program's own words."""
-    monkeypatch.setattr(build_time_bench, "PROGRAM", "raise SystemExit('broken')")
+    monkeypatch.setattr("build_time.bench.PROGRAM", "raise SystemExit('broken')")
     with pytest.raises(BuildError) as caught:
         bench.work(CASE["nothing-changed"], tmp_path / "case", Steps())  # type: ignore[arg-type]
     assert (caught.value.reference, caught.value.where) == ("case-failed", "demo, nothing-changed")
@@ -207,8 +206,9 @@ def test_a_worker_that_leaves_no_result_is_a_failure(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     """A defect of the benchmark itself shows its traceback."""
-    (tmp_path / "worker.py").write_text(script)
-    monkeypatch.setattr(build_time_bench, "WORKER", tmp_path / "worker.py")
+    (tmp_path / "defective.py").write_text(script)
+    monkeypatch.setattr("build_time.bench.BENCHMARKS", tmp_path)
+    monkeypatch.setattr("build_time.bench.WORKER", "defective")
     steps = Steps()
     with pytest.raises(BuildError) as caught:
         bench.work(CASE["ortrim"], tmp_path / "case", steps)  # type: ignore[arg-type]
@@ -221,10 +221,10 @@ def test_the_request_says_how_the_case_is_built(bench: Bench, tmp_path: Path, mo
     requests: list[Work] = []
 
     def stream(words: tuple[str, ...], *_: object, **__: object) -> int:
-        requests.append(from_json(Work, Path(words[2]).read_bytes()))
+        requests.append(from_json(Work, Path(words[3]).read_bytes()))
         return 1
 
-    monkeypatch.setattr(build_time_bench, "stream", stream)
+    monkeypatch.setattr("build_time.bench.stream", stream)
     for name in ("another-model", "warm-cache", "three-more", "upstream"):
         with pytest.raises(BuildError):
             bench.work(CASE[name], tmp_path / "case", SimpleNamespace())  # type: ignore[arg-type]

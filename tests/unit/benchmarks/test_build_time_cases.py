@@ -1,7 +1,7 @@
 """The cases: their names, their order, what is asked for."""
 
 import pytest
-from build_time_cases import (
+from build_time.cases import (
     CASES,
     POINTS,
     Recipe,

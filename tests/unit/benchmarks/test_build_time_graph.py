@@ -3,7 +3,7 @@
 from xml.etree import ElementTree as ET
 
 import pytest
-from build_time_graph import BOTTOM, LEFT, RIGHT, TOP, graph
+from build_time.graph import BOTTOM, LEFT, RIGHT, TOP, graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 POINTS = ((1, 90.0), (20, 150.0), (120, 400.0), (253, 800.0))

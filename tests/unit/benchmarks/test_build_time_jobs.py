@@ -1,7 +1,7 @@
 """The jobs that are measured: upstream's recipe, and other operators."""
 
 import pytest
-from build_time_jobs import (
+from build_time.jobs import (
     ADDITIONS,
     library_of,
     operator_types,

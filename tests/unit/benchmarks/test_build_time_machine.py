@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from build_time_machine import LOOK_SECONDS, busy_processors, commit_of, cpu_model, this_machine, wait_for_rest
+from build_time.machine import LOOK_SECONDS, busy_processors, commit_of, cpu_model, this_machine, wait_for_rest
 
 from ortrim.errors import ToolError
 from ortrim.tools.command import run
@@ -81,8 +81,8 @@ def test_this_machines_processors_are_looked_at(monkeypatch: pytest.MonkeyPatch)
     """As a difference of what they have done since the start."""
     seconds = iter((100.0, 104.5))
     times = iter((10.0, 13.0))
-    monkeypatch.setattr("build_time_machine.busy_seconds", lambda: next(seconds))
-    monkeypatch.setattr("build_time_machine.time", SimpleNamespace(monotonic=lambda: next(times), sleep=lambda _: None))
+    monkeypatch.setattr("build_time.machine.busy_seconds", lambda: next(seconds))
+    monkeypatch.setattr("build_time.machine.time", SimpleNamespace(monotonic=lambda: next(times), sleep=lambda _: None))
     assert busy_processors() == 1.5
 
 
@@ -134,5 +134,5 @@ def test_without_git_the_commit_is_unknown(tmp_path: Path, monkeypatch: pytest.M
     def absent(*_: object, **__: object) -> None:
         raise ToolError("tool-missing", "is not installed")
 
-    monkeypatch.setattr("build_time_machine.run", absent)
+    monkeypatch.setattr("build_time.machine.run", absent)
     assert commit_of(tmp_path) == "unknown"

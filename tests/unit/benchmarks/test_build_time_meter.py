@@ -4,18 +4,18 @@ import os
 import sys
 from pathlib import Path
 
-import build_time_meter
 import pytest
-from build_time_meter import TICKS, busy_seconds, resident_of, running_processes
+from build_time import meter
+from build_time.meter import TICKS, busy_seconds, resident_of, running_processes
 
 from ortrim.tools.command import run
 
 METER = """
 import os, subprocess, sys
 sys.path.insert(0, sys.argv[1])
-from build_time_meter import cost_of
+from build_time.meter import cost_of
 from pathlib import Path
-import build_time_meter, build_time_record
+from build_time import meter, record
 """
 BUSY = "import time; end = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
 LARGE = "x = bytearray(80_000_000); import time; time.sleep(1.2)"
@@ -23,7 +23,7 @@ LARGE = "x = bytearray(80_000_000); import time; time.sleep(1.2)"
 
 def metered(work: str, *, show: str) -> str:
     """Return what a fresh process prints that measures `work`."""
-    here = Path(build_time_meter.__file__).parent
+    here = Path(meter.__file__).parents[1]
     script = f"{METER}\ndef work():\n    {work}\ncost = cost_of(work)\nprint({show})"
     done = run((sys.executable, "-c", script, here), timeout_seconds=60)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_the_cpu_time_of_orphans_counts() -> None:
 def test_an_orphan_that_does_not_end_is_said() -> None:
     """Its CPU time would be missing."""
     child = "import subprocess; subprocess.Popen(['sleep', '1'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)"
-    work = f"build_time_meter.ORPHAN_SECONDS = 0.2; subprocess.run([sys.executable, '-c', {child!r}], check=True)"
+    work = f"meter.ORPHAN_SECONDS = 0.2; subprocess.run([sys.executable, '-c', {child!r}], check=True)"
     assert metered(work, show="cost.complete") == "False"
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from build_time_record import Machine, Measurement, Record, read_record, write_record
+from build_time.record import Machine, Measurement, Record, read_record, write_record
 
 from ortrim.errors import StorageError, UsageError
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from build_time_scratch import (
+from build_time.scratch import (
     FETCHED,
     empty_cache,
     forget_others,
@@ -127,7 +127,7 @@ def test_sources_on_another_disk_are_copied(tmp_path: Path, monkeypatch: pytest.
     def refuse(*_: object, **__: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr("build_time_scratch.os.link", refuse)
+    monkeypatch.setattr("build_time.scratch.os.link", refuse)
     own = with_sources(tmp_path / "cache", sources(tmp_path / "digest"))
     assert (own / "a" / "x.cc").read_text() == "x"
 

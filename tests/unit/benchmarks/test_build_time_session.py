@@ -7,11 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import build_time_session
 import pytest
-from build_time_cases import CASES, Case
-from build_time_record import Measurement, Record, read_record
-from build_time_session import Manner, Session
+from build_time.cases import CASES, Case
+from build_time.record import Measurement, Record, read_record
+from build_time.session import Manner, Session
 
 from ortrim.console import Console
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode
@@ -50,8 +49,8 @@ class Bench:
 @pytest.fixture
 def bench(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Return a bench on a machine at rest with nothing to read."""
-    monkeypatch.setattr(build_time_session, "packages_folder", lambda *_: Path("none"))
-    monkeypatch.setattr(build_time_session, "wait_for_rest", lambda *_: 0.25)
+    monkeypatch.setattr("build_time.session.packages_folder", lambda *_: Path("none"))
+    monkeypatch.setattr("build_time.session.wait_for_rest", lambda *_: 0.25)
     return Bench(measured)
 
 
@@ -128,7 +127,7 @@ def test_a_measurement_beside_other_work_is_marked(
     tmp_path: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the table, with an explanation below."""
-    monkeypatch.setattr(build_time_session, "wait_for_rest", lambda *_: 3.0)
+    monkeypatch.setattr("build_time.session.wait_for_rest", lambda *_: 3.0)
     printed = Printed(tmp_path)
     printed.run(bench, (1, ONE))
     printed.session.conclude(("demo",))

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
-import build_time_library
 import pytest
-from build_time_cases import CASES
-from build_time_library import comparisons
-from build_time_record import Machine, Measurement, Record
-from build_time_table import graph_points, median_wall, points_table, ratio_to_upstream, times_table, verdict
+from build_time.cases import CASES
+from build_time.library import comparisons
+from build_time.record import Machine, Measurement, Record
+from build_time.table import graph_points, median_wall, points_table, ratio_to_upstream, times_table, verdict
 
 from ortrim.console import Console
 
@@ -121,7 +120,7 @@ def test_libraries_are_compared_with_those_of_the_other_recipes(
 ) -> None:
     """Each difference is a line."""
     monkeypatch.setattr(
-        build_time_library, "differences", lambda one, _: ("file bytes: 9 and 8",) if "upstream" in str(one) else ()
+        "build_time.library.differences", lambda one, _: ("file bytes: 9 and 8",) if "upstream" in str(one) else ()
     )
     for case in ("ortrim", "unpruned", "upstream"):
         (tmp_path / "demo" / case).mkdir(parents=True)

@@ -6,11 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import build_time_worker
 import pytest
-from build_time_cases import Recipe
-from build_time_meter import Cost
-from build_time_worker import Built, Done, Work, do, main, steps_in
+from build_time.cases import Recipe
+from build_time.meter import Cost
+from build_time.worker import Built, Done, Work, do, main, steps_in
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.plan import BuildJob
@@ -37,9 +36,9 @@ def work(job: BuildJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
     script = tmp_path / "sources" / "onnxruntime" / "tools" / "ci_build" / "build.py"
     script.parent.mkdir(parents=True)
     script.write_text(BUILD_PY)
-    monkeypatch.setattr(build_time_worker, "packages_folder", lambda *_: tmp_path / "tools")
+    monkeypatch.setattr("build_time.worker.packages_folder", lambda *_: tmp_path / "tools")
     # The meter makes its process adopt orphans and waits for all children: not here, where the tests run.
-    monkeypatch.setattr(build_time_worker, "cost_of", cost_of)
+    monkeypatch.setattr("build_time.worker.cost_of", cost_of)
     return Work(
         recipe=Recipe.UPSTREAM,
         job=job,
@@ -116,7 +115,7 @@ def test_ortrims_recipes_are_those_of_invoke_build(
                 compiler_cache=CompilerCacheUse(hits=1, requests=2),
             )  # fmt: skip
 
-    monkeypatch.setattr(build_time_worker, "NativeExecutor", Executor)
+    monkeypatch.setattr("build_time.worker.NativeExecutor", Executor)
     done = do(replace(work, recipe=recipe, cached=cached))
     assert (asked[0].pruned, asked[0].cached, asked[0].parallelism.jobs) == (pruned, cached, 2)
     assert asked[0].inputs.sources == work.sources
@@ -146,7 +145,7 @@ def test_a_command_that_fails_is_no_measurement(work: Work, code: int) -> None:
 
 def test_a_process_that_goes_on_is_no_measurement(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its CPU time would be missing."""
-    monkeypatch.setattr(build_time_worker, "cost_of", lambda work: cost_of(work, complete=False))
+    monkeypatch.setattr("build_time.worker.cost_of", lambda work: cost_of(work, complete=False))
     assert "went on running" in do(work).error
 
 
@@ -156,7 +155,7 @@ def test_a_diagnostic_of_any_kind_comes_back(work: Work, monkeypatch: pytest.Mon
     def fail(_: Work) -> Built:
         raise BuildError("x-failed", "what", hint="do this")
 
-    monkeypatch.setattr(build_time_worker, "build_upstream", fail)
+    monkeypatch.setattr("build_time.worker.build_upstream", fail)
     assert do(work).error == "error: x-failed\n  what\n  hint: do this"
 
 

@@ -15,4 +15,4 @@ def test_a_runner_that_cannot_start_has_its_reasons() -> None:
     plain, besides = not_startable("host", "said"), not_startable("ssh:x", "said", "/data must not be mounted noexec")
     assert {plain.reference, besides.reference} == {"runner-not-startable"}
     assert (plain.where, plain.why) == ("host", "said")
-    assert besides.hint == f"{plain.hint}; /tmp must not be mounted noexec"
+    assert besides.hint == f"{plain.hint}; /data must not be mounted noexec"

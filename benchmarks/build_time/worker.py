@@ -1,4 +1,4 @@
-"""Does one piece of work in a process of its own and says what it cost: `build_time_worker.py REQUEST RESULT`.
+"""Does one piece of work in a process of its own and says what it cost: `-m build_time.worker REQUEST RESULT`.
 
 The cache is the one that `ORTRIM_CACHE` names. Prints a line `done total item` for each step of the build.
 """
@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from build_time_cases import Recipe
-from build_time_jobs import library_of, upstream_job
-from build_time_meter import Cost, cost_of
-
+from build_time.cases import Recipe
+from build_time.jobs import library_of, upstream_job
+from build_time.meter import Cost, cost_of
 from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.plan import BuildJob
 from ortrim.core.serialization import from_json, to_json

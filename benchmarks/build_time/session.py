@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from build_time_bench import LIBRARIES, Bench
-from build_time_cases import Case
-from build_time_library import comparisons
-from build_time_machine import this_machine, wait_for_rest
-from build_time_record import read_record, write_record
-from build_time_scratch import read_through
-from build_time_table import times_table
-
+from build_time.bench import LIBRARIES, Bench
+from build_time.cases import Case
+from build_time.library import comparisons
+from build_time.machine import this_machine, wait_for_rest
+from build_time.record import read_record, write_record
+from build_time.scratch import read_through
+from build_time.table import times_table
 from ortrim.console import Console, Step
 from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.pins.tools import tool_requirements

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from build_time_meter import busy_seconds
-from build_time_record import BUSY_LIMIT, Machine
-
+from build_time.meter import busy_seconds
+from build_time.record import BUSY_LIMIT, Machine
 from ortrim.errors import ToolError
 from ortrim.tools.command import run
 

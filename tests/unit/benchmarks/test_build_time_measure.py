@@ -6,13 +6,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import build_time
 import pytest
-from build_time import SPECS, Manner, Wanted, measure
-from build_time_bench import Bench
-from build_time_cases import CASES, Case
-from build_time_record import Measurement
-from build_time_subject import Subject
+from build_time.bench import Bench
+from build_time.cases import CASES, Case
+from build_time.measure import SPECS, Manner, Wanted, measure
+from build_time.record import Measurement
+from build_time.subject import Subject
 
 from ortrim.console import Console
 from ortrim.core.plan import BuildJob
@@ -42,9 +41,9 @@ def asked(job: BuildJob, measured: Measure, tmp_path: Path, monkeypatch: pytest.
             spec=self.pair.own.name, case=case.name, round=number, key=self.pair.key(case), wall_seconds=60.0
         )
 
-    monkeypatch.setattr(build_time, "planned_subject", planned)
-    monkeypatch.setattr("build_time_session.packages_folder", lambda *_: tmp_path)
-    monkeypatch.setattr("build_time_session.wait_for_rest", lambda *_: 0.0)
+    monkeypatch.setattr("build_time.measure.planned_subject", planned)
+    monkeypatch.setattr("build_time.session.packages_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("build_time.session.wait_for_rest", lambda *_: 0.0)
     monkeypatch.setattr(Bench, "prepare", lambda *_: tmp_path)
     monkeypatch.setattr(Bench, "measure", done)
     return found

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from ortrim.console import duration_text
+from ortrim.console import counted, duration_text
 from ortrim.report.svg import Canvas, ticks
 
 WIDTH, HEIGHT = 760.0, 400.0
@@ -47,7 +47,7 @@ def _curve(canvas: Canvas, points: Sequence[tuple[int, float]], places: Sequence
         canvas.line(*before, *after, "ours")
     written = 0.0
     for (number, seconds), (x, y) in zip(points, places, strict=True):
-        canvas.dot(x, y, 4, "ours", tip=f"{number} operator types: {duration_text(seconds)}")
+        canvas.dot(x, y, 4, "ours", tip=f"{counted(number, 'operator type')}: {duration_text(seconds)}")
         if x - written >= LABEL:
             canvas.text(x - 10, y + 22, f"{seconds / 60:.1f}")
             written = x

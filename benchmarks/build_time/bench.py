@@ -14,21 +14,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from build_time_cases import COLD_CACHE, Case, Recipe, Start
-from build_time_jobs import operator_types
-from build_time_library import keep_library
-from build_time_machine import load_average
-from build_time_record import Library, Measurement
-from build_time_scratch import empty_cache, forget_others, other_cache, restore, save, with_sources
-from build_time_subject import Pair, Subject
-from build_time_worker import Built, Done, Work
-
+from build_time.cases import COLD_CACHE, Case, Recipe, Start
+from build_time.jobs import operator_types
+from build_time.library import keep_library
+from build_time.machine import load_average
+from build_time.record import Library, Measurement
+from build_time.scratch import empty_cache, forget_others, other_cache, restore, save, with_sources
+from build_time.subject import Pair, Subject
+from build_time.worker import Built, Done, Work
 from ortrim.console import Step
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import BuildError
 from ortrim.tools.command import stream
 
-WORKER: Final = Path(__file__).resolve().with_name("build_time_worker.py")
+BENCHMARKS: Final = Path(__file__).resolve().parents[1]
+WORKER: Final = "build_time.worker"
 PROGRAM: Final = "from ortrim.tasks.program import main; main()"
 STEP: Final = re.compile(r"^(\d+) (\d+) (.*)$")
 KEPT_LINES: Final = 20
@@ -95,9 +95,8 @@ class Bench:
             request, result = Path(name) / "request.json", Path(name) / "result.json"
             request.write_text(to_json(self._request(case, cache)), encoding="utf-8")
             said: list[str] = []
-            words = (sys.executable, str(WORKER), str(request), str(result))
-            environment = os.environ | {"ORTRIM_CACHE": str(cache)}
-            code = stream(words, lambda line: _show(line, said, step), environment=environment)
+            words = (sys.executable, "-m", WORKER, str(request), str(result))
+            code = stream(words, lambda line: _show(line, said, step), environment=_environment(cache))
             if code != 0 or not result.is_file():
                 raise BuildError("worker-failed", "the measuring process failed", where=case.name, why="\n".join(said))
             done = from_json(Done, result.read_bytes())
@@ -145,6 +144,12 @@ class Bench:
     def _command(self, subject: Subject) -> tuple[str, ...]:
         words = ("build", "--spec", str(subject.file), "--jobs", str(self.jobs))
         return (sys.executable, "-c", PROGRAM, *words, "--output", str(self.folder / "artifacts"))
+
+
+def _environment(cache: Path) -> dict[str, str]:
+    """Return the environment of a worker: this process's own, with the case's cache and these modules."""
+    path = os.pathsep.join(filter(None, (str(BENCHMARKS), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "ORTRIM_CACHE": str(cache), "PYTHONPATH": path}
 
 
 def _show(line: str, said: list[str], step: Step) -> None:

@@ -1,9 +1,4 @@
-"""Build times: upstream's own recipe beside ortrim's, and what a warm compiler cache and a kept build tree save.
-
-`invoke measure.build` runs it. Every case builds the same version with the same operators, compiler, flags and cores,
-sources and tools already there, from an empty build folder to the stripped library, unless the case says otherwise.
-What is finished is kept in `build-time.json` and not measured again.
-"""
+"""What `invoke measure.build` does: plans the specs, lets their cases be measured, and shows what came of it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,16 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from build_time_bench import Bench
-from build_time_cases import Case, chosen_cases, graph_cases, schedule
-from build_time_graph import graph
-from build_time_machine import commit_of
-from build_time_record import Record
-from build_time_session import Manner, Session
-from build_time_subject import Pair, Subject, all_operators, planned_subject
-from build_time_table import graph_points, median_wall, points_table
-
-from ortrim.console import Console
+from build_time.bench import Bench
+from build_time.cases import Case, chosen_cases, graph_cases, schedule
+from build_time.graph import graph
+from build_time.machine import commit_of
+from build_time.record import Record
+from build_time.session import Manner, Session
+from build_time.subject import Pair, Subject, all_operators, planned_subject
+from build_time.table import graph_points, median_wall, points_table
+from ortrim.console import Console, counted
 from ortrim.errors import UsageError
 from ortrim.executors.parallelism import choose_parallelism
 from ortrim.storage.cache import cache_folder
@@ -29,7 +23,7 @@ from ortrim.storage.folders import locked_if_free
 
 __all__ = ["SPECS", "Manner", "Wanted", "measure"]
 
-CHECKOUT: Final = Path(__file__).resolve().parents[1]
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
 SPECS: Final = tuple(CHECKOUT / "buildspecs" / f"{name}.toml" for name in ("silero-vad", "multi-model", "transformer"))
 
 
@@ -112,10 +106,6 @@ def _draw(file: Path, bench: Bench, session: Session, console: Console) -> None:
     if points and not session.manner.plan_only:
         upstream = median_wall(session.record.latest(bench.pair.own.name, "upstream"))
         machine = session.record.machine
-        write_atomically(file, graph(points, upstream, f"{machine.cores} cores, {machine.cpu}"))
+        write_atomically(file, graph(points, upstream, f"{counted(machine.cores, 'core')}, {machine.cpu}"))
     if points:
         console.render(points_table(points))
-
-
-if __name__ == "__main__":
-    raise SystemExit("run: invoke measure.build")

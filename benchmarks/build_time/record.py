@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from build_time_meter import Cost
 from pydantic import ValidationError
 
+from build_time.meter import Cost
 from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import StorageError, UsageError

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ortrim.console import counted
 from ortrim.errors import UsageError
 
 
@@ -117,7 +118,12 @@ def graph_cases(total: int) -> tuple[Case, ...]:
     """Return the cases behind the graph: the first operators of a list of `total`."""
     numbers = (*(number for number in POINTS if number < total), total)
     return tuple(
-        Case(name=f"operators-{number}", text=f"{number} operator types, no compiler cache", cached=False, first=number)
+        Case(
+            name=f"operators-{number}",
+            text=f"{counted(number, 'operator type')}, no compiler cache",
+            cached=False,
+            first=number,
+        )
         for number in numbers
     )
 

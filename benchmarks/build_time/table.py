@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from statistics import median
 
-from build_time_cases import CASES, Case, operators_in
-from build_time_record import Measurement, Record
 from rich.table import Table
 from rich.text import Text
 
+from build_time.cases import CASES, Case, operators_in
+from build_time.record import Measurement, Record
 from ortrim.console import duration_text, printable
 
 HEADINGS = ("case", "n", "wall", "ratio", "CPU", "steps", "files", "memory", "library", "SHA-256", "goal")

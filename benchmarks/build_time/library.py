@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from build_time_record import Library
-
+from build_time.record import Library
 from ortrim.binaries.differences import differences
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.sizes import library_size

@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from build_time_cases import Case, Recipe
-from build_time_jobs import read_operators, recipe_digest, with_more_operators, with_operators
-
+from build_time.cases import Case, Recipe
+from build_time.jobs import read_operators, recipe_digest, with_more_operators, with_operators
 from ortrim.console import Console
 from ortrim.core.operators import OperatorId
 from ortrim.core.plan import BuildJob, digest
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
 
-OPERATORS: Final = Path(__file__).resolve().with_name("build_time_operators.txt")
+OPERATORS: Final = Path(__file__).resolve().with_name("operators.txt")
 DIGITS: Final = 16
 
 

@@ -15,7 +15,12 @@ from kernels_chosen import DEFAULT_SPEC, TARGET, Built, Chosen, chosen, find_bui
 
 from ortrim.tools.command import run  # noqa: E402
 
-pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("apt-get", "qemu-aarch64-static")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.build,
+    pytest.mark.network,
+    pytest.mark.needs("apt-get", "qemu-aarch64-static"),
+]
 BUILD_SECONDS = 2400.0
 OLD, NEW = "cortex-a53", "cortex-a76"
 
@@ -25,7 +30,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build for both processors, on which it is verified."""
     folder = tmp_path_factory.mktemp("kernels")
     devices = [word for cpu in (OLD, NEW) for word in ("--device", f"qemu-user:{cpu}")]
-    words = ("build", "-s", DEFAULT_SPEC, "-t", TARGET, *devices, "-o", folder / "output")
+    words: tuple[str | Path, ...] = ("build", "-s", DEFAULT_SPEC, "-t", TARGET, *devices, "-o", folder / "output")
     done = run((sys.executable, "-m", "invoke", *words), cwd=BENCHMARKS.parent, timeout_seconds=BUILD_SECONDS)
     assert done.returncode == 0, done.stderr
     found = find_build(DEFAULT_SPEC, folder / "artifacts")

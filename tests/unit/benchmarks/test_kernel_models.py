@@ -32,7 +32,7 @@ def test_the_buildspec_names_the_models_and_their_digests() -> None:
 @pytest.mark.parametrize(("name", "element_type"), [("float32", np.float32), ("quantized", np.uint8)])
 def test_results_say_something(name: str, element_type: type) -> None:
     """Outputs take many values, and few are cut off, so that a wrong kernel would show in them."""
-    numbers: NDArray[Any] = np.random.default_rng(0).integers(0, 256, (1, CHANNELS, SIZE, SIZE))
+    numbers: NDArray[Any] = np.random.default_rng(0).integers(0, 256, (1, CHANNELS[name], SIZE, SIZE))
     session = onnxruntime.InferenceSession(DEFAULT_FOLDER / f"{name}.onnx", providers=["CPUExecutionProvider"])
     (output,) = session.run(None, {"x": numbers.astype(element_type)})
     assert len(np.unique(output)) > 100

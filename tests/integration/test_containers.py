@@ -38,6 +38,7 @@ from ortrim.tools.containers_owned import remove_leftovers
 from ortrim.tools.containers_running import Command, run_in
 from ortrim.tools.environments import packages_folder
 from sample_plans import sample_plan
+from unit_samples import without_shipped_indices
 
 pytestmark = [
     pytest.mark.container,
@@ -141,6 +142,7 @@ def cache_without(folder: Path, *shared: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORTRIM_CACHE", str(folder))
         patch.setenv("ORTRIM_PINS", str(folder / "pins"))
+        without_shipped_indices(patch)
         yield
 
 

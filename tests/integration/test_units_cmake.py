@@ -29,6 +29,7 @@ from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder
 from sample_plans import sample_plan
+from unit_samples import without_shipped_indices
 
 pytestmark = pytest.mark.network
 
@@ -103,10 +104,11 @@ def lay_out(folder: Path) -> Iterator[Toy]:
         on_note=notes.append,
         cached=False,
     )
-    job = with_arguments(replace(sample_plan().targets[0].job, ort_version="1.21.0", exceptions=True))
+    job = with_arguments(replace(sample_plan().targets[0].job, ort_version="1.21.0"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORTRIM_CACHE", str(folder / "cache"))
         patch.setenv("ORTRIM_PINS", str(folder / "pins"))
+        without_shipped_indices(patch)
         yield Toy(executor=executor, job=job, notes=notes)
 
 

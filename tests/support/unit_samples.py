@@ -1,9 +1,11 @@
 """Objects of a small made-up library, kernels as upstream mangles them, and a Hypothesis strategy for such objects."""
 
+import pytest
 from hypothesis import strategies as st
 
 from ortrim.core.unit_making import ObjectSymbols, make_index
 from ortrim.core.units import UnitIndex, Variant
+from ortrim.pins.shipped import user_pins_folder
 
 VARIANT = Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False)
 INTERFACE = "${build}/MinSizeRel/generated_source.c"
@@ -13,6 +15,16 @@ ADD = "${sources}/onnxruntime/onnxruntime/core/providers/cpu/math/element_wise_o
 GEMM = "${sources}/onnxruntime/onnxruntime/core/providers/cpu/math/gemm.cc"
 SGEMM = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/sgemm.cpp"
 UNUSED = "${sources}/re2/re2/re2.cc"
+
+
+def without_shipped_indices(patch: pytest.MonkeyPatch) -> None:
+    """Let no index of units travel with ortrim; one in the user's pins folder is read as ever."""
+
+    def own_text(name: str) -> str | None:
+        own = user_pins_folder() / name
+        return own.read_text(encoding="utf-8", errors="replace") if own.is_file() else None
+
+    patch.setattr("ortrim.pins.unit_index.pin_text", own_text)
 
 
 def kernel(name: str, namespace: str = "NS_") -> str:

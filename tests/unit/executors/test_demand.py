@@ -30,7 +30,7 @@ from ortrim.executors.selection import variant_of
 from ortrim.pins.unit_index import learnt_index
 from ortrim.planning import with_arguments
 from ortrim.storage.cache import cache_folder
-from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED
+from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED, without_shipped_indices
 from workshop import LIBRARY, Workshop
 
 ALL = sorted(UNITS)
@@ -46,8 +46,9 @@ CHAIN = (
 
 
 @pytest.fixture(autouse=True)
-def _library(workshop: Workshop) -> None:
-    workshop.job = with_arguments(replace(workshop.job, exceptions=True, operator_config=ONLY_ADD))
+def _library(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_shipped_indices(monkeypatch)
+    workshop.job = with_arguments(replace(workshop.job, operator_config=ONLY_ADD))
     write_library(workshop)
 
 

@@ -7,7 +7,7 @@ import pytest
 from ortrim.core.kernel_names import kernel_key
 from ortrim.core.operator_config import parse_config
 from ortrim.core.unit_selection import select_units
-from ortrim.core.units import LARGEST_INDEX, UnitIndex, Variant, render_index
+from ortrim.core.units import LARGEST_INDEX, UnitIndex, Variant, read_index, render_index
 from ortrim.errors import ExitCode, SourcesError, StorageError
 from ortrim.pins import shipped
 from ortrim.pins.shipped import pin_text
@@ -15,6 +15,7 @@ from ortrim.pins.unit_index import IndexFound, find_index, learnt_index, save_le
 from unit_samples import VARIANT, sample_index
 
 UNKNOWN = Variant(ort_version="9.9.9", target="linux-x64", toolchain="zig", exceptions=True)
+SHIPPED = sorted(path.name for path in Path(shipped.__file__).with_name("units").glob("*.json"))
 CPU = "${sources}/onnxruntime/onnxruntime/core/providers/cpu"
 MLAS = "${sources}/onnxruntime/onnxruntime/core/mlas/lib"
 
@@ -68,14 +69,25 @@ def test_shipped_index_knows_the_operator_of_every_kernel() -> None:
     assert all(kernel_key(symbol) is None for unit in index.units for symbol in unit.provides)
 
 
-def test_shipped_indices_are_canonical_and_small() -> None:
-    """Each file has the bytes that `invoke pins.index` would write, and none is large."""
-    text = pin_text(f"units/{VARIANT.stem}.json")
-    index = shipped_index(VARIANT)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_indices_are_canonical_and_small(name: str) -> None:
+    """Each file has the bytes that `invoke pins.index` would write, under the name of its variant; none is large."""
+    text = pin_text(f"units/{name}")
     assert text is not None
-    assert index is not None
+    index = read_index(text, name)
+    assert f"{index.variant.stem}.json" == name
     assert render_index(index) == text
     assert len(text) < 400_000
+
+
+def test_an_index_is_shipped_with_and_without_exceptions() -> None:
+    """The same files hold the same operators' kernels; what they need differs."""
+    without, with_them = shipped_index(VARIANT), shipped_index(dataclasses.replace(VARIANT, exceptions=True))
+    assert without is not None
+    assert with_them is not None
+    assert [unit.path for unit in without.units] == [unit.path for unit in with_them.units]
+    assert without.kernels == with_them.kernels
+    assert without.units != with_them.units
 
 
 def test_shipped_index_comes_first() -> None:

@@ -7,9 +7,9 @@ that comes from a model, a library or a machine passes through `printable` there
 import math
 from dataclasses import dataclass
 
-from ortrim.console import duration_text, printable
+from ortrim.console import counted, duration_text, printable
 from ortrim.core.measurements import Verdict, VerifyReport
-from ortrim.report.figures import NONE, bytes_text, counted, share_text
+from ortrim.report.figures import NONE, bytes_text, share_text
 from ortrim.report.names import name_text
 
 

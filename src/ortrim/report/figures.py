@@ -75,11 +75,6 @@ def difference_text(value: float) -> str:
     return f"{number:.1e}".replace(".0e", "e")
 
 
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 case`, `3 cases`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def shape_text(shape: tuple[int, ...]) -> str:
     """Write a shape: `2x1x128`, `scalar`."""
     return "x".join(map(str, shape)) if shape else "scalar"

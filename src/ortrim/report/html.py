@@ -5,11 +5,12 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ortrim.console import counted
 from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
 from ortrim.report.charts import component_chart, load_chart, memory_chart, total_chart
 from ortrim.report.content import build_facts, components, gates, package_facts, symbols
 from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
-from ortrim.report.figures import counted, share_text
+from ortrim.report.figures import share_text
 from ortrim.report.latency import latency_pictures
 from ortrim.report.lines import SYMBOLS, Line, all_lines, device_lines, library_lines, several_models
 from ortrim.report.names import name_text

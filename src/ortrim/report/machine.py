@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from ortrim.console import counted
 from ortrim.core.measurements import DeviceReport, Host
-from ortrim.report.figures import NONE, bytes_text, counted
+from ortrim.report.figures import NONE, bytes_text
 
 THERMAL: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
 """Android's thermal states, from 0."""

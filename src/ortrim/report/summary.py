@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ortrim.console import printable
+from ortrim.console import counted, printable
 from ortrim.core.measurements import DeviceReport, OutputParity, Verdict, VerifyReport
 from ortrim.report.content import gates
 from ortrim.report.device_content import agreements
-from ortrim.report.figures import NONE, counted, difference_text
+from ortrim.report.figures import NONE, difference_text
 from ortrim.report.lines import Line, all_lines
 from ortrim.report.machine import measures_memory, measures_time
 from ortrim.report.names import name_text

@@ -1,6 +1,7 @@
 """One run in a process of its own, to be interrupted: `interrupted_run.py FILE`, a pickled opening and request.
 
-Ends as the program `ortrim` does: with 128 and the signal's number.
+Ends as the program `ortrim` does: with 128 and the signal's number, also where whoever started the tests ignores some
+signals, as `nohup` and a shell's background do.
 """
 
 import pickle
@@ -10,6 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     opening, request = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301 - the test's own file
     try:
         with closing(opening()) as device:

@@ -21,6 +21,7 @@ INSTRUCTION: Final = re.compile(r"0x([0-9a-f]+):  ([0-9a-f]{8})  ")
 OPENED: Final = re.compile(r'\d+ openat\(AT_FDCWD,"([^"]+)",.*\) = (\d+)')
 MAPPED: Final = re.compile(r"\d+ mmap\(\w+,(\d+),(\S+),MAP_PRIVATE\S*,(\d+),(\w+)\) = 0x([0-9a-f]+)")
 CLOSED: Final = re.compile(r"\d+ close\((\d+)\) = 0")
+ASSEMBLED: Final = "Mlas"
 DOT_VECTORS: Final = (0x9FE0FC00, 0x0E809400)
 DOT_ELEMENT: Final = (0x9FC0F400, 0x0F80E000)
 """A mask and what is left: SDOT and UDOT with vectors and by element, as the Arm Architecture Reference Manual encodes
@@ -128,8 +129,9 @@ def _addressed(instructions: Mapping[int, int], library: Path) -> Iterator[tuple
 def code_symbols(link_map: Path) -> tuple[MapSymbol, ...]:
     """Return the functions of a library by its link map. Raises `BinaryError`.
 
-    What begins with a dollar sign says where code and data begin (mapping symbols of ELF for ARM64).
+    Of what is written in assembly, functions and the labels within them alike have no size; MLAS's functions are those
+    with its prefix.
     """
     text = [part for part in read_link_map(link_map) if part.name == ".text"]
     symbols = (symbol for part in text for each in part.inputs for symbol in each.symbols)
-    return tuple(symbol for symbol in symbols if not symbol.name.startswith("$"))
+    return tuple(symbol for symbol in symbols if symbol.size_bytes or symbol.name.startswith(ASSEMBLED))

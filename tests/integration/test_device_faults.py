@@ -26,6 +26,7 @@ from fake_runtime import VALUES, Programs, fake_request, programs_below
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.verify.arrays import load_array
 from ortrim.verify.devices.base import Device, RunRequest
+from running import end_all
 
 pytestmark = [pytest.mark.network, pytest.mark.parametrize("kind", EVERY_KIND, indirect=True)]
 Requested = Callable[..., RunRequest]
@@ -166,6 +167,8 @@ def test_an_interruption(
         # To the whole group, as a terminal does; programs that the run started have sessions of their own.
         os.killpg(child.pid, number)
         assert child.wait(60) == 128 + number
-    finally:
+    except BaseException:
         child.kill()
         child.wait()
+        end_all(str(tmp_path))  # so that the next tests do not fail of this one's leftovers
+        raise

@@ -58,6 +58,23 @@ def test_functions_without_a_size_go_on_to_the_next() -> None:
     assert read_executed(lines, LIBRARY).functions(symbols) == {"assembled": 2, "next": 1}
 
 
+def test_labels_of_assembly_are_no_functions(tmp_path: Path) -> None:
+    """Of symbols without a size, MLAS's functions count, each with its labels (ONNX Runtime 1.21.0)."""
+    rows = [
+        "             VMA              LMA     Size Align Out     In      Symbol",
+        "           fb894            fb894      c08     4 .text",
+        "           fb894            fb894      788     4         mlas.a(ConvSymU8KernelDot.S.o):(.text)",
+        "           fb894            fb894        0     1                 $x",
+        "           fb894            fb894        0     1                 MlasConvSymU8KernelDot",
+        "           fb8e8            fb8e8        0     1                 OutputChannelLoop",
+        "           fc01c            fc01c      480     4         mlas.a(ConvSymS8KernelNeon.S.o):(.text)",
+        "           fc01c            fc01c        0     1                 MlasConvSymS8KernelNeon",
+    ]
+    (tmp_path / "link.map").write_text("\n".join(rows))
+    symbols = code_symbols(tmp_path / "link.map")
+    assert [symbol.name for symbol in symbols] == ["MlasConvSymU8KernelDot", "MlasConvSymS8KernelNeon"]
+
+
 @pytest.mark.parametrize("lines", [[], ["garbage"], log(), log(block(0x570, 1), library=Path("/other.so"))])
 def test_a_log_without_the_library(lines: list[str]) -> None:
     """When nothing was executed it is said, and not taken for a library without kernels."""

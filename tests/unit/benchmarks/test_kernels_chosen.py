@@ -9,15 +9,16 @@ SYMBOLS = (
     MapSymbol(name="MlasGemmU8X8KernelUdot", address=0x100, size_bytes=0),
     MapSymbol(name="void MlasGemmQuantKernel<MLAS_KERNEL>(unsigned char const*)", address=0x200, size_bytes=16),
     MapSymbol(name="MlasGemmQuantCopyPackA(int)", address=0x300, size_bytes=16),
+    MapSymbol(name="MlasConvSymGetKernelOutputCount(bool)", address=0x380, size_bytes=16),
     MapSymbol(name="onnxruntime::OpKernel::Compute()", address=0x400, size_bytes=16),
 )
 UDOT = 0x6E829420
-OLD = Executed(instructions={0x200: 1, 0x204: 1, 0x300: 1, 0x400: 1})
+OLD = Executed(instructions={0x200: 1, 0x204: 1, 0x300: 1, 0x380: 1, 0x400: 1})
 NEW = Executed(instructions={0x100: UDOT, 0x104: UDOT, 0x108: 1, 0x300: 1})
 
 
 def test_kernels_are_those_of_mlas() -> None:
-    """What packs and what computes a node are no kernels; arguments and result types are no part of a name."""
+    """What packs, describes a kernel or computes a node is none; arguments and result types are no part of a name."""
     assert kernels(OLD, SYMBOLS) == {"MlasGemmQuantKernel<MLAS_KERNEL>": 2}
     assert kernels(NEW, SYMBOLS) == {"MlasGemmU8X8KernelUdot": 3}
 

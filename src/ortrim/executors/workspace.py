@@ -64,13 +64,11 @@ def _ndk(inputs: Inputs, toolchain: Toolchain) -> Path:
 def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
     """Return the whole environment of a job.
 
-    `GIT_CEILING_DIRECTORIES` keeps upstream's CMake from writing the commit of whatever repository the cache lies in
-    into the library. The dates are those of upstream's `__DATE__`, which must not change between builds.
+    The dates are those of upstream's `__DATE__`, which must not change between builds.
     """
     return environment_with(paths.tools) | {
         "CC": str(paths.wrappers / "cc"),
         "CXX": str(paths.wrappers / "c++"),
-        "GIT_CEILING_DIRECTORIES": str(paths.sources.parent),
         "HOME": str(paths.build),
         "ORTRIM_BUILD": str(paths.configured),
         "ORTRIM_LINK_MAP": str(paths.link_map),

@@ -33,6 +33,7 @@ DEFINITIONS: Final = (
     "FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER",
     *(f"FETCHCONTENT_SOURCE_DIR_{name.upper()}=${{sources}}/{name}" for name in FETCHED),
     "safeint_SOURCE_DIR=${sources}/safeint",
+    "CMAKE_DISABLE_FIND_PACKAGE_Git=TRUE",
     "FLATBUFFERS_BUILD_FLATC=OFF",
     "onnxruntime_BUILD_UNIT_TESTS=OFF",
     "CMAKE_MAKE_PROGRAM=${tools}/bin/ninja",
@@ -41,8 +42,9 @@ DEFINITIONS: Final = (
 )
 """CMake definitions that keep the build to what was fetched and pinned.
 
-`FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. flatc is a tool that the library
-does not need.
+`FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. Without git, upstream's
+`CMakeLists.txt` writes neither the commit of whatever repository the cache lies in into the library, nor whether the
+machine has git. flatc is a tool that the library does not need.
 """
 
 

@@ -99,7 +99,7 @@ def test_root_that_was_not_compiled_is_refused() -> None:
     assert INTERFACE in refused((), (INTERFACE,)).why
 
 
-@pytest.mark.parametrize("path", ["${sources}/a;b.cc", "/root/a.cc", "${sources}/a b.cc", ""])
+@pytest.mark.parametrize("path", ["${sources}/a;b.cc", "/elsewhere/a.cc", "${sources}/a b.cc", ""])
 def test_name_that_an_index_cannot_hold_is_refused(path: str) -> None:
     """A folder with a strange name does not get into an index."""
     assert "path" in refused((symbols(INTERFACE), symbols(path)), (INTERFACE,)).why

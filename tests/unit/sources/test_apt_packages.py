@@ -14,10 +14,10 @@ from ortrim.sources.apt_sources import Mirror, source_stanza
 
 # As apt-get 2.6.1 printed it for trixie, arm64.
 LISTING = """\
-'http://deb.debian.org/debian/pool/main/b/busybox/busybox-static_1.37.0-6%2bb9_arm64.deb' \
+'http://mirror.invalid/debian/pool/main/b/busybox/busybox-static_1.37.0-6%2bb9_arm64.deb' \
 busybox-static_1%3a1.37.0-6+b9_arm64.deb 847552 \
 SHA256:c833be48abfa16bc19c4966ec93e289ff1ce5d2f1476cad3a57bd105378cd15c
-'http://deb.debian.org/debian/pool/main/g/glibc/libc6_2.41-12%2bdeb13u4_arm64.deb' \
+'http://mirror.invalid/debian/pool/main/g/glibc/libc6_2.41-12%2bdeb13u4_arm64.deb' \
 libc6_2.41-12+deb13u4_arm64.deb 2483572 \
 SHA256:8784eda966b189c777a384dac5ce009e8fc9b52d006926c5a013e7fa8aa688cc
 """

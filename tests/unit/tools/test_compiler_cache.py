@@ -59,7 +59,7 @@ class Programs:
 
     def used(self) -> tuple[str, CompilerCacheUse | None] | None:
         """Open a cache; return where it is and how far it helped, None for no cache."""
-        bases = (Path("/work/build"), Path("/sources"))
+        bases = (Path("/build"), Path("/sources"))
         with compiler_cache(self.folder, self.cache, bases, self.notes.append) as cache:
             if cache is None:
                 return None
@@ -90,7 +90,7 @@ def test_ccache_is_taken(programs: Programs) -> None:
     settings = programs.configuration()
     assert settings.pop("stats_log").startswith(str(programs.folder.parent / "temporary"))
     assert settings == {
-        "base_dir": "/work/build:/sources",
+        "base_dir": "/build:/sources",
         "cache_dir": str(programs.cache / "ccache"),
         "compiler_check": "content",
         "depend_mode": "true",

@@ -19,7 +19,7 @@ from ortrim.core.plan import (
     digest,
 )
 from ortrim.core.targets import FIRST_ANDROID, TARGETS, OperatingSystem, Target, matches, minimum_glibc
-from ortrim.errors import UsageError
+from ortrim.errors import PlanError, UsageError
 from ortrim.platforms import PLATFORMS
 from ortrim.platforms.providers import require_providers
 from ortrim.platforms.upstream import compiled_sources
@@ -74,7 +74,7 @@ def make_plan(
         targets=tuple(
             _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
         ),
-        assemblies=_assemblies(jobs),
+        assemblies=_assemblies(spec, targets, jobs),
     )
 
 
@@ -118,10 +118,25 @@ def _android_build(spec: BuildSpec, target: TargetSpec) -> AndroidBuild | None:
     return AndroidBuild(api=chosen.api, stl=chosen.stl, providers=tuple(sorted(set(chosen.providers or ()))))
 
 
-def _assemblies(jobs: tuple[BuildJob, ...]) -> tuple[AssemblyJob, ...]:
+def _assemblies(
+    spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[BuildJob, ...]
+) -> tuple[AssemblyJob, ...]:
     by_system = (tuple(job for job in jobs if job.target.system is system) for system in PLATFORMS)
     made = (PLATFORMS[system].assembly(own) for system, own in zip(PLATFORMS, by_system, strict=True))
-    return tuple(assembly for assembly in made if assembly is not None)
+    return tuple(
+        replace(assembly, models_as_assets=_models_as_assets(spec, targets, assembly))
+        for assembly in made
+        if assembly is not None
+    )
+
+
+def _models_as_assets(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: AssemblyJob) -> bool:
+    asked = {bool(android_of(spec, target).models_as_assets) for target in targets if target.id in assembly.targets}
+    if len(asked) > 1:
+        what = "some ABIs want the models in the AAR and others do not"
+        hint = "choose once: android.models_as_assets at the top of the buildspec, and in no target"
+        raise PlanError("mixed-assets", what, where=", ".join(assembly.targets), hint=hint)
+    return asked == {True}
 
 
 def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:

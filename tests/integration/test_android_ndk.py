@@ -1,5 +1,7 @@
 """What only a real NDK can show: that it is found, that its compilers are called, and what a library comes to."""
 
+import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -7,18 +9,16 @@ from typing import Final
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from native_builds import native_executor
+from ortrim.binaries.aar import read_aar
 from ortrim.core.buildspec import AndroidSpec
 from ortrim.core.plan import BuildPlan, SourcePin
 from ortrim.core.targets import TARGETS
 from ortrim.executors.native import NativeExecutor
 from ortrim.executors.parallelism import choose_parallelism
-from ortrim.executors.workspace import Inputs
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.environments import packages_folder
 from ortrim.tools.ndk import Ndk, installed_ndk
 from sample_plans import sample_plan
 
@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.needs("ndk"), pytest.mark.network]
 ANDROID: Final = [name for name in TARGETS if name.startswith("android-")]
 MACHINES: Final = {"arm64-v8a": "EM_AARCH64", "armeabi-v7a": "EM_ARM", "x86_64": "EM_X86_64", "x86": "EM_386"}
 PAGE: Final = 16384
+ROOT: Final = Path(__file__).parents[2]
+BUILD_SECONDS: Final = 3600.0
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +44,8 @@ def plan_for(ndk: Ndk, target: str, pins: tuple[SourcePin, ...]) -> BuildPlan:
 
 def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> NativeExecutor:
     """Return an executor that finds the NDK where the test did."""
-    inputs = Inputs(
-        sources=sources.folder,
-        tools=packages_folder("tools", tool_requirements()),
-        runner=shipped_folder("runner"),
-        hooks=shipped_folder("cmake"),
-        ndk=ndk.folder,
-    )
-    return NativeExecutor(
-        inputs=inputs,
-        log=folder / "build.log",
-        parallelism=choose_parallelism(None),
-        on_progress=lambda *_: None,
-        on_note=lambda _: None,
-    )
+    log = folder / "build.log"
+    return native_executor(sources.folder, log, ndk=ndk.folder, parallelism=choose_parallelism(None))
 
 
 def require_aligned(elf: ELFFile) -> None:
@@ -104,3 +94,20 @@ def test_a_library_and_its_symbols_are_built(sources: SourceTree, tmp_path: Path
         assert build_id(library) == build_id(whole)
     assert str(sources.folder).encode() not in result.library.read_bytes()
     assert result.link_map is not None
+
+
+@pytest.mark.build
+def test_the_demo_becomes_an_aar(tmp_path: Path) -> None:
+    """One command, from the models to a package that passed every gate, of two ABIs; without a device nothing is claimed."""
+    ndk = installed_ndk()
+    words = ("build", "--target", "android-arm*", "--ndk", str(ndk.folder), "--output", str(tmp_path), "--json")
+    done = run((sys.executable, "-m", "invoke", *words), cwd=ROOT, timeout_seconds=BUILD_SECONDS)
+    assert done.returncode == 0, done.stderr
+    reports = json.loads(done.stdout)["reports"]
+    assert [report["target"] for report in reports] == ["android-arm64-v8a", "android-armeabi-v7a"]
+    (aar,) = tmp_path.rglob("android/*/*.aar")
+    for report in reports:
+        assert report["devices"] == []
+        assert {gate["verdict"] for gate in report["gates"]} <= {"pass", "not judged"}
+        assert report["package_bytes"] == aar.stat().st_size
+    assert read_aar(aar).abis == ("arm64-v8a", "armeabi-v7a")

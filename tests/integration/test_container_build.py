@@ -12,7 +12,7 @@ from ortrim.core.plan import digest
 from ortrim.executors.container import ContainerExecutor
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.targets import executor_for
+from ortrim.pipeline.builders import executor_for
 from ortrim.storage.files import sha256_of
 from ortrim.tasks.options import demo_spec
 from ortrim.tools.containers import ContainerOptions

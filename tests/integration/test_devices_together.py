@@ -89,13 +89,13 @@ def task_in(folder: Path, runner: Path, budgets: Budgets) -> Task:
         facts=read_library(library),
         gates=(),
         size=library_size(library, None),
-        baseline_size=library_size(library, None),
     )
     return Task(
         delivery=delivery,
         subjects=(subject_in(folder),),
         budgets=budgets,
         baseline=Baseline(library=library, name="the same library"),
+        baseline_size=library_size(library, None),
         runner=runner,
         folder=folder / "outputs",
         least_memory=True,

@@ -16,10 +16,10 @@ from ortrim.binaries.java_classes import read_class
 from ortrim.console import Console
 from ortrim.core.android import NativeMethod
 from ortrim.core.plan import BuildJob
-from ortrim.executors.jni import JAVA, build_jni_library
+from ortrim.executors.jni import JAVA
 from ortrim.package.android.classes import FOLDERS, classes_jar
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.targets import executor_for
+from ortrim.pipeline.builders import executor_for
 from ortrim.storage.zips import open_zip
 from ortrim.tasks.options import request_from
 from ortrim.tools.command import run
@@ -55,7 +55,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     with console.step("build") as step:
         executor = executor_for(planned, target, request, step)
         result = executor.run(target.job)
-    binding = build_jni_library(target.job, result, executor.inputs, jdk)
+    binding = executor.run_jni(target.job, result, jdk)
     libraries = folder / "libraries"
     libraries.mkdir()
     for path in (result.library, binding.library):

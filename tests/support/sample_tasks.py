@@ -88,13 +88,13 @@ def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
         facts=facts,
         gates=(),
         size=SIZE,
-        baseline_size=SIZE,
     )
     given = {
         "delivery": delivery,
         "subjects": (_subject(model, folder),),
         "budgets": Budgets(),
         "baseline": BASELINE,
+        "baseline_size": SIZE,
         "runner": folder / "runner",
         "folder": folder / "outputs",
     }

@@ -15,7 +15,7 @@ from ortrim.core.buildspec import AndroidSpec, Budgets, TargetSpec
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.serialization import from_json, to_data, to_json
 from ortrim.core.targets import TARGETS
-from ortrim.errors import ExitCode, UsageError
+from ortrim.errors import ExitCode, PlanError, UsageError
 from ortrim.executors.paths import JobPaths
 from ortrim.planning import select_targets
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
@@ -178,6 +178,21 @@ def test_the_abis_of_a_plan_go_into_one_package() -> None:
     (assembly,) = plan.assemblies
     assert (assembly.identifier, assembly.targets) == ("android", ("android-x86_64", "android-arm64-v8a"))
     assert sample_plan().assemblies == ()
+
+
+def test_models_go_into_the_aar_when_all_abis_say_so() -> None:
+    """An AAR has its assets once; no build depends on them."""
+    inside, apart = AndroidSpec(models_as_assets=True), AndroidSpec(models_as_assets=False)
+    two = tuple(TargetSpec(id=name) for name in ("android-x86", "android-x86_64"))
+    plain = sample_plan("", targets=two, selected=two)
+    filled = sample_plan("", targets=two, selected=two, android=inside)
+    assert (plain.assemblies[0].models_as_assets, filled.assemblies[0].models_as_assets) == (False, True)
+    assert [each.job for each in plain.targets] == [each.job for each in filled.targets]
+    with pytest.raises(PlanError) as caught:
+        mixed = (replace(two[0], android=inside), replace(two[1], android=apart))
+        sample_plan("", targets=mixed, selected=mixed)
+    assert (caught.value.reference, caught.value.where) == ("mixed-assets", "android-x86, android-x86_64")
+    assert "android.models_as_assets" in caught.value.hint
 
 
 @pytest.mark.parametrize(

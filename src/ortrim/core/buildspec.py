@@ -167,13 +167,16 @@ class AndroidSpec:
     providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
     """Execution providers beside the CPU's, by default none; see docs/targets.md. Android 15 deprecates NNAPI."""
 
+    models_as_assets: bool | None = None
+    """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""
+
     def replaced_by(self, own: "AndroidSpec") -> "AndroidSpec":
         """Return these choices with the ones that `own` gives in their place."""
         given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
         return dataclasses.replace(self, **given)
 
 
-DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=())
+DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), models_as_assets=False)
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

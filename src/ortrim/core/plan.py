@@ -117,11 +117,12 @@ class RunnerJob:
 class AssemblyJob:
     """Joins the outputs of several targets into one package, such as an AAR, under a name of its own.
 
-    `targets` are identifiers, in the order of the plan.
+    `targets` are identifiers, in the order of the plan; `models_as_assets` says whether an AAR has the models inside.
     """
 
     identifier: str
     targets: tuple[str, ...]
+    models_as_assets: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from ortrim.errors import ToolError
 from ortrim.executors.container_images import ready_image
 from ortrim.executors.container_mounts import job_mounts
 from ortrim.executors.container_recipes import image_ndk, image_recipe
+from ortrim.executors.jni import JniLibrary
 from ortrim.executors.native import NativeExecutor, finished_runner
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
@@ -19,6 +20,7 @@ from ortrim.tools.containers_choice import UsableEngine, first_that_works
 from ortrim.tools.containers_options import require_mountable
 from ortrim.tools.containers_owned import remove_leftovers
 from ortrim.tools.containers_running import PYTHON, Command, run_in
+from ortrim.tools.javac import Jdk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,10 @@ class ContainerExecutor:
         """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
         done = finished_runner(job)
         return done if done.is_file() else self._in_a_container(job.toolchain).run_runner(job)
+
+    def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
+        """Compile the JNI library in a container; its Java is compiled here. See `NativeExecutor.run_jni`."""
+        return self._in_a_container(job.toolchain).run_jni(job, result, jdk)
 
     def _in_a_container(self, toolchain: Toolchain) -> NativeExecutor:
         place = container_place(toolchain, self.options, self.native.on_note)

@@ -15,6 +15,7 @@ from ortrim.executors.build_log import FULL_DISK, first_error, remedy
 from ortrim.executors.compilation import Outcome, Progress, Upstream
 from ortrim.executors.demand import Demand
 from ortrim.executors.finishing import finish
+from ortrim.executors.jni import JniLibrary, build_jni_library
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
@@ -26,6 +27,7 @@ from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.compiler_cache import CompilerCache, compiler_cache
+from ortrim.tools.javac import Jdk
 
 RUNNER: Final = "runner"
 LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
@@ -61,6 +63,13 @@ class NativeExecutor:
         runner = finished_runner(job)
         publish_folder(runner.parent, lambda destination: self._compile_runner(job, destination))
         return runner
+
+    def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
+        """Compile the JNI library beside a finished build, or return what was compiled before.
+
+        Raises as `build_jni_library` does.
+        """
+        return build_jni_library(job, result, self.inputs, jdk, self.place)
 
     @contextmanager
     def on_tree(self, job: BuildJob) -> Iterator[Demand]:

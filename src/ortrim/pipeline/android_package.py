@@ -2,29 +2,35 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ortrim.binaries.aar import read_aar
+from ortrim.core.aar import AarFacts
+from ortrim.core.measurements import Gate
 from ortrim.errors import DiagnosticGroup
-from ortrim.executors.jni import JAVA, build_jni_library
-from ortrim.executors.places import HERE, Place
-from ortrim.executors.workspace import Inputs
+from ortrim.executors.jni import JAVA, JniLibrary
 from ortrim.package.android.classes import FOLDERS
 from ortrim.package.android.inputs import AarInputs, AarPart
 from ortrim.package.android.layout import AndroidPackage, make_android_package
 from ortrim.package.inputs import PackageInputs
 from ortrim.platforms.android import SYMBOLS
 from ortrim.tools.javac import Jdk
-from ortrim.verify.android_gates import require_sound_aar
+from ortrim.verify.android_gates import check_aar, require_sound_aar
 from ortrim.verify.android_rules import Promise
 
 
-def aar_part(inputs: PackageInputs, workspace: Inputs, jdk: Jdk, place: Place = HERE) -> AarPart:
-    """Return one ABI of an AAR: what its build left, and the JNI library, compiled if it was not before.
+@dataclass(frozen=True, kw_only=True)
+class SoundAar:
+    """An AAR that passed every gate, with what was read from it."""
 
-    Raises as `build_jni_library` does.
-    """
-    binding = build_jni_library(inputs.job, inputs.result, workspace, jdk, place)
+    package: AndroidPackage
+    facts: AarFacts
+    gates: tuple[Gate, ...]
+
+
+def aar_part(inputs: PackageInputs, binding: JniLibrary) -> AarPart:
+    """Return one ABI of an AAR: what its build left, and the JNI library."""
     symbols = (inputs.result.folder / SYMBOLS, binding.symbols)
     return AarPart(
         inputs=inputs,
@@ -35,7 +41,7 @@ def aar_part(inputs: PackageInputs, workspace: Inputs, jdk: Jdk, place: Place = 
 
 def deliver_aar(
     parts: Sequence[AarPart], sources: Path, jdk: Jdk, destination: Path, *, models_as_assets: bool = False
-) -> AndroidPackage:
+) -> SoundAar:
     """Make the AAR of all ABIs with everything beside it, in the folder `destination`, and pass it through every gate.
 
     `sources` is the folder of the source tree. Raises as `make_android_package` does, and a `DiagnosticGroup` of all
@@ -48,17 +54,11 @@ def deliver_aar(
         models_as_assets=models_as_assets,
     )
     package = make_android_package(inputs, jdk, destination)
-    promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts), library_bytes=_budget(inputs))
+    promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts))
+    facts = read_aar(package.aar)
     try:
-        require_sound_aar(read_aar(package.aar), promise)
+        require_sound_aar(facts, promise)
     except DiagnosticGroup:
         shutil.rmtree(package.folder)
         raise
-    return package
-
-
-def _budget(inputs: AarInputs) -> int | None:
-    """Return the largest budget of the ABIs, None unless each has one."""
-    targets = {target.job.target: target.budgets.library_bytes for target in inputs.first.plan.targets}
-    given = [targets[part.inputs.job.target] for part in inputs.parts]
-    return max((each for each in given if each is not None), default=None) if None not in given else None
+    return SoundAar(package=package, facts=facts, gates=check_aar(facts, promise))

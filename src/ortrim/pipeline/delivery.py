@@ -7,22 +7,28 @@ from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.merged_object import visible_symbols
 from ortrim.binaries.sizes import library_size
+from ortrim.core.aar import AbiSize
 from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import Gate, LibraryFacts, LibrarySize
+from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict
 from ortrim.core.plan import BuildJob
-from ortrim.core.targets import Architecture
+from ortrim.core.targets import ABIS, Architecture
 from ortrim.executors.results import LIBRARY
 from ortrim.models.alignment import misaligned_tensors
+from ortrim.pipeline.android_package import SoundAar
 from ortrim.pipeline.planned import Planned
 from ortrim.platforms.linux import ARCHIVE
-from ortrim.verify.baseline import Baseline
 from ortrim.verify.gates import check_archive, check_library, check_tensors
 from ortrim.verify.subjects import Delivery
 
-NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
+AAR_SIZES: Final = (
+    ("libraries of the ABI", "library_bytes"),
+    ("libraries in the AAR", "compressed_bytes"),
+    ("app's download", "download_bytes"),
+)
+"""Measures of a report -> what `AbiSize` calls them."""
 
 
-def delivery_of(planned: Planned, job: BuildJob, result: JobResult, package: Package, baseline: Baseline) -> Delivery:
+def linux_delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
     """Return what the package holds; a static library is sized by the shared one of the same objects.
 
     An archive's own bytes are relocations and names as well, which do not come into the program that links it.
@@ -36,7 +42,19 @@ def delivery_of(planned: Planned, job: BuildJob, result: JobResult, package: Pac
         facts=facts,
         gates=(*_gates(job, facts), *_static_gates(job, delivered, facts), *_model_gates(planned, job)),
         size=library_size(shared, result.link_map),
-        baseline_size=NO_SIZE if baseline.library is None else library_size(baseline.library, None),
+    )
+
+
+def android_delivery(planned: Planned, job: BuildJob, result: JobResult, sound: SoundAar) -> Delivery:
+    """Return what an AAR holds for one ABI; its gates are those of the whole AAR."""
+    sizes = next(size for size in sound.facts.sizes if size.abi == ABIS[job.target.architecture])
+    return Delivery(
+        archive=sound.package.aar,
+        library=result.library,
+        facts=read_library(result.library),
+        gates=(*sound.gates, *_model_gates(planned, job)),
+        size=library_size(result.library, result.link_map),
+        sizes=tuple(_size_line(measure, sizes, name) for measure, name in AAR_SIZES),
     )
 
 
@@ -60,3 +78,19 @@ def _model_gates(planned: Planned, job: BuildJob) -> tuple[Gate, ...]:
     if job.target.architecture is not Architecture.ARM:
         return ()
     return tuple(check_tensors(model.name, misaligned_tensors(model.path)) for model in planned.models.converted)
+
+
+def _size_line(measure: str, sizes: AbiSize, name: str) -> Comparison:
+    """Return a line of the report that tells a size; budgets are for the runtime's library, as on other systems."""
+    return Comparison(
+        measure=measure,
+        model="",
+        unit="bytes",
+        ours=getattr(sizes, name),
+        baseline=None,
+        ratio=None,
+        spread=None,
+        budget=None,
+        budget_is_ratio=False,
+        verdict=Verdict.NOT_JUDGED,
+    )

@@ -8,6 +8,7 @@ from ortrim.core.measurements import DeviceReport, VerifyReport
 from ortrim.core.targets import TARGETS, Target
 from ortrim.errors import UsageError, VerifyError
 from ortrim.pipeline.converted import Request
+from ortrim.pipeline.ndks import is_android
 from ortrim.tools.base import install_command
 from ortrim.verify.devices.names import DeviceName, default_devices, emulation_of, read_names
 
@@ -21,8 +22,9 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
     """Refuse, before anything is compiled, what could not be verified.
 
     Raises `VerifyError` `no-device` for targets that run neither on this machine nor in an emulator that is installed
-    here while no device is named; `UsageError` for names that are none, and for `--least-memory` without a machine
-    whose memory can be lowered.
+    here while no device is named (for Android, where nothing but a device does, an AAR is made all the same, and its
+    report says that it was run nowhere); `UsageError` for names that are none, and for `--least-memory` without a
+    machine whose memory can be lowered.
     """
     if not request.devices:
         _require_defaults(targets, host)
@@ -52,7 +54,8 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
 
 
 def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
-    needs = {target.id: _missing_emulator(TARGETS[target.id], host) for target in targets}
+    emulated = [TARGETS[target.id] for target in targets if not is_android(target)]
+    needs = {target.identifier: _missing_emulator(target, host) for target in emulated}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
         what = f"a library for another machine cannot be run on {host.identifier}, so nothing would be proved of it"

@@ -1,14 +1,15 @@
 """The NDK of each Android target: which version it is compiled with, and whether that is here."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from ortrim.core.buildspec import BuildSpec, TargetSpec, android_of
 from ortrim.core.plan import Toolchain
 from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.errors import PlanError
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pipeline.converted import Request
 from ortrim.toolchains.ndk import ndk_toolchain
+from ortrim.tools.javac import find_jdk
 from ortrim.tools.ndk import find_ndk
 
 
@@ -24,13 +25,18 @@ def toolchain_for_android(spec: BuildSpec, target: TargetSpec) -> Toolchain:
     return ndk_toolchain(TARGETS[target.id], api, _version(spec, target))
 
 
-def require_ndks(spec: BuildSpec, targets: Iterable[TargetSpec], named: Path | None) -> None:
-    """Refuse, before any work, what cannot be compiled here for want of an NDK; `named` is what `--ndk` says.
+def require_android_tools(spec: BuildSpec, targets: Iterable[TargetSpec], request: Request) -> None:
+    """Refuse, before any work, what cannot be made here: a library for want of an NDK, an AAR for want of a JDK.
 
-    Raises `ToolError` as `find_ndk` does.
+    A container's image has an NDK of its own; classes are compiled here. Raises `ToolError` as `find_ndk` and
+    `find_jdk` do.
     """
-    for target in filter(is_android, targets):
-        find_ndk(_version(spec, target), named=named, api=android_of(spec, target).api)
+    android = tuple(filter(is_android, targets))
+    if request.container is None:
+        for target in android:
+            find_ndk(_version(spec, target), named=request.ndk, api=android_of(spec, target).api)
+    if android:
+        find_jdk()
 
 
 def warnings_on_android(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[str, ...]:

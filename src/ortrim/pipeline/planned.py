@@ -10,14 +10,14 @@ from typing import Final
 
 from ortrim.console import Console
 from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec
-from ortrim.core.plan import BuildPlan, PlannedModel, Toolchain, digest
+from ortrim.core.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.targets import TARGETS, Target, minimum_glibc
 from ortrim.errors import PlanError, ToolError
 from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.converted import Models, Request, converted_models, load
 from ortrim.pipeline.devices import require_devices
-from ortrim.pipeline.ndks import is_android, require_ndks, toolchain_for_android, warnings_on_android
+from ortrim.pipeline.ndks import is_android, require_android_tools, toolchain_for_android, warnings_on_android
 from ortrim.planning import make_plan, select_targets
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
@@ -42,6 +42,11 @@ class Planned:
     folder: Path
 
 
+def target_folder(planned: Planned, target: PlannedTarget) -> Path:
+    """Return the folder that holds a target's report, and its package if that is its own."""
+    return planned.folder / target.job.target.identifier
+
+
 def host_target() -> Target:
     """Return the target that runs on this machine; raises `ToolError` `unsupported-host`."""
     machine = (platform.system(), platform.machine())
@@ -61,8 +66,7 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
     host = host_target() if to_run or request.target is None else None
     targets = select_targets(loaded.spec, request.target, host)
     if host and to_run:
-        if request.container is None:
-            require_ndks(loaded.spec, targets, request.ndk)
+        require_android_tools(loaded.spec, targets, request)
         require_devices(targets, request, host)
     toolchains = {target.id: _toolchain(loaded.spec, target) for target in targets}
     for warning in warnings_on_android(loaded.spec, targets):

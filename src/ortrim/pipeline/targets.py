@@ -1,31 +1,22 @@
-"""The second half: from a plan to verified packages, one target after the other."""
+"""The second half: from a plan to verified packages, one after the other."""
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Final
 
-from ortrim.console import Console, Step
+from ortrim.console import Console
 from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import VerifyReport
-from ortrim.core.plan import BuildJob, PlannedTarget
+from ortrim.core.plan import PlannedTarget
 from ortrim.errors import VerifyError
-from ortrim.executors.container import ContainerExecutor
-from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import choose_parallelism
 from ortrim.executors.results import finished_build, result_of
-from ortrim.executors.workspace import Inputs
-from ortrim.package.inputs import ComponentLicence, PackageInputs
-from ortrim.package.layout import make_package
-from ortrim.pins.tools import tool_requirements
+from ortrim.pipeline.builders import builder_for, built_before
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.devices import answers
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.pipeline.packages import Group, groups, packaged
+from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.pipeline.verification import Packaged, verify
 from ortrim.report.write import OUTDATED, read_report, write_reports
-from ortrim.sources.tree import licences
 from ortrim.storage.files import require_writable
-from ortrim.storage.shipped import shipped_folder
-from ortrim.toolchains.zig import RUNTIME_LICENCES
-from ortrim.tools.environments import packages_folder
 
 REPORT: Final = "report.json"
 
@@ -38,7 +29,7 @@ def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """
     require_writable(request.output)
     planned = make_planned(request, console, to_run=True)
-    return tuple(_finish(planned, target, request, console) for target in planned.plan.targets)
+    return tuple(report for group in groups(planned.plan) for report in _finish(planned, group, request, console))
 
 
 def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
@@ -48,7 +39,12 @@ def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]
     """
     require_writable(request.output)
     planned = make_planned(request, console, to_run=True)
-    return tuple(_verify(planned, target, _built(target.job), request, console) for target in planned.plan.targets)
+    built = [(group, tuple(built_before(target.job) for target in group.targets)) for group in groups(planned.plan)]
+    return tuple(
+        _verify(planned, each, request, console)
+        for group, results in built
+        for each in packaged(planned, group, results, request, console)
+    )
 
 
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
@@ -57,16 +53,15 @@ def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     return tuple(read_report(target_folder(planned, target) / REPORT) for target in planned.plan.targets)
 
 
-def target_folder(planned: Planned, target: PlannedTarget) -> Path:
-    """Return the folder that holds a target's package and report."""
-    return planned.folder / target.job.target.identifier
-
-
-def _finish(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport:
-    report = _finished(planned, target, request, console)
-    if report is not None:
-        return report
-    return _verify(planned, target, _build(planned, target, request, console), request, console)
+def _finish(planned: Planned, group: Group, request: Request, console: Console) -> Iterator[VerifyReport]:
+    """Yield a report of each target of a group, verifying those that lack something."""
+    found = [_finished(planned, target, request, console) for target in group.targets]
+    if None not in found:
+        yield from (report for report in found if report is not None)
+        return
+    results = tuple(_build(planned, target, request, console) for target in group.targets)
+    for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):
+        yield report or _verify(planned, each, request, console)
 
 
 def _finished(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport | None:
@@ -100,81 +95,10 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
         return executor.run(job)
 
 
-def builder_for(
-    planned: Planned, target: PlannedTarget, request: Request, step: Step
-) -> NativeExecutor | ContainerExecutor:
-    """Return what builds a target where the request says, telling `step` how far it is."""
-    native = executor_for(planned, target, request, step)
-    return native if request.container is None else ContainerExecutor(native=native, options=request.container)
-
-
-def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
-    """Return what builds a target on this machine itself, telling `step` how far it is."""
-    return NativeExecutor(
-        inputs=Inputs(
-            sources=planned.sources.folder,
-            tools=packages_folder("tools", tool_requirements()),
-            runner=shipped_folder("runner"),
-            hooks=shipped_folder("cmake"),
-            ndk=request.ndk,
-        ),
-        log=(target_folder(planned, target) / "build.log").absolute(),
-        parallelism=choose_parallelism(request.jobs),
-        on_progress=step.progress,
-        on_note=step.note,
-    )
-
-
-def _built(job: BuildJob) -> JobResult:
-    folder = finished_build(job)
-    if not folder.is_dir():
-        hint = "run: invoke build"
-        raise VerifyError("not-built", "there is no finished build to verify", where=job.target.identifier, hint=hint)
-    return result_of(folder)
-
-
-def _verify(
-    planned: Planned, target: PlannedTarget, result: JobResult, request: Request, console: Console
-) -> VerifyReport:
-    folder = target_folder(planned, target)
-    with console.step(f"package {target.job.target.identifier}"):
-        package = make_package(_package_inputs(planned, target.job, result), folder)
-    with console.step("compile the runner") as step:
-        runner = builder_for(planned, target, request, step).run_runner(target.runner)
-    packaged = Packaged(target=target, result=result, package=package, runner=runner)
-    report = verify(planned, packaged, request, console)
+def _verify(planned: Planned, subject: Packaged, request: Request, console: Console) -> VerifyReport:
+    folder = target_folder(planned, subject.target)
+    report = verify(planned, subject, request, console)
     with console.step("report") as step:
         write_reports(report, folder)
-        step.note(f"{folder}: {package.archive.name}, report.html, report.md, {REPORT}")
+        step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {REPORT}")
     return report
-
-
-def _package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs:
-    upstream = planned.sources.folder / "onnxruntime"
-    return PackageInputs(
-        plan=planned.plan,
-        job=job,
-        result=result,
-        models=planned.models.converted,
-        operators=planned.models.operators,
-        licence=upstream / "LICENSE",
-        notices=upstream / "ThirdPartyNotices.txt",
-        licences=tuple(
-            ComponentLicence(component=component, identifier=identifier, path=path)
-            for component, identifier, path in (*_source_licences(planned, job), *_toolchain_licences(job))
-        ),
-    )
-
-
-def _source_licences(planned: Planned, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
-    """Return the licences of what the job compiles, which may be less than was fetched."""
-    compiled = {source.name for source in job.sources}
-    return tuple(entry for entry in licences(planned.sources) if entry[0] in compiled)
-
-
-def _toolchain_licences(job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
-    """Return the licences of what the compiler itself puts into the library; the system's gcc puts it beside."""
-    if job.toolchain.kind != "zig":
-        return ()
-    tools = packages_folder("tools", tool_requirements())
-    return tuple((component, identifier, tools / text) for component, identifier, text in RUNTIME_LICENCES)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.differences import differences, differs_in_order_alone
-from ortrim.console import Console
+from ortrim.console import Console, counted
 from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.operator_config import render_config
 from ortrim.core.operators import RequiredOperators
@@ -15,9 +15,9 @@ from ortrim.errors import BuildError
 from ortrim.executors.finishing import finish
 from ortrim.executors.native import NativeExecutor, require_success
 from ortrim.pins.shipped import writable_pins_folder
+from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.targets import executor_for
 from ortrim.planning import with_arguments
 from ortrim.storage.files import write_atomically
 
@@ -50,7 +50,7 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
             executor = executor_for(planned, target, request, step)
             everything = with_arguments(replace(target.job, operator_config=EVERYTHING))
             index = _full_index(executor, everything)
-            step.note(f"{len(index.units)} files, {len(index.kernels)} operators")
+            step.note(f"{counted(len(index.units), 'file')}, {counted(len(index.kernels), 'operator')}")
             # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.
             units, same = _proved(executor, replace(everything, operator_config=target.job.operator_config), index)
             path = writable_pins_folder() / "units" / f"{index.variant.stem}.json"

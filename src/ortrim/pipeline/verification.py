@@ -1,24 +1,30 @@
 """What verification is given: the package, the models with their references, the devices and the baseline."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
+from ortrim.binaries.sizes import library_size
 from ortrim.console import Console, Step
-from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.artifacts import JobResult
+from ortrim.core.measurements import LibrarySize, VerifyReport
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
+from ortrim.core.targets import OperatingSystem
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.delivery import delivery_of
 from ortrim.pipeline.devices import devices_of
-from ortrim.pipeline.planned import Planned
+from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.tools.foreign_runtime import foreign_library
 from ortrim.verify.baseline import Baseline, own_baseline
-from ortrim.verify.devices.names import runs_here
+from ortrim.verify.devices.names import DeviceName, runs_here
 from ortrim.verify.devices.select import open_device
 from ortrim.verify.reference import reference_outputs
-from ortrim.verify.subjects import Identity, Subject, Task
+from ortrim.verify.subjects import Delivery, Identity, Subject, Task
 from ortrim.verify.target import verify_target
+
+NOWHERE: Final = "its library was run nowhere: no device was named, such as --device adb"
+NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,30 +33,34 @@ class Packaged:
 
     target: PlannedTarget
     result: JobResult
-    package: Package
+    delivery: Delivery
     runner: Path
 
 
 def verify(planned: Planned, packaged: Packaged, request: Request, console: Console) -> VerifyReport:
-    """Verify what was packaged for one target on each device asked for; see `verify_target`."""
+    """Verify what was packaged for one target on each device asked for; see `verify_target`.
+
+    Without a device, as may be on Android, the report is that of the library and its package alone.
+    """
     target = packaged.target.job.target
     with console.step(f"verify {target.identifier}") as step:
         devices = devices_of(target, request)
-        step.note(f"on {', '.join(map(str, devices))}")
-        task = _task(planned, packaged, request, step)
+        step.note(f"on {', '.join(map(str, devices))}" if devices else NOWHERE)
+        task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
         return verify_target(identity, task, devices, partial(open_device, target, announce=step.note), step.progress)
 
 
-def _task(planned: Planned, packaged: Packaged, request: Request, step: Step) -> Task:
+def _task(planned: Planned, packaged: Packaged, request: Request, devices: Sequence[DeviceName], step: Step) -> Task:
     step.progress(0, 0, "reading the library")
-    job, folder = packaged.target.job, packaged.package.folder.parent / "outputs"
-    baseline = _baseline(planned, job)
+    folder = target_folder(planned, packaged.target) / "outputs"
+    baseline = _baseline(planned, packaged.target.job)
     return Task(
-        delivery=delivery_of(planned, job, packaged.result, packaged.package, baseline),
-        subjects=_subjects(planned, folder / "reference", step),
+        delivery=packaged.delivery,
+        subjects=_subjects(planned, folder / "reference", step) if devices else (),
         budgets=packaged.target.budgets,
         baseline=baseline,
+        baseline_size=NO_SIZE if baseline.library is None else library_size(baseline.library, None),
         runner=packaged.runner,
         folder=folder,
         least_memory=request.least_memory,
@@ -61,6 +71,8 @@ def _task(planned: Planned, packaged: Packaged, request: Request, step: Step) ->
 def _baseline(planned: Planned, job: BuildJob) -> Baseline:
     """Return the official library for the target's own machine, without one where there is no such wheel."""
     runtime, architecture = planned.models.runtime, job.target.architecture.value
+    if job.target.system is OperatingSystem.ANDROID:
+        return Baseline(library=None, name="none: there is no official package for Android to be had by digest")
     if runs_here(job.target):
         return own_baseline(runtime)
     library = foreign_library(runtime.version, planned.models.pins.converter_requirements, architecture)

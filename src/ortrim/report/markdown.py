@@ -38,8 +38,9 @@ def _several_devices(report: VerifyReport) -> Iterator[str]:
     """Yield the library, then the devices beside each other, then each by itself."""
     yield "## The library against the budget"
     yield _comparisons(library_lines(report))
-    yield "## Devices"
-    yield _beside(report)
+    if report.devices:
+        yield "## Devices"
+        yield _beside(report)
     yield from _library(report)
     for device in report.devices:
         yield from _device(device)

@@ -25,15 +25,17 @@ def title(report: VerifyReport) -> str:
 def subtitle(report: VerifyReport) -> str:
     """Say what it was made with, and where it was measured."""
     made = f"ONNX Runtime {report.ort_version}, profile {report.profile}"
-    return printable(f"{made} · measured on {_places(report)}")
+    return printable(f"{made} · {_places(report)}")
 
 
 def _places(report: VerifyReport) -> str:
-    if len(report.devices) != 1:
-        return f"{counted(len(report.devices), 'device')} beside {report.baseline}"
+    if not report.devices:
+        return "run nowhere: no device was named"
+    if len(report.devices) > 1:
+        return f"measured on {counted(len(report.devices), 'device')} beside {report.baseline}"
     (device,) = report.devices
     processor = f" ({device.host.cpu})" if device.host else ""
-    return f"{device.device}{processor} beside {device.baseline}"
+    return f"measured on {device.device}{processor} beside {device.baseline}"
 
 
 def verdict_text(report: VerifyReport) -> str:
@@ -74,6 +76,8 @@ def parity_verdict(device: DeviceReport) -> Verdict:
 
 def _judged_budgets(report: VerifyReport) -> str:
     """Claim no budget that no device can judge."""
+    if not report.devices:
+        return "budget of the library; it was run nowhere, parity not judged"
     unjudged = _unjudged_measures(report.devices)
     left_out = f" that can be judged there ({unjudged} cannot)" if unjudged else ""
     places = f" on {counted(len(report.devices), 'device')}" if len(report.devices) > 1 else ""

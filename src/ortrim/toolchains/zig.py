@@ -26,15 +26,6 @@ zig refuses `-march` with extensions and wants them in `-mcpu`, where they come 
 ARM_REWRITES: Final = (("-mfpu=neon", ""),)
 """Upstream's one flag for ARMv7; the `-mcpu` of every floor has NEON already."""
 
-LLVM_LICENCE: Final = "Apache-2.0 WITH LLVM-exception"
-RUNTIME_LICENCES: Final = (
-    ("libc++", LLVM_LICENCE, "ziglang/lib/libcxx/LICENSE.TXT"),
-    ("libc++abi", LLVM_LICENCE, "ziglang/lib/libcxxabi/LICENSE.TXT"),
-    ("libunwind", LLVM_LICENCE, "ziglang/lib/libunwind/LICENSE.TXT"),
-    ("compiler-rt", "MIT", "ziglang/LICENSE"),
-)
-"""What zig links into the library: component, licence, and the text's place among the tool packages."""
-
 
 def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | None = None) -> Toolchain:
     """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer.

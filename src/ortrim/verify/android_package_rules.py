@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ortrim.core.aar import AarFacts, AarManifest, AbiSize
+from ortrim.core.aar import AarFacts, AarManifest
 from ortrim.verify.android_rules import Breach, Promise, Rule, some
 
 JNI: Final = "libonnxruntime4j_jni.so"
@@ -89,22 +89,6 @@ def _differences(aar: AarFacts, manifest: AarManifest, promise: Promise) -> Iter
         yield f"ONNX Runtime {manifest.ort_version}, the library says {aar.version}"
 
 
-def _too_large(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
-    for size in aar.sizes:
-        if promise.library_bytes is not None and size.library_bytes > promise.library_bytes:
-            why = f"{size.library_bytes:,} bytes, the budget is {promise.library_bytes:,}"
-            yield Breach(where=f"jni/{size.abi}", why=why)
-
-
-def _without_budget(aar: AarFacts, promise: Promise) -> str:
-    return f"no budget; {'; '.join(map(_size_text, aar.sizes))}" if promise.library_bytes is None else ""
-
-
-def _size_text(size: AbiSize) -> str:
-    library, packed, download = size.library_bytes, size.compressed_bytes, size.download_bytes
-    return f"{size.abi} {library:,} bytes, {packed:,} in the AAR, {download:,} to download"
-
-
 def _without_natives(aar: AarFacts, _promise: Promise) -> str:
     return "" if aar.classes and aar.classes.native_methods else "no class has a native method"
 
@@ -174,13 +158,5 @@ PACKAGE_RULES: Final = (
         hint="make the AAR anew from the plan; do not edit it",
         search=_contradictions,
         doubt=lambda aar, _promise: "" if aar.manifest else "ortrim did not make this AAR",
-    ),
-    Rule(
-        reference="libraries-too-large",
-        name="size of an ABI's libraries",
-        what="the libraries of an ABI are larger than the budget",
-        hint="reduce the operators, or raise library_bytes",
-        search=_too_large,
-        doubt=_without_budget,
     ),
 )

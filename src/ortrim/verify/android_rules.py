@@ -14,15 +14,14 @@ SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Promise:
-    """What an AAR was made to keep: the least API level, its ABIs, the page size, the bytes of an ABI's libraries.
+    """What an AAR was made to keep: the least API level, its ABIs, the page size.
 
-    Without `abis` those that it has are right; without `library_bytes` any size is.
+    Without `abis` those that it has are right.
     """
 
     api_level: int
     abis: tuple[str, ...] = ()
     page_bytes: int = PAGE_BYTES
-    library_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.buildspec import Budgets, ModelSpec
-from ortrim.core.measurements import Gate, LibraryFacts, LibrarySize
+from ortrim.core.measurements import Comparison, Gate, LibraryFacts, LibrarySize
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case
@@ -44,9 +44,9 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """What is verified: the package's archive, its library, and what was read from both and from the baseline's.
+    """What is verified: the package's archive, its library, and what was read from both.
 
-    `gates` are the library's, from `gates.check_library`.
+    `gates` are the properties that it must have; `sizes` are lines of the report that tell more of its size.
     """
 
     archive: Path
@@ -54,7 +54,7 @@ class Delivery:
     facts: LibraryFacts
     gates: tuple[Gate, ...]
     size: LibrarySize
-    baseline_size: LibrarySize
+    sizes: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,7 @@ class Task:
     subjects: tuple[Subject, ...]
     budgets: Budgets
     baseline: Baseline
+    baseline_size: LibrarySize
     runner: Path
     folder: Path
     repetition: Repetition = DEFAULT_REPETITION

@@ -59,15 +59,16 @@ def _report_of(ended: OnDevice[DeviceReport], task: Task) -> DeviceReport:
 def _report(identity: Identity, task: Task, devices: tuple[DeviceReport, ...]) -> VerifyReport:
     delivery = task.delivery
     package_bytes = delivery.archive.stat().st_size
-    lines = library_comparisons(task.budgets, delivery.size, delivery.baseline_size, package_bytes)
+    sizes = library_comparisons(task.budgets, delivery.size, task.baseline_size, package_bytes)
+    lines = (*sizes, *delivery.sizes)
     return VerifyReport(
         **{field.name: getattr(identity, field.name) for field in fields(identity)},
         baseline=task.baseline.name,
-        package=delivery.archive.name,
+        package=os.path.relpath(delivery.archive, task.folder.parent),
         package_bytes=package_bytes,
         library=delivery.facts,
         size=delivery.size,
-        baseline_size=delivery.baseline_size,
+        baseline_size=task.baseline_size,
         comparisons=lines,
         gates=delivery.gates,
         devices=devices,

@@ -16,6 +16,7 @@ from ortrim.models.prepare import prepare
 from ortrim.pipeline import converted, planned
 from ortrim.pipeline.converted import Request
 from ortrim.sources.tree import SourceTree
+from ortrim.storage.files import sha256_of
 from ortrim.tools.full_runtime import FullRuntime
 from sample_plans import SOURCES
 
@@ -62,6 +63,6 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
 
 def _converted(model: PreparedModel, *_: Any, **__: Any) -> OrtModel:
     return OrtModel(
-        name=model.name, path=model.path, sha256="5" * 64, size_bytes=1, ort_version="1.21.0", style="fixed",
+        name=model.name, path=model.path, sha256=sha256_of(model.path), size_bytes=1, ort_version="1.21.0", style="fixed",
         level="extended", config="ai.onnx;14;Relu\n",
     )  # fmt: skip

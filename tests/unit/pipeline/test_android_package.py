@@ -1,19 +1,15 @@
 """From builds to an AAR: made when it passes every gate, gone when it does not."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aar_samples import ABIS, aar_inputs, fake_jdk
 from android_samples import BINDING, RUNTIME, sample
-from ortrim.core.artifacts import JobResult
-from ortrim.core.plan import BuildJob
+from ortrim.core.measurements import Verdict
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
 from ortrim.executors.jni import JAVA, JniLibrary
-from ortrim.executors.workspace import Inputs
 from ortrim.package.android.inputs import AarPart
-from ortrim.pipeline import android_package
 from ortrim.pipeline.android_package import aar_part, deliver_aar
 
 
@@ -34,10 +30,13 @@ def parts_of(folder: Path) -> tuple[AarPart, ...]:
 def test_a_sound_aar_is_delivered(tmp_path: Path, sources: Path) -> None:
     """With the NDK's version from the toolchain of the jobs, the models inside when asked."""
     jdk = fake_jdk(tmp_path / "jdk")
-    package = deliver_aar(parts_of(tmp_path / "in"), sources, jdk, tmp_path / "out", models_as_assets=True)
-    assert package.aar.is_file()
-    assert package.manifest.ndk == "27.2.12479018"
-    assert "assets/models/vad.ort" in {entry.path for entry in package.manifest.files}
+    sound = deliver_aar(parts_of(tmp_path / "in"), sources, jdk, tmp_path / "out", models_as_assets=True)
+    assert sound.package.aar.is_file()
+    assert sound.package.manifest.ndk == "27.2.12479018"
+    assert "assets/models/vad.ort" in {entry.path for entry in sound.package.manifest.files}
+    assert sound.facts.abis == tuple(sorted(ABIS))
+    assert len(sound.gates) > 20
+    assert not [gate for gate in sound.gates if gate.verdict is Verdict.FAIL]
 
 
 def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
@@ -53,21 +52,6 @@ def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
 
 
-def test_the_budget_of_the_targets_is_a_gate(tmp_path: Path, sources: Path) -> None:
-    """The largest one, when every ABI has one."""
-    parts = parts_of(tmp_path / "in")
-    plan = parts[0].inputs.plan
-    targets = tuple(replace(each, budgets=replace(each.budgets, library_bytes=5000)) for each in plan.targets)
-    small = replace(plan, targets=targets)
-    strict = [replace(part, inputs=replace(part.inputs, plan=small)) for part in parts]
-    with pytest.raises(DiagnosticGroup) as caught:
-        deliver_aar(strict, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
-    assert {error.reference for error in caught.value.diagnostics} == {"libraries-too-large"}
-    lax = replace(plan, targets=(*targets[:-1], plan.targets[-1]))
-    without = [replace(part, inputs=replace(part.inputs, plan=lax)) for part in parts]
-    assert deliver_aar(without, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out").aar.is_file()
-
-
 def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
     """As the package itself says."""
     with pytest.raises(PackageError) as caught:
@@ -75,21 +59,13 @@ def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
     assert caught.value.reference == "no-abi"
 
 
-def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:
     """Of the runtime and of the JNI library, where there are any."""
     inputs = aar_inputs(tmp_path, ABIS[:1]).parts[0].inputs
-    made = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
-
-    def build(job: BuildJob, result: JobResult, *_: object) -> JniLibrary:
-        assert (job, result) == (inputs.job, inputs.result)
-        return made
-
-    monkeypatch.setattr(android_package, "build_jni_library", build)
-    folder = tmp_path / "none"
-    workspace = Inputs(sources=folder, tools=folder, runner=folder, hooks=folder)
-    assert aar_part(inputs, workspace, fake_jdk(tmp_path / "jdk")).symbols == ()
+    binding = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
+    assert aar_part(inputs, binding).symbols == ()
     (inputs.result.folder / f"{RUNTIME}.sym").touch()
     (tmp_path / f"{BINDING}.sym").touch()
-    part = aar_part(inputs, workspace, fake_jdk(tmp_path / "jdk"))
+    part = aar_part(inputs, binding)
     assert [path.name for path in part.symbols] == [f"{RUNTIME}.sym", f"{BINDING}.sym"]
-    assert part.binding == made.library
+    assert part.binding == binding.library

@@ -1,7 +1,7 @@
 """From a plan to reports: what is done, what is left alone, what is refused before work."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,8 +13,8 @@ from ortrim.core.measurements import VerifyReport
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.pipeline import targets
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.targets import build, reports_of, target_folder, verify_again
+from ortrim.pipeline.planned import make_planned, target_folder
+from ortrim.pipeline.targets import build, reports_of, verify_again
 from ortrim.report.write import write_reports
 from ortrim.verify.verdicts import failed_device
 from sample_reports import RECORDED, on_device, recorded_report
@@ -56,6 +56,24 @@ def finished(stages: Stages) -> Callable[[], Path]:
     return leave
 
 
+def pretend(monkeypatch: pytest.MonkeyPatch, report: VerifyReport) -> list[str]:
+    """Let each stage of the second half do nothing but say that it ran; verification gives this report."""
+    made: list[str] = []
+
+    def packaged(*_: object) -> Iterator[str]:
+        made.append("packaged")
+        yield "package"
+
+    def verified(*_: object) -> VerifyReport:
+        made.append("verified")
+        return report
+
+    monkeypatch.setattr(targets, "_build", lambda *_: made.append("built"))
+    monkeypatch.setattr(targets, "packaged", packaged)
+    monkeypatch.setattr(targets, "_verify", verified)
+    return made
+
+
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any attempt to build fail the test."""
 
@@ -82,17 +100,10 @@ def test_a_package_that_was_removed_is_made_again(
 ) -> None:
     """A report alone is not a result."""
     (finished() / "package.tar.gz").unlink()
-    made: list[str] = []
     report = recorded_report()
-
-    def verified(*_: object) -> VerifyReport:
-        made.append("verified")
-        return report
-
-    monkeypatch.setattr(targets, "_build", lambda *_: made.append("built"))
-    monkeypatch.setattr(targets, "_verify", verified)
+    made = pretend(monkeypatch, report)
     assert build(stages.request(), stages.console) == (report,)
-    assert made == ["built", "verified"]
+    assert made == ["built", "packaged", "verified"]
 
 
 def test_a_damaged_report_is_a_diagnostic(stages: Stages, finished: Callable[[], Path]) -> None:
@@ -114,8 +125,7 @@ def test_a_report_of_another_version_is_verified_again(
     assert (caught.value.reference, caught.value.hint) == ("report-outdated", "run: invoke verify")
     assert old.read_bytes() == OLD_REPORT.read_bytes()
     report = recorded_report()
-    monkeypatch.setattr(targets, "_build", lambda *_: None)
-    monkeypatch.setattr(targets, "_verify", lambda *_: report)
+    pretend(monkeypatch, report)
     assert build(stages.request(), stages.console) == (report,)
     note = "linux-x64: another version of ortrim wrote this report, so it is verified again"
     assert stages.stdout.getvalue().count(note) == 1
@@ -130,8 +140,7 @@ def test_what_a_report_lacks_is_verified(
     """Another device, or a profile that is not there yet; the build itself is not repeated by that."""
     finished()
     report = recorded_report()
-    monkeypatch.setattr(targets, "_build", lambda *_: None)
-    monkeypatch.setattr(targets, "_verify", lambda *_: report)
+    pretend(monkeypatch, report)
     assert build(stages.request(**asked), stages.console) == (report,)
     assert "nothing has changed" not in stages.stdout.getvalue()
 
@@ -144,8 +153,7 @@ def test_a_device_that_failed_is_tried_again(
     failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
     write_reports(replace(recorded_report(), package="package.tar.gz", devices=(failed,)), folder)
     report = recorded_report()
-    monkeypatch.setattr(targets, "_build", lambda *_: None)
-    monkeypatch.setattr(targets, "_verify", lambda *_: report)
+    pretend(monkeypatch, report)
     assert build(stages.request(), stages.console) == (report,)
 
 

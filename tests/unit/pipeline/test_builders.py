@@ -9,10 +9,10 @@ import pytest
 from ortrim.console import Console
 from ortrim.executors.container import ContainerExecutor
 from ortrim.executors.native import NativeExecutor
-from ortrim.pipeline import targets
+from ortrim.pipeline import builders
+from ortrim.pipeline.builders import builder_for
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.targets import builder_for
 from ortrim.tools.containers import ContainerOptions
 
 
@@ -32,7 +32,7 @@ ANDROID = '[[targets]]\nid = "android-arm64-v8a"\n'
 @pytest.fixture(autouse=True)
 def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install no tools."""
-    monkeypatch.setattr(targets, "packages_folder", lambda *_: stages.folder)
+    monkeypatch.setattr(builders, "packages_folder", lambda *_: stages.folder)
 
 
 def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
@@ -52,12 +52,12 @@ def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
 
 
 def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The image has one; what keeps the target from being verified here is another matter."""
+    """The image has one; the JDK that compiles an AAR's classes is this machine's in either case."""
     asked: list[str] = []
-    monkeypatch.setattr("ortrim.pipeline.planned.require_ndks", lambda *_: asked.append("ndk"))
-    monkeypatch.setattr("ortrim.pipeline.planned.require_devices", lambda *_: asked.append("devices"))
+    monkeypatch.setattr("ortrim.pipeline.ndks.find_ndk", lambda *_, **__: asked.append("ndk"))
+    monkeypatch.setattr("ortrim.pipeline.ndks.find_jdk", lambda: asked.append("jdk"))
     request = stages.request(ANDROID, target="android-arm64-v8a")
     make_planned(replace(request, container=ContainerOptions()), stages.console, to_run=True)
-    assert asked == ["devices"]
+    assert asked == ["jdk"]
     make_planned(request, stages.console, to_run=True)
-    assert asked == ["devices", "ndk", "devices"]
+    assert asked == ["jdk", "ndk", "jdk"]

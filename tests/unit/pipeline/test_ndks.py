@@ -6,6 +6,7 @@ from typing import Protocol
 
 import pytest
 
+from aar_samples import fake_jdk
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.console import Console
 from ortrim.core.targets import Target
@@ -103,9 +104,15 @@ def test_an_ndk_that_was_named_is_looked_at(stages: Stages) -> None:
     assert refused(stages, "[android]\napi = 36\n", ndk=fitting).reference == "ndk-api-level"
 
 
-def test_with_its_ndk_only_a_device_is_missing(stages: Stages) -> None:
+def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next thing that is asked for: an NDK that fits is not refused."""
-    assert refused(stages, ndk=lay_out_ndk(stages.folder / "ndk")).reference == "no-device"
+    ndk = lay_out_ndk(stages.folder / "ndk")
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder))
+    error = refused(stages, ndk=ndk)
+    assert (error.reference, error.exit_code) == ("javac-missing", ExitCode.TOOL)
+    fake_jdk(stages.folder / "jdk" / "bin")
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
+    assert make_planned(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
 
 
 @pytest.mark.parametrize("version", ["1.21.1", "1.22.0", "1.23.2"])

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from ortrim.core.processors import CPUS
 from ortrim.core.targets import TARGETS, Architecture, minimum_glibc
+from ortrim.toolchains.licences import RUNTIME_LICENCES
 from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
-from ortrim.toolchains.zig import ARM64_FEATURES, RUNTIME_LICENCES, zig_toolchain
+from ortrim.toolchains.zig import ARM64_FEATURES, zig_toolchain
 from ortrim.tools.command import Completed, run
 
 ORDINARY = ("-c", "a.cc", "-o", "a.o")
@@ -178,9 +179,10 @@ def test_wrappers_name_their_compiler(bench: Bench) -> None:
     assert older != text_of("linux-x64", "cc")
 
 
-def test_what_zig_links_in_has_a_licence() -> None:
+@pytest.mark.parametrize("kind", RUNTIME_LICENCES)
+def test_what_a_compiler_links_in_has_a_licence(kind: str) -> None:
     """Each text is named by its place among the tool packages, never outside."""
-    for component, licence, text in RUNTIME_LICENCES:
+    for component, licence, text in RUNTIME_LICENCES[kind]:
         assert component
         assert licence
         assert text.startswith("ziglang/")

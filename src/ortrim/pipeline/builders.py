@@ -1,0 +1,50 @@
+"""What builds a target, where the request says: on this machine itself, or in a container of it."""
+
+from ortrim.console import Step
+from ortrim.core.artifacts import JobResult
+from ortrim.core.plan import BuildJob, PlannedTarget
+from ortrim.errors import VerifyError
+from ortrim.executors.container import ContainerExecutor
+from ortrim.executors.native import NativeExecutor
+from ortrim.executors.parallelism import choose_parallelism
+from ortrim.executors.results import finished_build, result_of
+from ortrim.executors.workspace import Inputs
+from ortrim.pins.tools import tool_requirements
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import Planned, target_folder
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.environments import packages_folder
+
+Builder = NativeExecutor | ContainerExecutor
+
+
+def builder_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> Builder:
+    """Return what builds a target where the request says, telling `step` how far it is."""
+    native = executor_for(planned, target, request, step)
+    return native if request.container is None else ContainerExecutor(native=native, options=request.container)
+
+
+def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
+    """Return what builds a target on this machine itself, telling `step` how far it is."""
+    return NativeExecutor(
+        inputs=Inputs(
+            sources=planned.sources.folder,
+            tools=packages_folder("tools", tool_requirements()),
+            runner=shipped_folder("runner"),
+            hooks=shipped_folder("cmake"),
+            ndk=request.ndk,
+        ),
+        log=(target_folder(planned, target) / "build.log").absolute(),
+        parallelism=choose_parallelism(request.jobs),
+        on_progress=step.progress,
+        on_note=step.note,
+    )
+
+
+def built_before(job: BuildJob) -> JobResult:
+    """Return what an earlier build of a job left. Raises `VerifyError` `not-built`."""
+    folder = finished_build(job)
+    if not folder.is_dir():
+        hint = "run: invoke build"
+        raise VerifyError("not-built", "there is no finished build to verify", where=job.target.identifier, hint=hint)
+    return result_of(folder)

@@ -20,8 +20,8 @@ from executed_code import Executed, code_symbols, read_executed, traced
 from ortrim.binaries.link_map import MapSymbol
 from ortrim.console import Console
 from ortrim.executors.results import finished_build, result_of
+from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.targets import executor_for
 from ortrim.sources.machines import machine_parts
 from ortrim.tasks.options import request_from
 from ortrim.tools.base import require

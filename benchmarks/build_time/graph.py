@@ -26,7 +26,7 @@ text { fill: #1f2328; } .faint { stroke: #d8dee4; } .axis { stroke: #57606a; }
 def graph(points: Sequence[tuple[int, float]], upstream_seconds: float | None, caption: str) -> str:
     """Return the picture as SVG: minutes upward, operator types to the right, upstream's time as a level line.
 
-    `points` are (operator types, seconds), by number, at least one.
+    `points` are (operator types, processor seconds), by number, at least one.
     """
     canvas = Canvas(WIDTH, HEIGHT, f"build time against the number of operator types: {caption}")
     most = points[-1][0]
@@ -54,7 +54,7 @@ def _curve(canvas: Canvas, points: Sequence[tuple[int, float]], places: Sequence
 
 
 def _axes(canvas: Canvas, most: int, longest: float, caption: str) -> None:
-    canvas.text(LEFT, 18, f"minutes from an empty build folder to the library ({caption})")
+    canvas.text(LEFT, 18, f"minutes of processor time from an empty build folder to the library ({caption})")
     for minutes in ticks(0, longest / 60, 6):
         y = _y(60 * minutes, longest)
         canvas.line(LEFT, y, RIGHT, y, "faint")

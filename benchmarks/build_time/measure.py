@@ -13,8 +13,8 @@ from build_time.machine import commit_of
 from build_time.record import Record
 from build_time.session import Manner, Session
 from build_time.subject import Pair, Subject, all_operators, planned_subject
-from build_time.table import graph_points, median_wall, points_table
-from ortrim.console import Console, counted
+from build_time.table import graph_points, median_processor, points_table
+from ortrim.console import Console
 from ortrim.errors import UsageError
 from ortrim.executors.parallelism import choose_parallelism
 from ortrim.storage.cache import cache_folder
@@ -104,8 +104,8 @@ def _draw(file: Path, bench: Bench, session: Session, console: Console) -> None:
     session.run(bench, tuple(schedule(cases, 1)))
     points = graph_points(session.record, bench.pair.own.name)
     if points and not session.manner.plan_only:
-        upstream = median_wall(session.record.latest(bench.pair.own.name, "upstream"))
+        upstream = median_processor(session.record.latest(bench.pair.own.name, "upstream"))
         machine = session.record.machine
-        write_atomically(file, graph(points, upstream, f"{counted(machine.cores, 'core')}, {machine.cpu}"))
+        write_atomically(file, graph(points, upstream, machine.cpu))
     if points:
         console.render(points_table(points))

@@ -8,7 +8,15 @@ import pytest
 from build_time.cases import CASES
 from build_time.library import comparisons
 from build_time.record import Machine, Measurement, Record
-from build_time.table import graph_points, median_wall, points_table, ratio_to_upstream, times_table, verdict
+from build_time.table import (
+    graph_points,
+    median_processor,
+    median_wall,
+    points_table,
+    ratio_to_upstream,
+    times_table,
+    verdict,
+)
 
 from ortrim.console import Console
 
@@ -32,6 +40,8 @@ def test_the_median_of_rounds_counts(measured: Measure) -> None:
     """One slow round does not."""
     assert median_wall(measured(wall_seconds=seconds) for seconds in (10, 90, 12)) == 12
     assert median_wall(()) is None
+    assert median_processor(measured(cpu_seconds=seconds) for seconds in (10, 90, 12)) == 12
+    assert median_processor(()) is None
 
 
 def test_the_ratio_is_of_medians_of_the_newest(machine: Machine, measured: Measure) -> None:
@@ -105,9 +115,9 @@ def test_the_points_of_the_graph_are_in_the_order_of_their_numbers(machine: Mach
     """Other cases and other specs are none."""
     record = recorded(
         machine,
-        measured(case="operators-20", wall_seconds=30),
-        measured(case="operators-5", wall_seconds=20),
-        measured(case="operators-5", wall_seconds=22, round=2),
+        measured(case="operators-20", cpu_seconds=30),
+        measured(case="operators-5", cpu_seconds=20),
+        measured(case="operators-5", cpu_seconds=22, round=2),
         measured(case="operators-1", spec="other"),
         measured(),
     )

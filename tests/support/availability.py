@@ -22,6 +22,7 @@ KNOWN_TOOLS: Final = (
     "dockerd",
     "dpkg-deb",
     "gcc",
+    "gcloud",
     "git",
     "java",
     "javac",

@@ -47,10 +47,11 @@ def packaged(
 
     Raises what building, packaging and the gates raise.
     """
-    if group.assembly is None:
-        deliveries = [_own_package(planned, target, *results, console) for target in group.targets]
-    else:
-        deliveries = _assembled(planned, group, results, request, console)
+    deliveries = (
+        [_own_package(planned, target, result, console) for target, result in zip(group.targets, results, strict=True)]
+        if group.assembly is None
+        else _assembled(planned, group, results, request, console)
+    )
     for target, result, delivery in zip(group.targets, results, deliveries, strict=True):
         with console.step("compile the runner") as step:
             runner = builder_for(planned, target, request, step).run_runner(target.runner)

@@ -1,6 +1,6 @@
 """What verification is given: the package, the models with their references, the devices and the baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,12 @@ from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.core.targets import OperatingSystem
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.devices import devices_of
+from ortrim.pipeline.farms import farm_device
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.tools.foreign_runtime import foreign_library
 from ortrim.verify.baseline import Baseline, own_baseline
-from ortrim.verify.devices.names import DeviceName, runs_here
+from ortrim.verify.devices.base import Device
+from ortrim.verify.devices.names import DeviceName, is_farm, runs_here
 from ortrim.verify.devices.select import open_device
 from ortrim.verify.reference import reference_outputs
 from ortrim.verify.subjects import Delivery, Identity, Subject, Task
@@ -48,7 +50,14 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
         step.note(f"on {', '.join(map(str, devices))}" if devices else NOWHERE)
         task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
-        return verify_target(identity, task, devices, partial(open_device, target, announce=step.note), step.progress)
+        opened = partial(_open, packaged.target.job, target_folder(planned, packaged.target), step.note)
+        return verify_target(identity, task, devices, opened, step.progress)
+
+
+def _open(job: BuildJob, folder: Path, tell: Callable[[str], None], name: DeviceName) -> Device:
+    if is_farm(name.kind):
+        return farm_device(job, name.kind, name, folder, tell)
+    return open_device(job.target, name, announce=tell)
 
 
 def _task(planned: Planned, packaged: Packaged, request: Request, devices: Sequence[DeviceName], step: Step) -> Task:

@@ -52,7 +52,7 @@ def run(
     thread than the main one, when that says so by `stopped_by`.
     """
     words = tuple(str(word) for word in argv)
-    with _started(words, cwd, environment, stderr=subprocess.PIPE) as process:
+    with started(words, cwd, environment) as process:
         try:
             stdout, stderr = _output(process, timeout_seconds, most_bytes)
         except TimeoutError as error:
@@ -77,7 +77,7 @@ def stream(
     SIGHUP, the program and its children are stopped first.
     """
     words = tuple(str(word) for word in argv)
-    with _started(words, cwd, environment, stderr=subprocess.STDOUT) as process:
+    with started(words, cwd, environment, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:
             on_line(line.rstrip("\n"))
@@ -128,15 +128,15 @@ def _patience(ends: float, request: StopRequest | None) -> float | None:
 
 
 @contextmanager
-def _started(
-    words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int
+def started(
+    words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int = subprocess.PIPE
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception."""
     with termination_raises(), _open(words, cwd, environment, stderr) as process:
         try:
             yield process
         except BaseException:
-            _stop(process)
+            stop(process)
             raise
 
 
@@ -173,7 +173,7 @@ def _exit(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
+def stop(process: subprocess.Popen[str]) -> None:
     """Ask the program and all its children to end, and kill those that do not."""
     try:
         _signal_group(process, signal.SIGTERM)

@@ -6,8 +6,10 @@ from typing import Final
 
 from ortrim.core.measurements import DeviceReport, Host, LeastMemory, OutputParity
 from ortrim.verify.baseline import without_failing
+from ortrim.verify.batch_requests import batch_requests
 from ortrim.verify.devices.base import Device, Repetition
 from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.farms.batch import FarmDevice
 from ortrim.verify.devices.least_memory import REPETITION, least_memory, tries
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, QemuSystem
 from ortrim.verify.judge import Meaningless, model_comparisons
@@ -31,9 +33,12 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     and whatever else `Device.run` raises when something cannot be carried out.
     """
     plans = tuple(_measurement(subject, task) for subject in task.subjects)
-    work = _Work(device=device, task=task, runs=Runs(_count(plans, device, task), tell))
+    timed = _timed(plans, device)
+    if isinstance(device, FarmDevice):
+        device.prepare(batch_requests(plans, timed, trace=task.trace))
+    work = _Work(device=device, task=task, runs=Runs(_count(plans, timed, device, task), tell))
     proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
-    timed, baseline = without_failing(_timed(plans, device), task.baseline, device)
+    timed, baseline = without_failing(timed, task.baseline, device)
     measured = tuple(map(work.measured, timed)) or tuple(proof.once for proof in proofs)
     traces = tuple(map(work.trace, plans)) if task.trace else ()
     least = tuple(map(work.least_memory, plans)) if task.least_memory and isinstance(device, QemuSystem) else ()
@@ -73,10 +78,10 @@ def _timed(plans: tuple[Measurement, ...], device: Device) -> tuple[Measurement,
     return short if device.memory_meaningful else ()
 
 
-def _count(plans: tuple[Measurement, ...], device: Device, task: Task) -> int:
+def _count(plans: tuple[Measurement, ...], timed: tuple[Measurement, ...], device: Device, task: Task) -> int:
     """Return how many runs there will be, for a progress bar."""
     searched = tries(_most_memory(device)) if task.least_memory and isinstance(device, QemuSystem) else 0
-    return len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in _timed(plans, device))
+    return len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in timed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +141,7 @@ def _most_memory(device: QemuSystem) -> int:
 
 def _meaningless(device: Device) -> Meaningless:
     why = f"what it takes on {device.name} says nothing of a real device"
-    heat = device.heat if isinstance(device, CooledDevice) else ""
+    heat = device.heat if isinstance(device, CooledDevice | FarmDevice) else ""
     return Meaningless(
         memory="" if device.memory_meaningful else f"memory: {why}",
         time="" if device.time_meaningful else f"time: {heat or why}",

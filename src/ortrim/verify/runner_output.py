@@ -2,6 +2,7 @@
 
 import json
 import signal
+from pathlib import PurePosixPath
 from typing import Final
 
 from pydantic import ValidationError
@@ -84,6 +85,13 @@ def _check(output: RunnerOutput, request: RunRequest) -> None:
     for case in output.cases:
         if not case.runs == len(case.input_ms) == len(case.inference_ms) == len(case.output_ms) > 0:
             raise ValueError(f"case {case.name}: the numbers of samples differ, or there are none")
+        if not all(output.file is None or _is_plain(output.file) for output in case.outputs):
+            raise ValueError(f"case {case.name}: an output's file has a path for its name")
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name that another machine gave stays in the folder that it is put behind."""
+    return PurePosixPath(name).name == name != ".."
 
 
 def _crash(completed: Completed, where: str) -> VerifyError:

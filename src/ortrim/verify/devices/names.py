@@ -13,7 +13,8 @@ from ortrim.tools.emulators import EMULATIONS, Emulation
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.verify.devices.ssh_client import require_destination
 
-Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh"]
+FarmKind = Literal["firebase", "devicefarm", "browserstack"]
+Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh", FarmKind]
 
 HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
     "x86_64": "x64", "aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "riscv64": "riscv64",
@@ -23,7 +24,10 @@ CPU_AND_MEMORY: Final = re.compile(r"(?P<cpu>[a-z0-9-]*)(?:@(?P<mib>[1-9][0-9]{0
 LEAST_MIB: Final = 32
 MOST_MIB: Final = 16384
 WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
-FORMS: Final = "host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT]"
+FARM_FORMS: Final = "firebase:MODEL-VERSION, devicefarm:PROJECT/POOL, browserstack:DEVICE-VERSION"
+FORMS: Final = (
+    f"host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT], {FARM_FORMS}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,8 @@ def read_name(target: Target, name: str) -> DeviceName:
             return DeviceName(kind=kind, detail=detail)
         case "ssh":
             return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)))
+        case "firebase" | "devicefarm" | "browserstack":
+            return _on_farm(target, kind, detail)
 
 
 def default_devices(target: Target) -> tuple[str, ...]:
@@ -127,6 +133,15 @@ def _machine(emulation: Emulation, detail: str) -> DeviceName:
     return DeviceName(kind="qemu-system", detail=cpu, memory_mib=memory_mib)
 
 
+def _on_farm(target: Target, kind: FarmKind, detail: str) -> DeviceName:
+    if target.system is not OperatingSystem.ANDROID:
+        what = f"a device farm runs apps, which {target.identifier} is not for"
+        raise UsageError("wrong-device", what, where=f"--device {kind}", hint="choose host, qemu-user, adb or ssh")
+    if not detail:
+        _unknown(kind, f"say which of its devices: {FARM_FORMS}")
+    return DeviceName(kind=kind, detail=detail)
+
+
 def _emulation(target: Target, kind: str) -> Emulation:
     emulation = emulation_of(target)
     if emulation is None:
@@ -140,6 +155,11 @@ def _known(cpu: str, cpus: tuple[str, ...], kind: str) -> str:
         hint = f"there are: {', '.join(f'{kind}:{known}' for known in cpus) or 'none for this target'}"
         _unknown(f"{kind}:{cpu}", hint)
     return cpu
+
+
+def is_farm(kind: Kind) -> TypeGuard[FarmKind]:
+    """Whether a kind is a device farm's."""
+    return kind in get_args(FarmKind)
 
 
 def _is_kind(word: str) -> TypeGuard[Kind]:

@@ -21,7 +21,7 @@ KERNEL_ARCHITECTURE: Final = "arm64"
 
 
 def open_device(target: Target, name: DeviceName, announce: Announce = lambda _: None) -> Device:
-    """Return a device that `read_name` found, which runs programs for `target`; nothing is run yet.
+    """Return a device that `read_name` found, no farm's, which runs programs for `target`; nothing is run yet.
 
     The parts of emulated machines are fetched when they are not in the cache, which `announce` is told of. Raises
     `ToolError` for a program that is missing or too old, and what fetching or connecting raises. Whoever calls closes
@@ -38,6 +38,8 @@ def open_device(target: Target, name: DeviceName, announce: Announce = lambda _:
             return open_adb(name.detail or None)
         case "ssh":
             return open_ssh(name.detail)
+        case "firebase" | "devicefarm" | "browserstack":
+            raise LookupError(f"{name} needs an app, which the caller has")
 
 
 def _qemu_user(emulation: Emulation, name: DeviceName, announce: Announce) -> Device:

@@ -1,0 +1,108 @@
+"""Artifacts: what a run left."""
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+from ortrim.errors import NetworkError
+from ortrim.github.client import GitHub
+from ortrim.github.pages import everything
+from ortrim.github.records import Artifact, ArtifactPage, Run, sha256_in
+from ortrim.github.repositories import Repository
+from ortrim.github.resuming import OnBytes, Source
+from ortrim.github.runs import run_path
+from ortrim.github.transfers import download
+from ortrim.storage.files import storage_errors
+from ortrim.storage.folders import publish_folder
+from ortrim.storage.unpack import unpack
+
+SHOWN_NAMES: Final = 20
+
+
+def list_artifacts(client: GitHub, repository: Repository, run_id: int, name: str = "") -> tuple[Artifact, ...]:
+    """Return the artifacts of a run, or those of one name, the expired ones among them."""
+    path = f"{run_path(repository, run_id)}/artifacts"
+    wanted = {"name": name} if name else {}
+    return everything(client, path, ArtifactPage, attrgetter("artifacts"), **wanted)
+
+
+def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run, *, commit: str = "") -> Artifact:
+    """Return the artifact of this name, the newest where a repeated run left several.
+
+    Raises `NetworkError`: `artifact-missing` (names those there are), `artifact-expired`, and
+    `artifact-wrong-commit` when it was not made of the `commit` asked for.
+    """
+    found = [artifact for artifact in artifacts if artifact.name == name]
+    if not found:
+        names = sorted({artifact.name for artifact in artifacts})[:SHOWN_NAMES]
+        why = f"it has: {', '.join(names)}" if names else "it has none"
+        raise NetworkError("artifact-missing", f"the run left no {name!r}", where=run.html_url, why=why)
+    artifact = max(found, key=attrgetter("id"))
+    if artifact.expired:
+        raise expired(artifact, run.html_url)
+    made_of = (artifact.workflow_run and artifact.workflow_run.head_sha) or run.head_sha
+    if commit and made_of != commit:
+        why = f"expected {commit}\nactual   {made_of or '(not said)'}"
+        what = f"{name!r} was not made of the commit that was asked for"
+        raise NetworkError("artifact-wrong-commit", what, where=run.html_url, why=why)
+    return artifact
+
+
+def download_artifact(
+    client: GitHub, repository: Repository, artifact: Artifact, destination: Path, on_bytes: OnBytes | None = None
+) -> None:
+    """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `storage.unpack` should unpack.
+
+    Raises `NetworkError`: `artifact-expired`, `artifact-missing` (deleted since), `artifact-no-digest`, or as
+    `transfers.download`; needs a token, also for public repositories.
+    """
+    path = f"{repository.path}/actions/artifacts/{artifact.id}/zip"
+    client.require_token(path)
+    sha256 = sha256_in(artifact.digest)
+    if not sha256:
+        hint = "have the workflow use actions/upload-artifact v4 or newer"
+        what = f"GitHub gives no SHA-256 of {artifact.name!r}, so that it cannot be checked"
+        raise NetworkError("artifact-no-digest", what, where=path, hint=hint)
+    source = Source(path=path, sha256=sha256, size=artifact.size_in_bytes)
+    try:
+        download(client, source, destination, on_bytes or _silent)
+    except NetworkError as error:
+        if error.reference == "github-gone":
+            raise expired(artifact, path) from None
+        if error.reference == "github-not-found":
+            what = f"{artifact.name!r} is not there any more"
+            raise NetworkError("artifact-missing", what, where=path, why=error.why) from None
+        raise
+
+
+def fetch_artifact(
+    client: GitHub, repository: Repository, artifact: Artifact, folder: Path, on_bytes: OnBytes | None = None
+) -> bool:
+    """Fetch an artifact and unpack it into `folder`, which appears only when it is complete.
+
+    Returns False, without asking anybody, when the folder is there. Raises as `download_artifact` and
+    `storage.unpack.unpack` do; then nothing is left behind.
+    """
+    return publish_folder(folder, partial(_fill, client, repository, artifact, on_bytes))
+
+
+def _fill(client: GitHub, repository: Repository, artifact: Artifact, on_bytes: OnBytes | None, folder: Path) -> None:
+    """Keep the archive on the disk that it is unpacked to, under a name that counts as a leftover if we are killed."""
+    with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as name:
+        archive = Path(name) / "archive.zip"
+        download_artifact(client, repository, artifact, archive, on_bytes)
+        unpack(archive, folder)
+
+
+def expired(artifact: Artifact, where: str) -> NetworkError:
+    """Return the diagnostic of an artifact that GitHub no longer keeps."""
+    since = f" on {artifact.expires_at[:10]}" if artifact.expires_at else ""
+    hint = "run the build again"
+    return NetworkError("artifact-expired", f"{artifact.name!r} expired{since}", where=where, hint=hint)
+
+
+def _silent(_done: int, _total: int) -> None:
+    """Say nothing."""

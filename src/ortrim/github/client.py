@@ -1,0 +1,106 @@
+"""Talking to GitHub's API: what is asked for, what is refused, and what the token may be sent to."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import requests
+
+from ortrim.errors import NetworkError
+from ortrim.github.addresses import Service, same_origin
+from ortrim.github.credentials import Token
+from ortrim.github.patience import PatientSession
+from ortrim.github.refusals import no_token, refusal, unexpected
+from ortrim.github.wire import Answer, opened
+
+REMEMBERED: Final = 64
+REDIRECTS: Final = 4
+MOVED: Final = frozenset({301, 302, 307, 308})
+VERSION: Final = {"X-GitHub-Api-Version": "2022-11-28"}
+"""The version in which a dispatch may ask for the run's number, and may be answered without."""
+
+
+class GitHub:
+    """A connection to one GitHub; `token` is the one that `session` sends."""
+
+    def __init__(self, service: Service, token: Token | None, session: PatientSession | None = None) -> None:
+        self.service = service
+        self.token = token
+        self.session = session or PatientSession(token)
+        self._seen: dict[str, Answer] = {}
+
+    def get(self, path: str, **parameters: str) -> Answer:
+        """Return what is at `path` (or at an address of the API), asking only whether it changed where possible.
+
+        Raises `NetworkError`: `github-rate-limited`, `github-unreachable`, or as `refusals.refusal`.
+        """
+        url = self.url(path) + ("?" + urlencode(parameters) if parameters else "")
+        for _ in range(REDIRECTS):
+            answer = self._current(url)
+            if answer.status not in MOVED:
+                self.require(answer, path, 200)
+                return answer
+            url = self.url(answer.headers.get("location", ""))
+        raise unexpected(path, "it sends us in circles")
+
+    def post(self, path: str, data: Mapping[str, Any]) -> Answer | None:
+        """Send `data` and return the answer, whatever its status; None when nobody knows whether it was done.
+
+        Raises `NetworkError` (`github-no-token`, `github-rate-limited`, `github-unreachable`): then it was not done.
+        """
+        self.require_token(path)
+        headers = {**VERSION, "Content-Type": "application/json"}
+        answer = self.session.answered("POST", self.url(path), headers, json.dumps(data).encode())
+        return None if answer is None or answer.status >= 500 else answer
+
+    @contextmanager
+    def open(self, path: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+        """Give the answer to one GET, whatever its status, its body still to be read. Raises `Trouble`."""
+        self.session.traffic.requests += 1
+        with opened(self.session.http, "GET", self.url(path), headers={**VERSION, **headers}) as response:
+            yield response
+
+    def require(self, answer: Answer, where: str, *statuses: int) -> None:
+        """Raise the diagnostic of an answer whose status is none of these."""
+        if answer.status not in statuses:
+            raise self.refused(answer, where)
+
+    def refused(self, answer: Answer, where: str) -> NetworkError:
+        """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it."""
+        error = refusal(answer, where, has_token=self.token is not None)
+        error.why, error.hint = self.redacted(error.why), self.redacted(error.hint)
+        return error
+
+    def require_token(self, where: str) -> None:
+        """Raise `NetworkError` (`github-no-token`) when there is none."""
+        if self.token is None:
+            raise no_token(where)
+
+    def redacted(self, text: str) -> str:
+        """Return what the server said, without the token should it be in there."""
+        return text if self.token is None else self.token.redacted(text)
+
+    def url(self, path: str) -> str:
+        """Return an address of the API. Raises `NetworkError` for one elsewhere: it must not see the token."""
+        if path.startswith("/"):
+            return self.service.api + path
+        if not same_origin(path, self.service.api):
+            raise unexpected(self.service.api, "it sends us to another place for more")
+        return path
+
+    def _current(self, url: str) -> Answer:
+        """Return what is at an address, from memory when the server says that it has not changed since."""
+        seen = self._seen.get(url)
+        condition = {"If-None-Match": seen.headers["etag"]} if seen else {}
+        answer = self.session.answered("GET", url, {**VERSION, **condition}, None)
+        assert answer is not None
+        if seen and answer.status == 304:
+            self.session.traffic.unchanged += 1
+            return seen
+        if "etag" in answer.headers and answer.status == 200:
+            self._seen[url] = answer
+            if len(self._seen) > REMEMBERED:
+                del self._seen[next(iter(self._seen))]
+        return answer

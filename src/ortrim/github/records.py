@@ -1,0 +1,161 @@
+"""What GitHub's API tells of runs, artifacts and releases: the parts that ortrim reads.
+
+Source: GitHub's OpenAPI description, schemas `workflow-run`, `job`, `artifact`, `release` and `release-asset`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeVar
+
+from pydantic import Field, ValidationError
+
+from ortrim.core.serialization import from_json
+from ortrim.github.refusals import unexpected
+from ortrim.github.wire import Answer
+
+T = TypeVar("T")
+
+Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Text = Annotated[str, Field(max_length=4096)]
+SHA256: Final = re.compile(r"sha256:([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartedRun:
+    """The answer to a dispatch."""
+
+    workflow_run_id: Number
+    html_url: Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run of a workflow; `conclusion` is there once `status` is `completed`. Times are UTC, as GitHub writes them."""
+
+    id: Number
+    status: Text | None
+    conclusion: Text | None
+    html_url: Text
+    display_title: Text = ""
+    head_sha: Text = ""
+    head_branch: Text | None = None
+    created_at: Text = ""
+    run_attempt: Number = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of a job."""
+
+    name: Text
+    number: int
+    status: Text
+    conclusion: Text | None
+    started_at: Text | None = None
+    completed_at: Text | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One job of a run."""
+
+    id: Number
+    name: Text
+    status: Text
+    conclusion: Text | None
+    html_url: Text | None = None
+    steps: tuple[Step, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOfArtifact:
+    """The run that made an artifact."""
+
+    id: Number | None = None
+    head_sha: Text | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """What a run left; `digest` is that of the archive as stored, absent from what old actions uploaded."""
+
+    id: Number
+    name: Text
+    size_in_bytes: Annotated[int, Field(ge=0)]
+    expired: bool
+    digest: Text | None = None
+    created_at: Text | None = None
+    expires_at: Text | None = None
+    workflow_run: RunOfArtifact | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asset:
+    """A file of a release."""
+
+    id: Number
+    name: Text
+    state: Text
+    size: Annotated[int, Field(ge=0)]
+    digest: Text | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """A release."""
+
+    id: Number
+    tag_name: Text
+    html_url: Text
+    draft: bool = False
+    prerelease: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage:
+    """Some of a workflow's runs, newest first."""
+
+    workflow_runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPage:
+    """Some of a run's jobs."""
+
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArtifactPage:
+    """Some of a run's artifacts."""
+
+    artifacts: tuple[Artifact, ...]
+
+
+def sha256_in(digest: str | None) -> str:
+    """Return the SHA-256 of a `digest`, empty when there is none or it is of another kind."""
+    match = SHA256.fullmatch(digest or "")
+    return match[1] if match else ""
+
+
+def parsed(kind: type[T], answer: Answer, where: str) -> T:
+    """Read an answer. Raises `NetworkError` (`github-unexpected-answer`), which repeats none of its values."""
+    outcome = _parsed(kind, answer.body)
+    if isinstance(outcome, _Misfit):
+        raise unexpected(where, outcome.words)
+    return outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Misfit:
+    words: str
+
+
+def _parsed(kind: type[T], body: bytes) -> T | _Misfit:
+    """Read a body; pydantic's own errors hold what was read, and so are not passed on."""
+    try:
+        return from_json(kind, body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return _Misfit(words=f"{place}: {first['type']}" if place else str(first["type"]))

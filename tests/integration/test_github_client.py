@@ -1,0 +1,764 @@
+"""The client of GitHub's API against a stand-in on loopback that behaves as documented, and misbehaves at will."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import pytest
+from requests import Session
+
+from github_checks import OCTO, Remote, new_client, refused, running_remote
+from github_contract import answer_objections, request_objections
+from github_service import REPOSITORY, TOKEN, answer, message
+from github_state import RemoteJob, RemoteRun, Timed, VirtualClock, Workflow
+from github_wire import Reply
+from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, UsageError
+from ortrim.github import logs
+from ortrim.github.dispatch import Dispatch, dispatch
+from ortrim.github.following import follow
+from ortrim.github.progress import Progress
+from ortrim.github.runs import cancel_run, get_jobs, get_run, latest_runs
+
+ORDER: Final = Dispatch(workflow="build.yml", ref="main", correlation_id="0f8e-4a-first")
+RUNS: Final = f"{REPOSITORY}/actions/runs"
+NEEDED: Final = {"X-Accepted-GitHub-Permissions": "actions=write"}
+SIGN_ON: Final = {"X-GitHub-SSO": "required; url=https://sso.invalid/1"}
+LOG: Final = b"""\
+\xef\xbb\xbf2026-11-21T12:00:00.1Z ##[group]Run set-up
+2026-11-21T12:01:30.1Z \x1b[36;1mpython -m invoke build\x1b[0m
+2026-11-21T12:01:50.1Z undefined reference to `dlopen'
+2026-11-21T12:02:00.1Z ##[error]Process completed with exit code 1.
+2026-11-21T12:03:00.1Z Post job cleanup.
+"""
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
+    """Run the stand-in."""
+    with running_remote(monkeypatch) as running:
+        yield running
+
+
+def started(remote: Remote, run: RemoteRun) -> int:
+    """Have the stand-in start a run; returns its number."""
+    remote.service.template = lambda: replace(run)
+    return remote.service.start("build").id
+
+
+def posts(remote: Remote) -> int:
+    """Return how many dispatches the stand-in saw."""
+    return sum(line.startswith("POST") for line in remote.service.lines())
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("reply", "reference", "told"),
+    [
+        (message(401, "Bad credentials"), "github-refused", "gh auth login"),
+        (message(403, "Not accessible", **NEEDED), "github-refused", "actions=write"),
+        (message(403, "Protected", **SIGN_ON), "github-refused", "https://sso.invalid/1"),
+        (message(403, "Must have admin rights"), "github-refused", "rights"),
+        (message(404, "Not Found"), "run-not-found", "deleted"),
+        (message(410, "Gone"), "github-gone", "not there any more"),
+        (message(422, "Validation Failed"), "github-invalid-request", "Validation Failed"),
+        (message(451, "Unavailable"), "github-refused", "Unavailable"),
+        (Reply(status=418), "github-unexpected-answer", "418"),
+        (Reply(status=200, body=b"<html>log in to the hotel"), "github-unexpected-answer", "json_invalid"),
+        (Reply(status=200, body=b"[" * 100_000), "github-unexpected-answer", "json_invalid"),
+        (Reply(status=200, body=b""), "github-unexpected-answer", "json_invalid"),
+        (answer({"id": TOKEN}), "github-unexpected-answer", "id"),
+        (answer({"id": 1, "status": None, "conclusion": None}), "github-unexpected-answer", "html_url: missing"),
+        (answer([1, 2]), "github-unexpected-answer", "GITHUB_API_URL"),
+        (message(403, f"the token {TOKEN} is not welcome"), "github-refused", "the token [token] is"),
+        (Reply(status=301, headers={"Location": "http://evil.invalid/"}), "github-unexpected-answer", "another place"),
+        (Reply(status=301), "github-unexpected-answer", "another place"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_to_do(remote: Remote, reply: Reply, reference: str, told: str) -> None:
+    """Each status has its reference and a way on; it is asked once, and no secret is repeated."""
+    remote.service.fault("GET /repos", reply)
+    with refused(reference, NetworkError) as caught:
+        get_run(remote.client, OCTO, 1)
+    assert told in str(caught[0])
+    assert len(remote.service.seen) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_without_a_token_a_refusal_says_so(remote: Remote, status: int) -> None:
+    """What is refused to the unknown may be granted with a token."""
+    remote.service.fault("GET", message(status, "no"))
+    with refused("github-no-token", NetworkError) as caught:
+        get_run(new_client(remote.service, remote.clock, [], secret=""), OCTO, 1)
+    assert "GH_TOKEN" in caught[0].hint
+
+
+def test_a_wrong_token_is_named_as_the_cause(remote: Remote) -> None:
+    """The stand-in knows its own token alone."""
+    with refused("github-refused", NetworkError) as caught:
+        get_run(new_client(remote.service, remote.clock, [], secret="ghs_another"), OCTO, 1)  # noqa: S106
+    assert caught[0].why == "Bad credentials"
+
+
+# Trouble on the way
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        Reply(status=500), Reply(status=502, body=b"<html>"), Reply(status=503, headers={"Retry-After": "7"}),
+        Reply(silent=True), Reply(body=b'{"id": 1}', cut=3),
+    ],
+)  # fmt: skip
+def test_trouble_that_passes_is_overcome(remote: Remote, trouble: Reply) -> None:
+    """A server error or a broken link is tried again after a pause, as long as the server asks if it does."""
+    number = started(remote, RemoteRun())
+    remote.service.fault("GET", trouble, replace(trouble))
+    assert get_run(remote.client, OCTO, number).id == number
+    assert remote.clock.slept == ([7, 7] if trouble.status == 503 else [1, 2])
+    assert remote.client.session.traffic.repeats == 2
+
+
+@pytest.mark.parametrize("trouble", [Reply(status=502), Reply(silent=True), Reply(body=b"{}", cut=1)])
+def test_trouble_that_stays_is_reported(remote: Remote, trouble: Reply) -> None:
+    """After four attempts the user hears of it."""
+    remote.service.fault("GET", *(replace(trouble) for _ in range(9)))
+    with refused("github-unreachable", NetworkError) as caught:
+        get_run(remote.client, OCTO, 1)
+    assert caught[0].exit_code == ExitCode.NETWORK
+    assert len(remote.service.seen) == 4
+
+
+def test_an_endless_answer_is_not_read(remote: Remote) -> None:
+    """More than an API would ever say is refused, once."""
+    remote.service.fault("GET", Reply(body=b" " * (17 << 20)))
+    with refused("github-unreachable", NetworkError) as caught:
+        get_run(remote.client, OCTO, 1)
+    assert "longer than" in caught[0].why
+    assert len(remote.service.seen) == 1
+
+
+def test_a_server_that_is_not_there(remote: Remote) -> None:
+    """A dispatch that cannot have arrived is repeated, and then reported as not done."""
+    client = new_client(remote.service, remote.clock, [])
+    client.service = replace(client.service, api="http://127.0.0.1:1")
+    with refused("github-unreachable", NetworkError) as caught:
+        dispatch(client, OCTO, ORDER)
+    assert "no connection" in caught[0].why
+    assert client.session.traffic.requests == 4
+
+
+def test_a_server_that_does_not_speak_https(remote: Remote) -> None:
+    """An address with the wrong scheme is reported as such."""
+    client = new_client(remote.service, remote.clock, [])
+    client.service = replace(client.service, api=remote.service.url.replace("http:", "https:"))
+    with refused("github-unreachable", NetworkError) as caught:
+        get_run(client, OCTO, 1)
+    assert "no secure connection" in caught[0].why
+
+
+@pytest.mark.parametrize(("name", "value"), [("REQUESTS_CA_BUNDLE", "/nowhere.pem"), ("NO_PROXY", "")])
+def test_settings_of_the_user_that_do_not_work_are_named(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Certificates that are not there, a proxy that nobody answers at."""
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("HTTP_PROXY", "http://me:secret0of0proxy@127.0.0.1:1")
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret0of0proxy@127.0.0.1:1")
+    client = new_client(remote.service, remote.clock, [])
+    client.service = replace(client.service, api="https://api.github.invalid")
+    with refused("github-unreachable", NetworkError) as caught:
+        dispatch(client, OCTO, ORDER)
+    assert ("certificates" if name == "REQUESTS_CA_BUNDLE" else "proxy") in caught[0].why
+    assert "secret0of0proxy" not in str(caught[0])
+
+
+def test_a_header_that_cannot_be_sent_shows_no_token(remote: Remote) -> None:
+    """Libraries print a header that they refuse."""
+    client = new_client(remote.service, remote.clock, [], secret=f"{TOKEN}\n")
+    with refused("github-unreachable", NetworkError) as caught:
+        get_run(client, OCTO, 1)
+    assert "not valid" in caught[0].why
+
+
+# Rate limits
+
+
+@pytest.mark.parametrize(
+    ("headers", "text", "waits"),
+    [
+        ({"Retry-After": "30"}, "You have exceeded a secondary rate limit", [30, 30]),
+        ({}, "You have exceeded a secondary rate limit", [60, 120]),
+        ({"Retry-After": "soon"}, "You have exceeded a secondary rate limit", [60, 120]),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "-3"}, "API rate limit exceeded", [60, 120]),
+    ],
+)
+@pytest.mark.parametrize("status", [403, 429])
+def test_rate_limits_are_waited_for(
+    remote: Remote, status: int, headers: dict[str, str], text: str, waits: list[float]
+) -> None:
+    """As long as the server says; a minute, then two, when it does not."""
+    number = started(remote, RemoteRun())
+    remote.service.fault("GET", message(status, text, **headers), message(status, text, **headers))
+    assert get_run(remote.client, OCTO, number).id == number
+    assert remote.clock.slept == waits
+    assert remote.said == [f"GitHub's rate limit: waiting {seconds} s" for seconds in waits]
+
+
+@pytest.mark.parametrize("skew", [-86_400.0, 0.0, 86_400.0])
+def test_the_limit_of_the_hour_ends_by_the_servers_clock(remote: Remote, skew: float) -> None:
+    """A laptop's clock may be a day off; what counts is how far the reset is from the server's own time."""
+    number = started(remote, RemoteRun())
+    client = new_client(remote.service, remote.clock, [])
+    client.session.clock = replace(client.session.clock, wall=lambda: remote.clock.now + skew)
+    reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(remote.clock.now) + 200)}
+    remote.service.fault("GET", message(403, "API rate limit exceeded", **reset))
+    get_run(client, OCTO, number)
+    assert remote.clock.slept == [201]
+
+
+def test_a_long_limit_is_reported_with_its_length(remote: Remote) -> None:
+    """Half an hour is not waited for; the user hears when to come back."""
+    remote.service.remaining = 0
+    with refused("github-rate-limited", NetworkError) as caught:
+        get_run(remote.client, OCTO, 1)
+    assert "30 min" in caught[0].what
+    assert remote.clock.slept == []
+
+
+def test_a_limit_that_never_ends_is_given_up(remote: Remote) -> None:
+    """A server that always says `wait` is not obeyed for ever."""
+    remote.service.fault("GET", *(message(429, "slow down", **{"Retry-After": "5"}) for _ in range(20)))
+    with refused("github-rate-limited", NetworkError):
+        get_run(remote.client, OCTO, 1)
+    assert remote.clock.slept == [5] * 6
+
+
+# Lists and conditional requests
+
+
+def test_all_pages_are_read(remote: Remote) -> None:
+    """A run of 250 jobs comes in three pages."""
+    jobs = tuple(RemoteJob(name=f"job {number}", id=number + 1) for number in range(250))
+    number = started(remote, RemoteRun(jobs=jobs))
+    assert [job.name for job in get_jobs(remote.client, OCTO, number)] == [job.name for job in jobs]
+    assert [seen.query.count("page=3") for seen in remote.service.seen] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "place", ["http://localhost:9/", "http://127.0.0.1@evil.invalid/", "ftp://127.0.0.1/", "evil", "::"]
+)
+def test_a_next_page_elsewhere_is_not_asked(remote: Remote, place: str) -> None:
+    """A link to another host would take the token there."""
+    remote.service.fault("GET", answer({"jobs": []}, Link=f'<{place}>; rel="next"'))
+    with refused("github-unexpected-answer", NetworkError):
+        get_jobs(remote.client, OCTO, 1)
+    assert len(remote.service.seen) == 1
+
+
+def test_a_list_without_an_end_is_given_up(remote: Remote) -> None:
+    """Pages that lead to each other are not read for ever."""
+    link = f'<{remote.service.url}{RUNS}/1/jobs?page=2>; rel="next"'
+    remote.service.fault("GET", *(answer({"jobs": []}, Link=link) for _ in range(200)))
+    with refused("github-unexpected-answer", NetworkError):
+        get_jobs(remote.client, OCTO, 1)
+    assert len(remote.service.seen) == 101
+
+
+def test_what_has_not_changed_costs_nothing(remote: Remote) -> None:
+    """Asked again, the server says so in a few bytes, and the limit stays as it is."""
+    number = started(remote, RemoteRun(ends=1000))
+    first = get_run(remote.client, OCTO, number)
+    left = remote.service.remaining
+    assert get_run(remote.client, OCTO, number) == first
+    assert remote.service.remaining == left
+    assert [line.rsplit(" ")[-1] for line in remote.service.lines()] == ["200", "304"]
+    remote.clock.sleep(2000)
+    assert get_run(remote.client, OCTO, number).status == "completed"
+
+
+def test_memory_of_answers_is_bounded(remote: Remote) -> None:
+    """A run of days asks for many things; the oldest answers are forgotten."""
+    runs = [started(remote, RemoteRun()) for _ in range(70)]
+    for number in [*runs, runs[0]]:
+        get_run(remote.client, OCTO, number)
+    assert [line.rsplit(" ")[-1] for line in remote.service.lines()] == ["200"] * 71
+
+
+def test_a_renamed_repository_is_followed(remote: Remote) -> None:
+    """The API sends readers on to the repository's number."""
+    number = started(remote, RemoteRun())
+    there = f"{remote.service.url}{RUNS}/{number}"
+    remote.service.fault(f"GET {RUNS}/77", Reply(status=301, headers={"Location": there}))
+    assert get_run(remote.client, OCTO, 77).id == number
+
+
+def test_redirects_in_a_circle_end(remote: Remote) -> None:
+    """Four are enough."""
+    here = {"Location": f"{remote.service.url}{RUNS}/1"}
+    remote.service.fault("GET", *(Reply(status=301, headers=here) for _ in range(9)))
+    with refused("github-unexpected-answer", NetworkError):
+        get_run(remote.client, OCTO, 1)
+    assert len(remote.service.seen) == 4
+
+
+# Dispatching
+
+
+@pytest.mark.parametrize("tells_run", [True, False])
+@pytest.mark.parametrize("listed", [0, 9])
+def test_a_dispatch_finds_its_run(remote: Remote, listed: float, *, tells_run: bool) -> None:
+    """By the answer, or by the correlation id in its name among runs that look alike; the API may take a moment."""
+    remote.service.workflows["build.yml"].tells_run = tells_run
+    for title in ("build", "build [0f8e-4a-firs]", "build 0f8e-4a-first", "build [00000000]"):
+        remote.service.start(title)
+    remote.service.template = lambda: RemoteRun(listed=listed)
+    run = dispatch(remote.client, OCTO, replace(ORDER, inputs=(("plan", "x"),)))
+    remote.service.start("build [11111111]")
+    assert run.display_title == "build [0f8e-4a-first]"
+    assert run.id == 5004
+    assert posts(remote) == 1
+    body = next(json.loads(seen.body) for seen in remote.service.seen if seen.method == "POST")
+    assert body == {
+        "ref": "main",
+        "inputs": {"plan": "x", "correlation_id": "0f8e-4a-first"},
+        "return_run_details": True,
+    }
+
+
+@pytest.mark.parametrize("lost", [Reply(silent=True), Reply(status=502), Reply(status=500), Reply(body=b'{"w', cut=2)])
+def test_a_dispatch_whose_answer_is_lost_is_not_repeated(remote: Remote, lost: Reply) -> None:
+    """The run is there; a second dispatch would build it twice."""
+    remote.service.fault("POST", lost, afterwards=True)
+    assert dispatch(remote.client, OCTO, ORDER).id == 5000
+    assert posts(remote) == 1
+    assert len(remote.service.runs) == 1
+
+
+def test_a_dispatch_that_is_lost_altogether_is_reported(remote: Remote) -> None:
+    """Nobody knows: the user is shown where to look before it is done again."""
+    remote.service.fault("POST", Reply(silent=True))
+    with refused("run-not-found", NetworkError) as caught:
+        dispatch(remote.client, OCTO, ORDER)
+    assert posts(remote) == 1
+    assert "https://github.invalid/octo/ort/actions/workflows/build.yml" in caught[0].hint
+    assert sum(remote.clock.slept) == 120
+
+
+def test_an_outage_after_a_dispatch_does_not_invite_a_second_one(remote: Remote) -> None:
+    """While GitHub is out of reach nobody knows whether the run is there."""
+    remote.service.fault("POST", Reply(silent=True), afterwards=True)
+    remote.service.fault("GET", *(Reply(status=503) for _ in range(99)))
+    with refused("run-not-found", NetworkError) as caught:
+        dispatch(remote.client, OCTO, ORDER)
+    assert "before you run the command again" in caught[0].hint
+    assert "github-unreachable: it answered 503" in caught[0].why
+    assert posts(remote) == 1
+
+
+@pytest.mark.parametrize(("status", "times"), [(404, 8), (503, 4), (401, 1)])
+def test_a_run_that_cannot_be_looked_at_yet_can_be_followed(remote: Remote, status: int, times: int) -> None:
+    """Its number and address came with the answer; nothing may invite a second dispatch any more."""
+    remote.service.fault("GET", *(message(status, "no") for _ in range(times)))
+    run = dispatch(remote.client, OCTO, ORDER)
+    assert (run.id, run.html_url) == (5000, "https://github.invalid/octo/ort/actions/runs/5000")
+    assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
+    assert posts(remote) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "reference"),
+    [
+        (message(422, "Actions has been disabled for this user."), "github-invalid-request"),
+        (message(403, "Resource not accessible by personal access token", **NEEDED), "github-refused"),
+        (message(401, "Bad credentials"), "github-refused"),
+    ],
+)
+def test_a_dispatch_turned_down_for_another_cause_repeats_githubs_words(
+    remote: Remote, reply: Reply, reference: str
+) -> None:
+    """They are all there is to go by."""
+    remote.service.fault("POST", reply)
+    with refused(reference, NetworkError) as caught:
+        dispatch(remote.client, OCTO, ORDER)
+    assert caught[0].why == json.loads(bytes(reply.body))["message"]
+
+
+def test_a_dispatch_turned_away_by_a_limit_is_repeated(remote: Remote) -> None:
+    """The server did nothing then, and says so."""
+    remote.service.fault("POST", message(403, "You have exceeded a secondary rate limit", **{"Retry-After": "9"}))
+    assert dispatch(remote.client, OCTO, ORDER).id == 5000
+    assert posts(remote) == 2
+    assert len(remote.service.runs) == 1
+
+
+def test_two_runs_with_one_correlation_id_are_not_guessed_between(remote: Remote) -> None:
+    """Whoever repeats a dispatch by hand is told of both runs."""
+    remote.service.workflows["build.yml"].tells_run = False
+    remote.service.start("build [0f8e-4a-first]")
+    with refused("run-ambiguous", NetworkError) as caught:
+        dispatch(remote.client, OCTO, ORDER)
+    assert [f"/runs/{number}" in caught[0].why for number in (5000, 5001)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("workflow", "order", "reference"),
+    [
+        (Workflow(enabled=False), ORDER, "workflow-disabled"),
+        (Workflow(dispatchable=False), ORDER, "workflow-not-dispatchable"),
+        (Workflow(inputs=frozenset()), ORDER, "workflow-inputs-refused"),
+        (Workflow(), replace(ORDER, ref="topic"), "ref-not-found"),
+        (Workflow(), replace(ORDER, workflow="other.yml"), "workflow-not-found"),
+    ],
+)
+def test_a_dispatch_that_is_turned_down_says_why(
+    remote: Remote, workflow: Workflow, order: Dispatch, reference: str
+) -> None:
+    """GitHub's 422 has many causes; each has its own reference and way on. Nothing is started."""
+    remote.service.workflows["build.yml"] = workflow
+    with refused(reference, NetworkError) as caught:
+        dispatch(remote.client, OCTO, order)
+    assert caught[0].hint
+    assert (posts(remote), len(remote.service.seen), remote.service.runs) == (1, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("order", "reference"),
+    [
+        (replace(ORDER, inputs=(("plan", "x" * 65_500),)), "dispatch-too-large"),
+        (replace(ORDER, inputs=tuple((f"i{number}", "") for number in range(25))), "dispatch-too-large"),
+        (replace(ORDER, workflow="../../user"), "bad-dispatch"),
+        (replace(ORDER, workflow="build.yml/../x.yml"), "bad-dispatch"),
+        (replace(ORDER, correlation_id="a]"), "bad-dispatch"),
+        (replace(ORDER, ref=""), "bad-dispatch"),
+    ],
+)
+def test_a_dispatch_that_cannot_work_is_not_sent(remote: Remote, order: Dispatch, reference: str) -> None:
+    """Too much, or what would reach another address."""
+    with refused(reference, UsageError):
+        dispatch(remote.client, OCTO, order)
+    assert remote.service.seen == []
+
+
+def test_a_dispatch_needs_a_token(remote: Remote) -> None:
+    """Without one nothing is sent."""
+    with refused("github-no-token", NetworkError):
+        dispatch(new_client(remote.service, remote.clock, [], secret=""), OCTO, ORDER)
+    assert remote.service.seen == []
+
+
+@pytest.mark.parametrize("reply", [answer({"workflow_run_id": "../1"}), answer({"workflow_run_id": 0}), Reply()])
+def test_a_strange_answer_to_a_dispatch_is_reported(remote: Remote, reply: Reply) -> None:
+    """What the answer says becomes part of addresses."""
+    remote.service.fault("POST", reply)
+    with refused("github-unexpected-answer", NetworkError):
+        dispatch(remote.client, OCTO, ORDER)
+    assert posts(remote) == 1
+
+
+# Following
+
+
+def test_a_run_that_queues_for_an_hour_is_followed(remote: Remote) -> None:
+    """Progress shows queue, work and end; GitHub is asked less often than every ten seconds on average."""
+    steps = (Timed(name="build", starts=3600, ends=7000),)
+    job = RemoteJob(name="linux-x64", starts=3600, ends=7100, steps=steps)
+    number = started(remote, RemoteRun(starts=3600, ends=7200, jobs=(job,)))
+    seen: list[Progress] = []
+    run = follow(remote.client, OCTO, get_run(remote.client, OCTO, number), seen.append)
+    assert run.conclusion == "success"
+    assert list(dict.fromkeys(each.run.status for each in seen)) == ["queued", "in_progress", "completed"]
+    assert seen[-1].jobs[0].conclusion == "success"
+    assert list(dict.fromkeys(each.words for each in seen)) == [
+        "linux-x64: waiting for a runner; 0 of 1 jobs over",
+        "linux-x64: build; 0 of 1 jobs over",
+        "linux-x64: between two steps; 0 of 1 jobs over",
+        "in_progress",
+        "over: success",
+    ]
+    assert (seen[0].steps, seen[-1].steps) == ((0, 1), (1, 1))
+    assert 7200 <= seen[-1].seconds < 7231
+    assert len(seen) < 400
+    assert remote.client.session.traffic.unchanged > 700
+
+
+def test_a_run_that_is_repeated_is_followed_anew(remote: Remote) -> None:
+    """It keeps its number; what was read of the first attempt does not stand in for the second."""
+    job = RemoteJob(name="linux-x64", ends=50, conclusion="failure")
+    number = started(remote, RemoteRun(ends=60, conclusion="failure", jobs=(job,)))
+    run = get_run(remote.client, OCTO, number)
+    with refused("run-failed", BuildError):
+        follow(remote.client, OCTO, run, lambda _: None)
+    again = RemoteJob(name="linux-x64", ends=50, id=901)
+    repeated = replace(remote.service.runs[0], created=remote.clock.now, conclusion="success", jobs=(again,), attempt=2)
+    remote.service.runs[0] = repeated
+    seen: list[Progress] = []
+    assert follow(remote.client, OCTO, run, seen.append).run_attempt == 2
+    assert seen[0].run.status == "in_progress"
+    assert {each.query for each in remote.service.seen if each.path.endswith("/jobs")} == {"per_page=100&filter=latest"}
+
+
+def test_a_failed_run_shows_the_error_of_the_failing_step(remote: Remote) -> None:
+    """Job, step, address, and the end of the step's own log, without colours and without what came after."""
+    steps = (
+        Timed(name="Set up job", starts=0, ends=5),
+        Timed(name="Build <the> runtime", starts=90, ends=120, conclusion="failure"),
+        Timed(name="Post", starts=180, ends=181),
+    )
+    job = RemoteJob(name="linux-x64", ends=190, conclusion="failure", steps=steps, log=LOG, id=907)
+    good = RemoteJob(name="linux-arm64", ends=100, id=908)
+    number = started(remote, RemoteRun(ends=200, conclusion="failure", jobs=(good, job)))
+    with refused("run-failed", BuildError) as caught:
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+    assert caught[0].what == "the job 'linux-x64' failed at the step 'Build <the> runtime'"
+    assert caught[0].where.endswith("/runs/5000")
+    assert "/job/907" in caught[0].hint
+    assert caught[0].why.splitlines() == [
+        "python -m invoke build",
+        "undefined reference to `dlopen'",
+        "error: Process completed with exit code 1.",
+    ]
+
+
+def test_each_job_that_failed_is_reported(remote: Remote) -> None:
+    """Two at once, so that both are mended in one go; a log that echoes the token does not show it."""
+    log = f"2026-11-21T12:00:30Z {TOKEN}\n".encode()
+    jobs = tuple(RemoteJob(name=f"job {n}", id=n, conclusion="failure", log=log) for n in (1, 2, 3))
+    number = started(remote, RemoteRun(conclusion="failure", jobs=jobs))
+    with pytest.raises(DiagnosticGroup) as caught:
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+    assert [each.what for each in caught.value.diagnostics] == [f"the job 'job {n}' failed" for n in (1, 2, 3)]
+    assert caught.value.exit_code == ExitCode.BUILD
+    assert "[token]" in str(caught.value)
+    assert TOKEN not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (message(404, "Not Found"), "github-not-found"),
+        (message(410, "Gone"), "github-gone"),
+        (Reply(status=302, headers={"Location": "http://192.0.2.1/log"}), "github-unexpected-answer"),
+        (Reply(silent=True), "the connection broke"),
+    ],
+)
+def test_a_failed_run_is_reported_without_its_log(remote: Remote, reply: Reply, told: str) -> None:
+    """A log that is gone does not hide that the job failed."""
+    job = RemoteJob(name="linux-x64", conclusion="failure")
+    number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
+    remote.service.fault("/logs", reply)
+    with refused("run-failed", BuildError) as caught:
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+    assert caught[0].why.startswith("(its log could not be fetched: ")
+    assert told in caught[0].why
+
+
+def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came by then is shown."""
+    monkeypatch.setattr(logs, "LARGEST_LOG", 100_000)
+    job = RemoteJob(name="linux-x64", conclusion="failure", log=b"x\n" * 10 + b"y" * 1_000_000)
+    number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
+    with refused("run-failed", BuildError) as caught:
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+    assert caught[0].why.startswith("x\nx\n")
+    assert len(caught[0].why) < 1000
+
+
+@pytest.mark.parametrize(
+    ("run", "reference", "told"),
+    [
+        (RemoteRun(conclusion="cancelled"), "run-cancelled", "time limit"),
+        (RemoteRun(conclusion="timed_out"), "run-timeout", "the run hit its time limit"),
+        (
+            RemoteRun(conclusion="failure", jobs=(RemoteJob(name="ios", conclusion="timed_out"),)),
+            "run-timeout",
+            "'ios'",
+        ),
+        (RemoteRun(conclusion="startup_failure"), "run-failed", "workflow file"),
+        (RemoteRun(conclusion="action_required"), "run-failed", "action_required"),
+        (RemoteRun(conclusion="skipped"), "run-failed", "skipped"),
+        (RemoteRun(conclusion="a new one"), "run-failed", "a new one"),
+    ],
+)
+def test_other_endings_have_their_own_reference(remote: Remote, run: RemoteRun, reference: str, told: str) -> None:
+    """Only success is success."""
+    number = started(remote, run)
+    with refused(reference, BuildError) as caught:
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+    assert told in str(caught[0])
+
+
+def test_ctrl_c_leaves_the_run_alone_and_says_how_to_go_on(remote: Remote) -> None:
+    """The run goes on at GitHub; the user is shown where, and the commands to take it up or end it."""
+    number = started(remote, RemoteRun(ends=1000))
+
+    def interrupt(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with refused("run-left", Interrupted) as caught:
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), interrupt)
+    assert caught[0].exit_code == ExitCode.INTERRUPTED
+    assert caught[0].where == f"https://github.invalid/octo/ort/actions/runs/{number}"
+    assert f"invoke attach {number}" in caught[0].hint
+    assert posts(remote) == 0
+
+
+def test_ctrl_c_while_dispatching_says_that_a_run_may_be_there(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer was not waited for; the user is shown where to look, and by which name."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "request", interrupted)
+    with refused("run-left", Interrupted) as caught:
+        dispatch(remote.client, OCTO, ORDER)
+    assert caught[0].where.endswith("/octo/ort/actions/workflows/build.yml")
+    assert "[0f8e-4a-first]" in caught[0].hint
+
+
+def test_a_token_that_expires_meanwhile_is_reported_with_the_run(remote: Remote) -> None:
+    """Both ways on are named: another token, and the run that goes on."""
+    number = started(remote, RemoteRun(ends=60))
+    run = get_run(remote.client, OCTO, number)
+    remote.service.fault("GET", message(401, "Bad credentials"))
+    with refused("github-refused", NetworkError) as caught:
+        follow(remote.client, OCTO, run, lambda _: None)
+    assert "gh auth login; then, " in caught[0].hint
+    assert f"invoke attach {number}" in caught[0].hint
+
+
+def test_an_outage_of_minutes_is_sat_out(remote: Remote) -> None:
+    """A run of an hour is not given up because GitHub, or the laptop's network, is away for a while."""
+    number = started(remote, RemoteRun(ends=60))
+    run = get_run(remote.client, OCTO, number)
+    remote.service.fault("GET", *(Reply(status=503, headers={"Retry-After": "20"}) for _ in range(40)))
+    assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
+
+
+def test_an_outage_of_an_hour_is_reported(remote: Remote) -> None:
+    """With the way to take the run up again."""
+    number = started(remote, RemoteRun(ends=60))
+    run = get_run(remote.client, OCTO, number)
+    remote.service.fault("GET", *(Reply(status=503) for _ in range(4000)))
+    with refused("github-unreachable", NetworkError) as caught:
+        follow(remote.client, OCTO, run, lambda _: None)
+    assert f"invoke attach {number}" in caught[0].hint
+    assert "same command" not in caught[0].hint
+    assert 1800 < sum(remote.clock.slept) < 2000
+
+
+def test_a_run_that_never_ends_is_left(remote: Remote) -> None:
+    """After a day, or what the caller says."""
+    number = started(remote, RemoteRun(ends=None))
+    run = get_run(remote.client, OCTO, number)
+    with refused("run-still-going", NetworkError) as caught:
+        follow(remote.client, OCTO, run, lambda _: None, patience_seconds=7200)
+    assert "2 h" in caught[0].what
+    assert f"invoke attach {number}" in caught[0].hint
+
+
+def test_a_run_that_is_deleted_meanwhile_is_reported(remote: Remote) -> None:
+    """Nothing is left to take up."""
+    number = started(remote, RemoteRun(ends=60))
+    run = get_run(remote.client, OCTO, number)
+    with refused("run-not-found", NetworkError) as caught:
+        follow(remote.client, OCTO, run, lambda _: remote.service.runs.clear())
+    assert "attach" not in caught[0].hint
+
+
+# Cancelling and listing
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_run_is_cancelled(remote: Remote, *, force: bool) -> None:
+    """Which takes a while; whoever follows it hears of it."""
+    number = started(remote, RemoteRun(ends=None))
+    assert cancel_run(remote.client, OCTO, number, force=force)
+    with refused("run-cancelled", BuildError):
+        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+
+
+def test_a_run_that_is_over_is_not_cancelled(remote: Remote) -> None:
+    """GitHub answers 409, and that is no error."""
+    number = started(remote, RemoteRun(ends=0))
+    assert not cancel_run(remote.client, OCTO, number)
+
+
+@pytest.mark.parametrize(("losses", "reference"), [(1, ""), (2, "github-unreachable")])
+def test_cancelling_may_be_repeated(remote: Remote, losses: int, reference: str) -> None:
+    """It does no harm to ask twice; after that nobody knows."""
+    number = started(remote, RemoteRun(ends=None))
+    remote.service.fault("POST", *(Reply(silent=True) for _ in range(losses)))
+    ask = partial(cancel_run, remote.client, OCTO, number)
+    if not reference:
+        assert ask()
+        return
+    with refused(reference, NetworkError):
+        ask()
+
+
+def test_the_newest_runs_are_listed(remote: Remote) -> None:
+    """Newest first, no more than asked for."""
+    for title in "abcde":
+        remote.service.start(title)
+    assert [run.display_title for run in latest_runs(remote.client, OCTO, "build.yml", 3)] == ["e", "d", "c"]
+
+
+def test_every_request_has_time_limits(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for the connection and one for each sign of life."""
+    limits: list[object] = []
+    original = Session.request
+
+    def spy(self: Session, *arguments: object, **options: object) -> object:
+        limits.append(options["timeout"])
+        return original(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Session, "request", spy)
+    dispatch(remote.client, OCTO, ORDER)
+    assert limits == [(20, 60)] * 2
+
+
+DISPATCHES: Final = f"{REPOSITORY}/actions/workflows/build.yml/dispatches"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "body", "told"),
+    [
+        ("GET", f"{RUNS}/1/jobs", "filter=newest", {}, "newest"),
+        ("GET", f"{RUNS}/1/jobs", "per_pages=100", {}, "unknown parameter per_pages"),
+        ("GET", f"{RUNS}/1/steps", "", {}, "there is no GET"),
+        ("POST", DISPATCHES, "", {"inputs": {}}, "'ref' is a required property"),
+        ("POST", DISPATCHES, "", {"ref": "main", "inputs": {f"i{n}": "" for n in range(26)}}, "too many properties"),
+        ("POST", DISPATCHES, "", {"ref": 7}, "7 is not of type 'string'"),
+    ],
+)
+def test_githubs_description_finds_wrong_requests(
+    method: str, path: str, query: str, body: dict[str, object], told: str
+) -> None:
+    """What every test above checks in the end can fail."""
+    assert told in "".join(request_objections(method, path, query, json.dumps(body).encode() if body else b""))
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body", "told"),
+    [
+        (f"{RUNS}/1", 200, b"{}", "'id' is a required property"),
+        (f"{RUNS}/1", 202, b"{}", "never answers 202"),
+        (f"{RUNS}/1/artifacts", 200, b'{"total_count": "1", "artifacts": []}', "'1' is not of type 'integer'"),
+    ],
+)
+def test_githubs_description_finds_wrong_answers(path: str, status: int, body: bytes, told: str) -> None:
+    """The stand-in cannot drift away from GitHub unseen."""
+    assert told in "".join(answer_objections("GET", path, status, body))
+
+
+def test_the_clock_of_tests_is_not_the_clock_of_the_world() -> None:
+    """Otherwise the hours above would have been waited for."""
+    clock = VirtualClock()
+    before = clock.read()
+    clock.sleep(3600)
+    assert clock.read() == before + 3600

@@ -1,0 +1,18 @@
+"""What gcloud printed, as it was recorded: see `tests/unit/verify/data/gcloud/README.md`."""
+
+from pathlib import Path
+from typing import Final
+
+from ortrim.tools.command import Completed
+
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "verify" / "data" / "gcloud"
+
+
+def recorded(name: str) -> Completed:
+    """Return how a command of gcloud ended."""
+    texts = {
+        kind: (RECORDED / f"{name}.{kind}.txt").read_text() if (RECORDED / f"{name}.{kind}.txt").is_file() else ""
+        for kind in ("out", "err")
+    }
+    returncode = int((RECORDED / f"{name}.rc.txt").read_text())
+    return Completed(argv=("gcloud",), returncode=returncode, stdout=texts["out"], stderr=texts["err"])

@@ -1,0 +1,66 @@
+"""Where GitHub's API is, and what may be sent there."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.errors import ExitCode, UsageError
+from ortrim.github.addresses import Service, find_service, is_protected, same_origin
+
+
+@pytest.mark.parametrize(
+    ("given_api", "service"),
+    [
+        ("", Service(api="https://api.github.com", host="github.com")),
+        ("https://api.github.com", Service(api="https://api.github.com", host="github.com")),
+        ("https://git.example.org/api/v3/", Service(api="https://git.example.org/api/v3", host="git.example.org")),
+        ("https://api.firm.ghe.com", Service(api="https://api.firm.ghe.com", host="firm.ghe.com")),
+        ("http://127.0.0.1:8080", Service(api="http://127.0.0.1:8080", host="127.0.0.1")),
+    ],
+)
+def test_the_service_is_the_one_of_the_environment(given_api: str, service: Service) -> None:
+    """As GitHub's own runners name it; GitHub itself otherwise."""
+    assert find_service({"GITHUB_API_URL": given_api} if given_api else {}) == service
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://git.example.org/api/v3", "ftp://git.example.org", "git.example.org", "https://", "https:///api",
+        "https://me:secret@git.example.org", "https://git.example.org/?x", "https://git.example.org/#x", "http://[",
+        "https://git.example.org:99999", "http://127.0.0.1.evil.invalid", "http://localhost@evil.invalid",
+    ],
+)  # fmt: skip
+def test_a_token_is_not_sent_in_the_clear(address: str) -> None:
+    """Only https, or this machine itself; the address, which may hold a password, is not repeated."""
+    with pytest.raises(UsageError) as caught:
+        find_service({"GITHUB_API_URL": address})
+    assert caught.value.reference == "github-bad-address"
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("https://a.example/x", "https://A.example:443/y?z", True),
+        ("https://a.example", "http://a.example", False),
+        ("https://a.example", "https://a.example:444", False),
+        ("https://a.example", "https://a.example.evil.invalid", False),
+        ("https://a.example", "https://a.example@evil.invalid", False),
+        ("https://a.example", "/x", False),
+        ("https://a.example", "https://[", False),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port(first: str, second: str, *, same: bool) -> None:
+    """Only the same origin may see the same token."""
+    assert same_origin(first, second) is same
+    assert same_origin(second, first) is same
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_judged(text: str) -> None:
+    """Nothing that a server may send makes the judgement fail, and what is protected is https or local."""
+    if is_protected(text):
+        assert text.strip().lower().startswith(("https:", "http:"))
+    assert not same_origin(text, "https://api.github.com") or "api.github.com" in text.lower()

@@ -1,0 +1,109 @@
+"""Which repository is meant."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.errors import ExitCode, UsageError
+from ortrim.github.repositories import Repository, find_repository, parse_repository, repository_of_remote
+from ortrim.tools.command import run
+
+OCTO = Repository(owner="octo-org", name="ort.rim")
+
+
+def test_a_repository_is_written_as_people_do() -> None:
+    """In messages, and in addresses of the API."""
+    assert str(OCTO) == "octo-org/ort.rim"
+    assert OCTO.path == "/repos/octo-org/ort.rim"
+    assert parse_repository("octo-org/ort.rim") == OCTO
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "octo", "octo/", "/ort", "octo/ort/x", "octo/..", "octo/.", "oc to/ort", "octo/ort?x", "octo/ort\n", "-o/ort",
+     "https://github.com/octo/ort", "o" * 200 + "/ort", "octo/" + "r" * 101, "octo/ört"],
+)  # fmt: skip
+def test_what_names_no_repository_is_refused(text: str) -> None:
+    """It becomes part of addresses."""
+    with pytest.raises(UsageError) as caught:
+        parse_repository(text)
+    assert caught.value.reference == "github-bad-repository"
+    assert caught.value.exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/octo-org/ort.rim.git",
+        "https://github.com/octo-org/ort.rim",
+        "https://GitHub.com/octo-org/ort.rim/",
+        "https://x-access-token:secret@github.com/octo-org/ort.rim.git",
+        "git@github.com:octo-org/ort.rim.git",
+        "github.com:octo-org/ort.rim",
+        "ssh://git@github.com/octo-org/ort.rim.git",
+        "ssh://git@ssh.github.com:443/octo-org/ort.rim.git",
+        "git://github.com/octo-org/ort.rim.git",
+    ],
+)
+def test_remotes_are_read_in_every_form(url: str) -> None:
+    """As git takes them."""
+    assert repository_of_remote(url, "github.com") == OCTO
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "../ort", "/srv/git/octo-org/ort.git", "file:///octo-org/ort", "https://gitlab.com/octo-org/ort",
+        "https://github.com.evil.invalid/octo-org/ort", "https://github.com/octo-org", "https://github.com/a/b/c",
+        "git@evil.invalid:octo-org/ort", "https://[/octo/ort", "C:/octo-org/ort",
+    ],
+)  # fmt: skip
+def test_remotes_elsewhere_are_none(url: str) -> None:
+    """Another host's repository of the same name is another repository."""
+    assert repository_of_remote(url, "github.com") is None
+
+
+@given(st.text(max_size=60))
+def test_any_remote_is_judged(url: str) -> None:
+    """Nothing that git may hold makes it fail."""
+    found = repository_of_remote(url, "github.com")
+    assert found is None or parse_repository(str(found)) == found
+
+
+def test_what_is_given_comes_first_then_the_runner_then_git(tmp_path: Path) -> None:
+    """The command line, the environment of GitHub's runners, the remote `origin`."""
+    run(("git", "init", "-q", tmp_path))
+    run(("git", "-C", tmp_path, "remote", "add", "origin", "git@github.com:octo-org/ort.rim.git"))
+    runner = {"GITHUB_REPOSITORY": "runner/ort"}
+    assert str(find_repository("given/ort", tmp_path, environment=runner)) == "given/ort"
+    assert str(find_repository("", tmp_path, environment=runner)) == "runner/ort"
+    assert find_repository("", tmp_path, environment={}) == OCTO
+
+
+@pytest.mark.parametrize("remote", ["", "https://me:secret0marker@gitlab.com/octo-org/ort"])
+def test_a_folder_without_a_repository_of_the_host_is_reported(tmp_path: Path, remote: str) -> None:
+    """A remote's address may hold a password, and is not shown."""
+    if remote:
+        run(("git", "init", "-q", tmp_path))
+        run(("git", "-C", tmp_path, "remote", "add", "origin", remote))
+    with pytest.raises(UsageError) as caught:
+        find_repository("", tmp_path, environment={})
+    assert caught.value.reference == "github-no-repository"
+    assert "--repo" in caught.value.hint
+    assert "secret0marker" not in str(caught.value)
+
+
+def test_without_git_the_repository_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release's app team may have no git."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="no remote 'origin'"):
+        find_repository("", tmp_path, environment={})
+
+
+def test_the_runners_variable_is_checked_too(tmp_path: Path) -> None:
+    """And named."""
+    with pytest.raises(UsageError) as caught:
+        find_repository("", tmp_path, environment={"GITHUB_REPOSITORY": "a/../b"})
+    assert caught.value.where == "GITHUB_REPOSITORY"

@@ -1,0 +1,97 @@
+"""One request and its answer: what is read, and what is said when it goes wrong."""
+
+import time
+from itertools import count
+from socket import gaierror
+from ssl import SSLCertVerificationError
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from requests.exceptions import ChunkedEncodingError, ConnectTimeout, InvalidURL, ProxyError, ReadTimeout, SSLError
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
+
+from ortrim.github.troubles import Trouble, trouble_of
+from ortrim.github.wire import PATIENCE_SECONDS, chunks, whole
+
+SECRET = "signature0marker"  # noqa: S105
+HOST: Any = SimpleNamespace(host="x.invalid")
+URL = f"https://x.invalid/?sig={SECRET}"
+
+
+def body_of(*parts: bytes) -> Any:
+    """Return an answer whose body comes in these parts."""
+    left = iter((*parts, b""))
+
+    def read1(_: int, *, decode_content: bool) -> bytes:
+        assert not decode_content
+        return next(left)
+
+    return SimpleNamespace(raw=SimpleNamespace(read1=read1), status_code=200, headers={"ETag": "x"})
+
+
+def broken(reason: Exception) -> requests.ConnectionError:
+    """Return what requests raises for a connection that did not come about."""
+    inner: Any = SimpleNamespace(reason=reason)
+    return requests.ConnectionError(inner)
+
+
+def untrusted() -> SSLError:
+    """Return what requests raises for a certificate that the system does not trust."""
+    inner: Any = SimpleNamespace(reason=HTTPError(SSLCertVerificationError(1, URL)))
+    return SSLError(inner)
+
+
+def pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let each look at the clock find it so much later."""
+    ticks = count()
+    monkeypatch.setattr(time, "monotonic", lambda: next(ticks) * seconds)
+
+
+def test_an_answer_is_read_whole() -> None:
+    """In the parts in which it comes; names of headers in lower case."""
+    answer = whole(body_of(b"a", b"bc"))
+    assert (answer.body, dict(answer.headers)) == (b"abc", {"etag": "x"})
+
+
+def test_a_server_that_drips_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then keeps a connection alive for ever; what came before is handed over."""
+    pass_time(monkeypatch, 25)
+    taken = chunks(body_of(*[b"x"] * 99))
+    assert [next(taken), next(taken)] == [b"x", b"x"]
+    with pytest.raises(Trouble, match="no more than 3 bytes came within 75 seconds"):
+        next(taken)
+
+
+def test_a_slow_link_is_not_a_drip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kilobytes a second do."""
+    pass_time(monkeypatch, 25)
+    parts = [b"x" * 30_000] * (PATIENCE_SECONDS // 10)
+    assert list(chunks(body_of(*parts))) == parts
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "sent", "hopeless"),
+    [
+        (ConnectTimeout(URL), "in time", False, False),
+        (ReadTimeout(URL), "in time", True, False),
+        (ProxyError(URL), "proxy", False, False),
+        (SSLError(URL), "no secure", True, False),
+        (untrusted(), "does not trust", False, True),
+        (broken(NameResolutionError(URL, HOST, gaierror())), "name", False, False),
+        (broken(NewConnectionError(HOST, URL)), "takes no", False, False),
+        (requests.ConnectionError(ProtocolError(URL)), "broke", True, False),
+        (requests.ConnectionError(), "broke", True, False),
+        (ChunkedEncodingError(URL), "broke", True, False),
+        (InvalidURL(URL), "not valid", False, True),
+        (ValueError(f"Invalid header value b'Bearer {SECRET}'"), "not valid", False, True),
+        (OSError(f"no such file {URL}"), "not valid", False, True),
+    ],
+)  # fmt: skip
+def test_errors_become_words(error: Exception, words: str, *, sent: bool, hopeless: bool) -> None:
+    """Which repeat nothing of the request, and say whether the server may have seen it."""
+    trouble = trouble_of(error)
+    assert words in str(trouble)
+    assert SECRET not in f"{trouble!r} {vars(trouble)}"
+    assert (trouble.sent, trouble.hopeless) == (sent, hopeless)

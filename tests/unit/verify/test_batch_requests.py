@@ -1,0 +1,101 @@
+"""What one verification runs is known beforehand: the list is what `verify_on` then asks for, and passes on a farm."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from device_samples import HEAD, REPORT
+from harness_farm import FakeFarm, carry_out
+from ortrim.core.harness import HarnessContent
+from ortrim.core.measurements import Verdict
+from ortrim.core.models import PreparedModel
+from ortrim.errors import VerifyError
+from ortrim.verify.arrays import save_array
+from ortrim.verify.baseline import Baseline
+from ortrim.verify.devices.farms.batch import FarmDevice
+from ortrim.verify.one_device import verify_on
+from ortrim.verify.subjects import Task
+from sample_tasks import REFERENCE, SAVED, sample_task
+
+MakeModel = Callable[..., PreparedModel]
+OUTPUT = f'[{{"name":"{SAVED.name}","element_type":"float32","shape":[2],"file":"{SAVED.file}"}}]'
+SAVING = f"""{HEAD}
+mkdir -p "${{outputs:-.}}/only" && cp "${{case#only=}}/answer.npy" "${{outputs:-.}}/only/output_000.npy"
+[ "$outputs" ] && echo '[{{"ph":"X","name":"n","ts":1,"dur":1,"pid":1,"tid":1}}]' >"$outputs/trace.json"
+grep -q refuses "$library" && kill -ILL $$
+cat >"$json" <<END
+{REPORT.replace('"outputs":[]', f'"outputs":{OUTPUT}')}
+END
+"""
+
+
+@pytest.fixture(name="task")
+def fixture_task(make_model: MakeModel, tmp_path: Path) -> Task:
+    """Return a task whose files are there, and whose runner is a script that saves what lies beside the input."""
+    task = sample_task(make_model(), tmp_path, baseline=Baseline(library=tmp_path / "full.so", name="the full one"))
+    for name in ("ours.so", "full.so", "tiny.ort", "tiny.onnx"):
+        (tmp_path / name).write_bytes(name.encode())
+    (tmp_path / "runner").write_text(SAVING)
+    case = replace(task.subjects[0].cases[0], folder=tmp_path / "case")
+    case.folder.mkdir()
+    save_array(case.folder, "answer", REFERENCE)
+    return replace(task, subjects=(replace(task.subjects[0], cases=(case,)),))
+
+
+def on_a_farm(tmp_path: Path, work: Any = carry_out) -> FarmDevice:
+    """Open a phone of a farm."""
+    farm = FakeFarm(work)
+    return FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=tmp_path / "farm")
+
+
+def test_a_good_library_passes_on_a_farm(task: Task, tmp_path: Path) -> None:
+    """Everything is told beforehand, nothing more than is asked for, and parity is that of the files that came back."""
+    told: list[tuple[int, int, str]] = []
+    device = on_a_farm(tmp_path)
+    report = verify_on(device, replace(task, trace=True), lambda *words: told.append(words))
+    assert (report.verdict, report.device) == (Verdict.PASS, "firebase:Pixel8-34")
+    assert [output.verdict for output in report.parity] == [Verdict.PASS]
+    assert [run.library for run in report.runs] == ["ours", "baseline"]
+    assert report.traces == ("outputs/firebase_Pixel8-34/tiny/trace.json",)
+    assert report.host is not None
+    assert (report.host.model, report.host.time_meaningful) == ("Google Pixel 8", True)
+    assert told[-1][0] == told[-1][1]
+    assert device._answers is not None
+    assert {len(numbers) for numbers in device._answers._numbers.values()} == {0}
+
+
+def test_wrong_outputs_fail(task: Task, tmp_path: Path) -> None:
+    """As on any device."""
+    save_array(task.subjects[0].cases[0].folder, "answer", REFERENCE + 1)
+    assert verify_on(on_a_farm(tmp_path), task).verdict is Verdict.FAIL
+
+
+def test_a_baseline_that_does_not_run_there(task: Task, tmp_path: Path) -> None:
+    """Its rounds have run in vain; ours is measured all the same."""
+    (tmp_path / "full.so").write_text("it refuses")
+    report = verify_on(on_a_farm(tmp_path), task)
+    assert report.verdict is Verdict.PASS
+    assert [run.library for run in report.runs] == ["ours"]
+    assert "it does not run on firebase:Pixel8-34" in report.baseline
+
+
+def test_without_a_baseline(task: Task, tmp_path: Path) -> None:
+    """Ours alone."""
+    report = verify_on(on_a_farm(tmp_path), replace(task, baseline=Baseline(library=None, name="none")))
+    assert [run.library for run in report.runs] == ["ours"]
+
+
+def test_results_that_are_cut_short_are_no_verdict(task: Task, tmp_path: Path) -> None:
+    """A diagnostic, and not a report on half the rounds."""
+
+    def work(content: HarnessContent, folder: Path) -> None:
+        carry_out(content, folder)
+        path = folder / "results.json"
+        path.write_text(path.read_text()[:-100])
+
+    with pytest.raises(VerifyError) as caught:
+        verify_on(on_a_farm(tmp_path, work), task)
+    assert caught.value.reference == "farm-results-unreadable"

@@ -1,0 +1,270 @@
+"""A device of a farm: all runs in one go, and then what each ended with, as any other device would say it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from device_samples import GOOD, REPORT, sample_request
+from harness_farm import PHONE, URL, FakeFarm, Work, carry_out, write_results
+from ortrim.core.harness import HarnessContent
+from ortrim.errors import ExitCode, NetworkError, VerifyError
+from ortrim.verify.devices.base import RunRequest
+from ortrim.verify.devices.farms.batch import FarmDevice
+
+WHERE = f"firebase:Pixel8-34 ({URL})"
+ENDED = {"how": "exit", "code": 0, "stdout": REPORT, "stderr": "", "seconds": 1.0, "thermal": 0}
+
+
+def device_on(farm: FakeFarm, folder: Path) -> FarmDevice:
+    """Open a phone of a farm."""
+    return FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=folder / "farm")
+
+
+def prepared(tmp_path: Path, work: Work, *requests: RunRequest) -> FarmDevice:
+    """Open a phone on which these requests have run."""
+    device = device_on(FakeFarm(work), tmp_path)
+    device.prepare(requests)
+    return device
+
+
+def leaving(*runs: dict[str, Any], **changes: Any) -> Work:
+    """Return the work of a device that leaves these ends of runs."""
+
+    def work(content: HarnessContent, folder: Path) -> None:
+        write_results(folder, content, runs=list(runs), **changes)
+
+    return work
+
+
+def refused(device: FarmDevice, request: RunRequest) -> VerifyError:
+    """Return the diagnostic that a run ended with."""
+    with pytest.raises(VerifyError) as caught:
+        device.run(request)
+    assert caught.value.exit_code == ExitCode.VERIFY
+    return caught.value
+
+
+def test_runs_are_answered_from_the_results(tmp_path: Path) -> None:
+    """Outputs are brought where they are wanted, and reports are the runner's own."""
+    request = sample_request(tmp_path / "files")
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    device = prepared(tmp_path, carry_out, replace(request, outputs=Path("somewhere")), request)
+    output = device.run(replace(request, outputs=outputs))
+    assert output.runtime_version == "1.21.0"
+    assert (outputs / "only" / "output_000.npy").read_bytes() == b"the input"
+    assert device.run(request).cases[0].inference_ms == (1.5,)
+    assert (device.name, device.memory_meaningful, device.time_meaningful) == ("firebase:Pixel8-34", True, True)
+    assert (device.facts().model, device.facts().time_meaningful) == ("Google Pixel 8", True)
+
+
+def test_equal_requests_are_answered_in_turn(tmp_path: Path) -> None:
+    """Whatever is asked between them, as rounds of two libraries are."""
+    one, other = (sample_request(tmp_path / name, f"{GOOD}\n# {name}") for name in ("one", "other"))
+    other = replace(other, runner=one.runner)
+    (tmp_path / "other" / "libonnxruntime.so").write_bytes(b"another library")
+    reports = [REPORT.replace('"1.21.0"', f'"{number}"') for number in range(4)]
+    device = prepared(tmp_path, leaving(*(ENDED | {"stdout": text} for text in reports)), one, other, other, one)
+    assert [device.run(each).runtime_version for each in (one, one, other, other)] == ["0", "3", "1", "2"]
+
+
+def test_what_the_farm_is_asked_for(tmp_path: Path) -> None:
+    """One job, with the app that carries the requests, where farms look for results, and a limit."""
+    farm = FakeFarm(carry_out)
+    device = device_on(farm, tmp_path)
+    device.prepare((sample_request(tmp_path / "files"),))
+    (job,) = farm.jobs
+    assert (job.app, job.test, job.device) == (Path("app.apk"), Path("test.apk"), "Pixel8-34")
+    assert (job.results, job.destination) == ("/sdcard/Download/ortrim", tmp_path / "farm")
+    assert job.timeout_seconds == 600
+    assert len(json.loads(farm.contents[0].requests)["runs"]) == 1
+
+
+def test_a_request_that_was_not_told_is_our_fault(tmp_path: Path) -> None:
+    """Nor may one be asked for more often than it was told."""
+    request = sample_request(tmp_path / "files")
+    device = prepared(tmp_path, carry_out, request)
+    with pytest.raises(LookupError, match="was not told"):
+        device.run(replace(request, trace=True))
+    device.run(request)
+    with pytest.raises(LookupError, match=r"libonnxruntime\.so with tiny\.ort"):
+        device.run(request)
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("kill -ABRT $$", "runner-crashed"),
+        ("kill -KILL $$", "runner-crashed"),
+        ("kill -ILL $$", "illegal-instruction"),
+        ("echo nonsense", "runner-garbage"),
+        ('echo \'{"message": "out of memory"}\' >$json; exit 1', "out-of-memory"),
+        ('echo \'{"message": "no such model"}\' >$json; exit 4', "model-refused"),
+        ("exit 77", "runner-failed"),
+        ("sleep 30", "runner-timeout"),
+    ],
+)
+def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, reference: str) -> None:
+    """With its own words; the other runs have theirs."""
+    bad = sample_request(tmp_path / "files", f'[ "$outputs" ] || {{ {script}; exit; }}\n{GOOD}', seconds=1)
+    good = replace(bad, outputs=tmp_path / "outputs")
+    (tmp_path / "outputs").mkdir()
+    device = prepared(tmp_path, carry_out, bad, good)
+    assert refused(device, bad).reference == reference
+    assert device.run(good).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("end", "reference"),
+    [
+        ({"how": "endless", "code": 137}, "endless-output"),
+        ({"how": "not-started", "code": -1, "stderr": "error=13, Permission denied"}, "runner-not-startable"),
+        ({"code": 126, "stderr": "sh: cannot execute binary file"}, "runner-not-startable"),
+        ({"code": 127, "stderr": "sh: \x7fELF: not found"}, "runner-not-startable"),
+        ({"how": "timeout", "code": 137, "seconds": 20.0}, "runner-timeout"),
+        ({"how": "timeout", "code": 137, "seconds": 3.0}, "farm-run-missing"),
+    ],
+)
+def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[str, Any], reference: str) -> None:
+    """A limit that was not the run's own was that of all runs together."""
+    request = sample_request(tmp_path / "files")
+    assert refused(prepared(tmp_path, leaving(ENDED | end), request), request).reference == reference
+
+
+def test_an_app_that_died_leaves_what_was_done(tmp_path: Path) -> None:
+    """The first run is answered, the second is said to be missing, and why."""
+    request = sample_request(tmp_path / "files")
+    device = prepared(tmp_path, leaving(ENDED, complete=False), request, request)
+    assert device.run(request).status == "ok"
+    error = refused(device, request)
+    assert (error.reference, error.where) == ("farm-run-missing", WHERE)
+    assert error.what == "run 2 of 2 was not carried out"
+    assert "the app ended before it" in error.why
+
+
+def test_what_could_not_be_carried_out_has_the_apps_reason(tmp_path: Path) -> None:
+    """As when Gradle has stripped a library."""
+    request = sample_request(tmp_path / "files")
+    device = prepared(tmp_path, leaving(problem="libortrim_1.so is not what was sent"), request)
+    assert refused(device, request).why == "libortrim_1.so is not what was sent"
+
+
+def test_a_phone_that_throttled_is_told(tmp_path: Path) -> None:
+    """Its times mean nothing, its memory does."""
+    request = sample_request(tmp_path / "files")
+    device = prepared(tmp_path, leaving(ENDED, ENDED | {"thermal": 2}), request, request)
+    assert (device.memory_meaningful, device.time_meaningful) == (True, False)
+    assert device.heat == "the device throttles (thermal status 2, moderate)"
+
+
+def test_an_emulators_times_mean_nothing(tmp_path: Path) -> None:
+    """Which is known when it has run."""
+    facts = PHONE | {"properties": PHONE["properties"].replace("shiba", "ranchu")}
+    device = prepared(tmp_path, leaving(facts=facts, facts_after=facts))
+    assert (device.time_meaningful, device.heat, device.facts().kind) == (False, "", "emulator")
+
+
+def test_what_came_back_before_is_replaced(tmp_path: Path) -> None:
+    """Farms bring results into a folder that is not there yet."""
+    request = sample_request(tmp_path / "files")
+    for _ in range(2):
+        device = prepared(tmp_path, carry_out, request)
+        (tmp_path / "farm" / "left").write_bytes(b"")
+    assert device.run(request).status == "ok"
+
+
+def test_what_the_farm_says_comes_through(tmp_path: Path) -> None:
+    """Nothing is made of it, and nothing is left."""
+
+    def unreachable(content: HarnessContent, folder: Path) -> None:
+        raise NetworkError("farm-unreachable", "no answer")
+
+    device = device_on(FakeFarm(unreachable), tmp_path)
+    with pytest.raises(NetworkError):
+        device.prepare((sample_request(tmp_path / "files"),))
+    assert not (tmp_path / "farm").exists()
+
+
+Spoil = Callable[[Path, Path], None]
+
+
+def output_is_a_link(run: Path, secret: Path) -> None:
+    """Put a link in the place of an output."""
+    (run / "outputs" / "only" / "output_000.npy").unlink()
+    (run / "outputs" / "only" / "output_000.npy").symlink_to(secret)
+
+
+def outputs_are_a_link(run: Path, secret: Path) -> None:
+    """Put a link in the place of all outputs."""
+    (run / "outputs").rename(run / "moved")
+    (run / "outputs").symlink_to(secret.parent)
+
+
+def run_is_a_link(run: Path, secret: Path) -> None:
+    """Put a link in the place of a run."""
+    run.rename(run.with_name("moved"))
+    run.symlink_to(secret.parent)
+
+
+def report_is_a_link(run: Path, secret: Path) -> None:
+    """Put a link in the place of the report."""
+    (run / "report.json").unlink()
+    (run / "report.json").symlink_to(secret)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reference"),
+    [
+        (output_is_a_link, ""),
+        (outputs_are_a_link, ""),
+        (run_is_a_link, "runner-garbage"),
+        (report_is_a_link, "runner-garbage"),
+    ],
+)
+def test_links_lead_nowhere(tmp_path: Path, spoil: Spoil, reference: str) -> None:
+    """Nothing of this machine is taken for what a device sent."""
+    secret = tmp_path / "secrets" / "key.npy"
+    secret.parent.mkdir()
+    secret.write_bytes(b"secret")
+
+    def work(content: HarnessContent, folder: Path) -> None:
+        carry_out(content, folder)
+        spoil(folder / "runs" / "000", secret)
+
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    request = replace(sample_request(tmp_path / "files"), outputs=outputs)
+    device = prepared(tmp_path, work, request)
+    if reference:
+        assert refused(device, request).reference == reference
+    else:
+        assert device.run(request).status == "ok"
+    left = [path for path in outputs.rglob("*") if not path.is_dir() or path.is_symlink()]
+    assert [path for path in left if path.is_symlink() or path.read_bytes() == b"secret"] == []
+
+
+@pytest.mark.parametrize("name", ["../../secrets/key.npy", "/etc/passwd", "..", "a/b.npy"])
+def test_names_of_outputs_lead_nowhere(tmp_path: Path, name: str) -> None:
+    """A report that names a file elsewhere is garbage."""
+    saved = json.dumps([{"name": "y", "element_type": "float32", "shape": [1], "file": name}])
+    report = REPORT.replace('"outputs":[]', f'"outputs":{saved}')
+    request = sample_request(tmp_path / "files")
+    error = refused(prepared(tmp_path, leaving(ENDED | {"stdout": report}), request), request)
+    assert error.reference == "runner-garbage"
+    assert "has a path for its name" in error.why
+
+
+def test_a_report_without_an_end(tmp_path: Path) -> None:
+    """Is not read into memory."""
+
+    def work(content: HarnessContent, folder: Path) -> None:
+        carry_out(content, folder)
+        with (folder / "runs" / "000" / "report.json").open("r+b") as file:
+            file.truncate((64 << 20) + 1)
+
+    request = sample_request(tmp_path / "files")
+    assert refused(prepared(tmp_path, work, request), request).reference == "endless-output"

@@ -14,23 +14,23 @@ double now_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* One line of /proc/self/status, which gives kB; 0 when it is not there. */
+/* One line of /proc/self/status, which gives kB; UNKNOWN_BYTES where it is not there, or 0, which no process has. */
 static int64_t status_bytes(const char *field) {
   FILE *status = fopen("/proc/self/status", "r");
-  if (!status) return 0;
+  if (!status) return UNKNOWN_BYTES;
   char line[256];
   long long kilobytes = 0;
   size_t length = strlen(field);
   while (fgets(line, sizeof line, status))
     if (!strncmp(line, field, length) && line[length] == ':' && sscanf(line + length + 1, "%lld", &kilobytes) == 1) break;
   fclose(status);
-  return (int64_t)kilobytes * 1024;
+  return kilobytes > 0 ? (int64_t)kilobytes * 1024 : UNKNOWN_BYTES;
 }
 
 int64_t resident_bytes(void) { return status_bytes("VmRSS"); }
 
-/* The high-water mark before it was reset; 0: it was not. */
-static int64_t before_reset;
+/* The high-water mark before it was reset; UNKNOWN_BYTES: it was not. */
+static int64_t before_reset = UNKNOWN_BYTES;
 
 void peak_reset(void) {
   int64_t peak = status_bytes("VmHWM");
@@ -44,9 +44,9 @@ void peak_reset(void) {
 struct peak peak_read(void) {
   int64_t now = status_bytes("VmHWM");
   if (now > 0)
-    return (struct peak){now > before_reset ? now : before_reset, before_reset > 0 ? now : -1, "VmHWM"};
+    return (struct peak){now > before_reset ? now : before_reset, before_reset > 0 ? now : UNKNOWN_BYTES, "VmHWM"};
   /* Second choice: it survives exec, so a large parent shows in it; a reset, which needs /proc too, lowers it. */
   struct rusage usage;
-  int64_t ever = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
-  return (struct peak){ever, -1, "ru_maxrss"};
+  int64_t ever = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : UNKNOWN_BYTES;
+  return (struct peak){ever, UNKNOWN_BYTES, "ru_maxrss"};
 }

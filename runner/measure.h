@@ -6,12 +6,15 @@
 
 /* Milliseconds of the monotonic clock. */
 double now_ms(void);
-/* Resident bytes now; 0 where the system does not tell. */
+/* A number of bytes that the system does not tell. */
+enum { UNKNOWN_BYTES = -1 };
+
+/* Resident bytes now, or UNKNOWN_BYTES. */
 int64_t resident_bytes(void);
 
 struct peak {
   int64_t ever;         /* the most bytes that were ever resident */
-  int64_t since_reset;  /* the most since peak_reset; -1 where the system does not tell */
+  int64_t since_reset;  /* the most since peak_reset, or UNKNOWN_BYTES */
   const char *source;   /* who told */
 };
 /* Has the system count from now on; whatever it counted is kept. Changes nothing where that is not possible. */

@@ -109,14 +109,18 @@ static void run_case(const struct runtime *runtime, const struct options *option
   free(outputs.copy);
 }
 
+static void report_bytes(const char *key, int64_t bytes) {
+  if (bytes == UNKNOWN_BYTES) json_null(key);
+  else json_integer(key, bytes);
+}
+
 static void report_memory(int64_t opened, int64_t loaded) {
   struct peak peak = peak_read();
   json_open("memory", '{');
-  json_integer("opened_rss_bytes", opened);
-  json_integer("loaded_rss_bytes", loaded);
-  json_integer("peak_rss_bytes", peak.ever);
-  if (peak.since_reset < 0) json_null("inference_peak_rss_bytes");
-  else json_integer("inference_peak_rss_bytes", peak.since_reset);
+  report_bytes("opened_rss_bytes", opened);
+  report_bytes("loaded_rss_bytes", loaded);
+  report_bytes("peak_rss_bytes", peak.ever);
+  report_bytes("inference_peak_rss_bytes", peak.since_reset);
   json_string("peak_source", peak.source);
   json_close('}');
 }

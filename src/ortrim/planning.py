@@ -79,7 +79,7 @@ def make_plan(
 
 
 def select_targets(spec: BuildSpec, pattern: str | None, host: Target | None) -> tuple[TargetSpec, ...]:
-    """Return the buildspec's targets that `pattern` (a glob or a dash-bounded prefix) selects.
+    """Return the buildspec's targets that `pattern` (globs or dash-bounded prefixes, with commas between) selects.
 
     Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` may be
     None with one. A buildspec without targets offers every one, and then `android` is the ABI that every phone of today
@@ -92,7 +92,8 @@ def select_targets(spec: BuildSpec, pattern: str | None, host: Target | None) ->
         wanted = host.identifier
     elif pattern == OperatingSystem.ANDROID and not spec.targets:
         wanted = FIRST_ANDROID
-    selected = tuple(target for target in offered if matches(wanted or "", target.id))
+    patterns = (wanted or "").split(",")
+    selected = tuple(target for target in offered if any(matches(each, target.id) for each in patterns))
     if not selected:
         what = (
             f"the host's target {wanted} is not among the targets"

@@ -11,10 +11,11 @@ import pytest
 
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
-from ortrim.errors import Diagnostic, UsageError, VerifyError
+from failing_runs import refused
+from ortrim.errors import UsageError, VerifyError
 from ortrim.verify.devices.adb import AdbTransport, adb_devices, open_adb
 from ortrim.verify.devices.adb_listing import choose
-from ortrim.verify.devices.base import Device, RunRequest
+from ortrim.verify.devices.base import Device
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.several import on_each
@@ -53,13 +54,6 @@ def plain() -> Iterator[AdbMachine]:
 def opened(machine: AdbMachine, index: int = 0, **options: object) -> CooledDevice:
     """Open one of a machine's devices."""
     return open_adb(machine.serials[index], client=machine.client, **options)  # type: ignore[arg-type]
-
-
-def refused(device: Device, request: RunRequest) -> Diagnostic:
-    """Return the diagnostic of a run."""
-    with pytest.raises(Diagnostic) as caught:
-        device.run(request)
-    return caught.value
 
 
 def left_behind(machine: AdbMachine) -> str:

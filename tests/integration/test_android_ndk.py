@@ -19,6 +19,7 @@ from ortrim.executors.parallelism import choose_parallelism
 from ortrim.pins.runtime import runtime_pins
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
+from ortrim.tools.command import run
 from ortrim.tools.ndk import Ndk, installed_ndk
 from sample_plans import sample_plan
 
@@ -98,7 +99,7 @@ def test_a_library_and_its_symbols_are_built(sources: SourceTree, tmp_path: Path
 
 @pytest.mark.build
 def test_the_demo_becomes_an_aar(tmp_path: Path) -> None:
-    """One command, from the models to a package that passed every gate, of two ABIs; without a device nothing is claimed."""
+    """One command gives a package of two ABIs that passed every gate; without a device nothing is claimed."""
     ndk = installed_ndk()
     words = ("build", "--target", "android-arm*", "--ndk", str(ndk.folder), "--output", str(tmp_path), "--json")
     done = run((sys.executable, "-m", "invoke", *words), cwd=ROOT, timeout_seconds=BUILD_SECONDS)

@@ -10,9 +10,9 @@ from container_storage import container_storage, containers
 from ortrim.console import Console
 from ortrim.core.plan import digest
 from ortrim.executors.container import ContainerExecutor
+from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.builders import executor_for
 from ortrim.storage.files import sha256_of
 from ortrim.tasks.options import demo_spec
 from ortrim.tools.containers import ContainerOptions

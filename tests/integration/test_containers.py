@@ -14,7 +14,8 @@ from typing import Final
 
 import pytest
 
-from container_storage import container_storage, containers, processes_that_say
+from container_storage import container_storage, containers
+from native_builds import native_executor
 from ortrim.binaries.elf import read_library
 from ortrim.core.plan import BuildJob
 from ortrim.errors import Diagnostic, ExitCode, StorageError
@@ -22,21 +23,17 @@ from ortrim.executors.container import ContainerExecutor, container_place
 from ortrim.executors.container_images import ready_image
 from ortrim.executors.container_recipes import ImageRecipe, image_recipe
 from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import Parallelism
-from ortrim.executors.workspace import Inputs
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
 from ortrim.planning import with_arguments
 from ortrim.sources.fetch import fetch_sources
 from ortrim.storage.cache import cache_folder
-from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import run
 from ortrim.tools.containers import ContainerOptions, ImageBuild, Mount
 from ortrim.tools.containers_choice import UsableEngine, engine_named, probe
 from ortrim.tools.containers_images import build_image, image_label
 from ortrim.tools.containers_owned import remove_leftovers
 from ortrim.tools.containers_running import Command, run_in
-from ortrim.tools.environments import packages_folder
+from running import processes_that_say
 from sample_plans import sample_plan
 from unit_samples import without_shipped_indices
 
@@ -99,23 +96,6 @@ def eventually(condition: Callable[[], object]) -> bool:
     return False
 
 
-def native_executor(folder: Path, sources: Path) -> NativeExecutor:
-    """Return a native executor over some sources."""
-    notes: list[str] = []
-    return NativeExecutor(
-        inputs=Inputs(
-            sources=sources.resolve(),
-            tools=packages_folder("tools", tool_requirements()),
-            runner=shipped_folder("runner"),
-            hooks=shipped_folder("cmake"),
-        ),
-        log=folder / "build.log",
-        parallelism=Parallelism(jobs=2, reason="as asked"),
-        on_progress=lambda *_: None,
-        on_note=notes.append,
-    )
-
-
 def in_container(native: NativeExecutor, ready: Ready) -> ContainerExecutor:
     """Return the executor that does the same in containers."""
     return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name))
@@ -124,7 +104,7 @@ def in_container(native: NativeExecutor, ready: Ready) -> ContainerExecutor:
 def test_the_runner_compiled_in_a_container_is_the_native_one(ready: Ready, tmp_path: Path) -> None:
     """The same job gives the same bytes in both places; nothing of the container is left."""
     job = sample_plan().targets[0].runner
-    native = native_executor(tmp_path, fetch_sources(runtime_pins("1.21.0"), "auto").folder)
+    native = native_executor(fetch_sources(runtime_pins("1.21.0"), "auto").folder, tmp_path / "build.log")
     there = in_container(native, ready).run_runner(job)
     contained = there.read_bytes()
     there.unlink()
@@ -156,7 +136,7 @@ def test_a_library_built_in_a_container_is_the_native_one(ready: Ready, tmp_path
 
     Trees are kept apart; what the second build compiles comes out of the first one's compiler cache.
     """
-    native, job = native_executor(tmp_path, TOY), toy_job()
+    native, job = native_executor(TOY, tmp_path / "build.log"), toy_job()
     with cache_without(tmp_path / "own cache", "packages", "roots", "zig", "apt"):
         inside = in_container(native, ready).run(job)
         library = inside.library.read_bytes()

@@ -21,12 +21,13 @@ import numpy as np
 import pytest
 
 from adb_machine import until
-from device_kinds import EVERY_KIND, KINDS, Kind, processes_in
+from device_kinds import EVERY_KIND, KINDS, Kind
+from failing_runs import refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
-from ortrim.errors import ExitCode, VerifyError
+from ortrim.errors import VerifyError
 from ortrim.verify.arrays import load_array
-from ortrim.verify.devices.base import Device, RunRequest
-from running import end_all
+from ortrim.verify.devices.base import RunRequest
+from running import end_all, processes_in
 
 pytestmark = [pytest.mark.network, pytest.mark.parametrize("kind", EVERY_KIND, indirect=True)]
 Requested = Callable[..., RunRequest]
@@ -66,14 +67,6 @@ def temporary(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     until(lambda: not processes_in(folder), "a program is left")
     assert (kind.files(), list(folder.iterdir())) == ([], [])
     folder.rmdir()
-
-
-def refused(device: Device, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a run that has to fail."""
-    with pytest.raises(VerifyError) as caught:
-        device.run(request)
-    assert caught.value.exit_code == ExitCode.VERIFY
-    return caught.value
 
 
 @pytest.mark.parametrize(

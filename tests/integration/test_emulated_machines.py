@@ -27,6 +27,7 @@ from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import RunRequest
 from ortrim.verify.devices.least_memory import least_memory
 from ortrim.verify.devices.qemu_system import QemuSystem
+from running import processes_in
 
 pytestmark = [
     pytest.mark.network,
@@ -58,18 +59,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
-
-
-def processes_in(folder: Path) -> list[int]:
-    """Return the processes that run in a folder or below it."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if (entry / "cwd").readlink().is_relative_to(folder):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from ortrim.executors.native import NativeExecutor
 from ortrim.executors.results import result_of
 from ortrim.executors.selection import variant_of
 from ortrim.pins.unit_index import shipped_index
+from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.builders import executor_for
 from ortrim.planning import with_arguments
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of

@@ -18,8 +18,8 @@ from ortrim.core.android import NativeMethod
 from ortrim.core.plan import BuildJob
 from ortrim.executors.jni import JAVA
 from ortrim.package.android.classes import FOLDERS, classes_jar
-from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.builders import executor_for
+from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.storage.zips import open_zip
 from ortrim.tasks.options import request_from
 from ortrim.tools.command import run

@@ -17,15 +17,16 @@ import pytest
 from adb_machine import AdbMachine, adb_machine
 from adb_virtual_machine import AdbVirtualMachine, adb_virtual_machine
 from android_root import android_root
-from device_kinds import HOST_TARGET, processes_in
+from device_kinds import HOST_TARGET
+from failing_runs import refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from network_kernel import network_kernel
-from ortrim.errors import ExitCode, VerifyError
 from ortrim.tools.command import Completed
 from ortrim.verify.arrays import load_array
 from ortrim.verify.devices.adb import open_adb
 from ortrim.verify.devices.adb_client import AdbClient
 from ortrim.verify.devices.base import Device, RunRequest
+from running import processes_in
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb")]
 STEPS = ("push", "run", "pull")
@@ -85,14 +86,6 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
     assert (list(folder.iterdir()), processes_in(folder)) == ([], [])
     folder.rmdir()
-
-
-def refused(device: Device, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a run that has to fail."""
-    with pytest.raises(VerifyError) as caught:
-        device.run(request)
-    assert caught.value.exit_code == ExitCode.VERIFY
-    return caught.value
 
 
 def lose(device: Device, request: RunRequest) -> None:

@@ -192,7 +192,10 @@ def test_the_report_is_whole(build: Build, request_for: Request, tmp_path: Path)
     assert (output.cases[0].runs, output.memory.peak_source) == (3, "VmHWM")
     assert 0 < output.open_ms < 60_000
     assert 0 < output.load_ms < 60_000
-    assert 0 < output.memory.opened_rss_bytes <= output.memory.loaded_rss_bytes <= output.memory.peak_rss_bytes
+    opened, loaded = output.memory.opened_rss_bytes, output.memory.loaded_rss_bytes
+    assert opened is not None
+    assert loaded is not None
+    assert 0 < opened <= loaded <= output.memory.peak_rss_bytes
 
 
 def test_the_time_limit_ends_the_runs(build: Build, request_for: Request, tmp_path: Path) -> None:

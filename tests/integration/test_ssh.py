@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,8 @@ import pytest
 
 from adb_machine import until
 from device_requests import real_request, script_request
+from failing_runs import refused
 from ortrim.errors import Diagnostic, ExitCode, StorageError, UsageError
-from ortrim.verify.devices.base import Device, RunRequest
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.ssh import SshDevice, SshTransport, open_ssh
 from ortrim.verify.devices.ssh_client import SshClient
@@ -40,13 +40,6 @@ def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SshMachin
 def opened(machine: SshMachine, folder: str = "work", cores: tuple[int, ...] = ()) -> SshDevice:
     """Open the board."""
     return open_ssh("board", configuration=machine.configuration, base=str(machine.folder / folder), cores=cores)
-
-
-def refused(device: Device, request: RunRequest) -> Diagnostic:
-    """Return the diagnostic of a run."""
-    with pytest.raises(Diagnostic) as caught:
-        device.run(request)
-    return caught.value
 
 
 def unreachable(machine: SshMachine, destination: str) -> Diagnostic:
@@ -157,18 +150,24 @@ def test_a_hanging_runner_is_killed(board: SshMachine, tmp_path: Path, script: s
     board.wait_until_gone("sleep 62")
 
 
-def test_a_connection_that_breaks(board: SshMachine, tmp_path: Path) -> None:
-    """A broken connection is a lost device; the runner is ended, and the folder removed, by a new connection."""
+@contextmanager
+def cut_during(board: SshMachine, words: str) -> Iterator[None]:
+    """Break the connection as soon as a program runs on the board, while something else is done here."""
 
     def cut() -> None:
-        until(lambda: board.runs("sleep 624"), "the runner did not start")
+        until(lambda: board.runs(words), f"{words} did not start")
         board.cut()
 
     thread = threading.Thread(target=cut)
     thread.start()
-    with closing(opened(board)) as device:
-        error = refused(device, script_request(tmp_path, "exec sleep 624", timeout_seconds=20))
+    yield
     thread.join()
+
+
+def test_a_connection_that_breaks(board: SshMachine, tmp_path: Path) -> None:
+    """A broken connection is a lost device; the runner is ended, and the folder removed, by a new connection."""
+    with cut_during(board, "sleep 624"), closing(opened(board)) as device:
+        error = refused(device, script_request(tmp_path, "exec sleep 624", timeout_seconds=20))
     assert (error.reference, error.where) == ("device-lost", "ssh:board")
     board.wait_until_gone("sleep 624")
 
@@ -178,15 +177,8 @@ def test_a_connection_that_breaks_in_a_copy(board: SshMachine, tmp_path: Path, s
     """In a push or a pull it is a lost device too, and a new connection ends and removes what was begun."""
     board.shim("tar", f'case "$*" in *{step}*) exec sleep 625;; esac; exec /bin/tar "$@"')
 
-    def cut() -> None:
-        until(lambda: board.runs("sleep 625"), "the copy did not start")
-        board.cut()
-
-    thread = threading.Thread(target=cut)
-    thread.start()
-    with closing(opened(board)) as device:
+    with cut_during(board, "sleep 625"), closing(opened(board)) as device:
         error = refused(device, script_request(tmp_path, "exit 4"))
-    thread.join()
     assert (error.reference, error.where) == ("device-lost", "ssh:board")
     board.wait_until_gone("sleep 625")
 

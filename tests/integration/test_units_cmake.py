@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from native_builds import native_executor
 from ortrim.binaries.elf import read_library
 from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.plan import BuildJob
@@ -19,13 +20,10 @@ from ortrim.core.units import UnitIndex
 from ortrim.executors.build_log import ninja_step
 from ortrim.executors.demand import Demand
 from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import Parallelism
-from ortrim.executors.workspace import Inputs
 from ortrim.pins.tools import tool_requirements
 from ortrim.pins.unit_index import learnt_index
 from ortrim.planning import with_arguments
 from ortrim.storage.cache import cache_folder
-from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder
 from sample_plans import sample_plan
@@ -91,19 +89,8 @@ def lay_out(folder: Path) -> Iterator[Toy]:
     (folder / "cache").mkdir()
     (folder / "cache" / "zig").symlink_to(zig)
     notes: list[str] = []
-    executor = NativeExecutor(
-        inputs=Inputs(
-            sources=(folder / "sources").resolve(),
-            tools=tools,
-            runner=shipped_folder("runner"),
-            hooks=shipped_folder("cmake"),
-        ),
-        log=folder / "build.log",
-        parallelism=Parallelism(jobs=2, reason="as asked"),
-        on_progress=lambda *_: None,
-        on_note=notes.append,
-        cached=False,
-    )
+    log = folder / "build.log"
+    executor = native_executor(folder / "sources", log, tools=tools, on_note=notes.append, cached=False)
     job = with_arguments(replace(sample_plan().targets[0].job, ort_version="1.21.0"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORTRIM_CACHE", str(folder / "cache"))

@@ -91,15 +91,3 @@ def own_daemon(folder: Path) -> Iterator[str]:
 def containers(engine: str) -> list[str]:
     """Return the names of all containers of the store."""
     return run(NAMES[engine]).stdout.split()
-
-
-def processes_that_say(word: str) -> list[int]:
-    """Return the processes whose command line has a word, apart from this one."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
-                found.append(int(path.parent.name))
-        except OSError:
-            continue  # ended meanwhile
-    return found

@@ -188,15 +188,3 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 EVERY_KIND: Final = [pytest.param(name, marks=pytest.mark.needs(*NEEDS[name])) for name in KINDS]
 """For `pytest.mark.parametrize`, each with the tools that it takes."""
-
-
-def processes_in(folder: Path) -> list[int]:
-    """Return the processes of this machine that run in a folder or below it."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if (entry / "cwd").readlink().is_relative_to(folder):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found

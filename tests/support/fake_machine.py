@@ -52,6 +52,17 @@ def fake_parts(place: Path) -> MachineParts:
     return MachineParts(root=place / "root", kernel=place / "kernel", shell=place / "shell", packages=(package,))
 
 
+def hungry_qemu(place: Path, enough_mib: int) -> InstalledTool:
+    """Make a qemu whose machine is killed for want of memory below a ceiling, and runs well from there on."""
+    place.mkdir()
+    (place / "good").write_bytes(answer_of(GOOD_FILES))
+    (place / "killed").write_bytes(answer_of({}, [137]))
+    (place / "said").write_text(OUT_OF_MEMORY)
+    script = f"""while [ "$1" != -m ]; do shift; done
+if [ "$2" -ge {enough_mib} ]; then cp {place}/good answer; else cp {place}/killed answer; cp {place}/said console; fi"""
+    return fake_tool(place, script)
+
+
 def fake_machine(place: Path, tool: InstalledTool, memory_mib: int = 256) -> QemuSystem:
     """Make a device whose qemu is `tool`."""
     parts = fake_parts(place / "parts")

@@ -15,9 +15,28 @@ def running() -> str:
     return "\n".join(lines)
 
 
-def end_all(word: str) -> None:
-    """Kill every process that has `word`, a name of one test's own, in its command line; what failed left them."""
+def processes_that_say(word: str) -> list[int]:
+    """Return the processes whose command line has a word, apart from this one."""
+    found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if word.encode() in path.read_bytes():
-                os.kill(int(path.parent.name), signal.SIGKILL)
+            if word.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
+                found.append(int(path.parent.name))
+    return found
+
+
+def processes_in(folder: Path) -> list[int]:
+    """Return the processes that run in a folder or below it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (entry / "cwd").readlink().is_relative_to(folder):
+                found.append(int(entry.name))
+    return found
+
+
+def end_all(word: str) -> None:
+    """Kill every process that has `word`, a name of one test's own, in its command line; what failed left them."""
+    for number in processes_that_say(word):
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)

@@ -15,7 +15,10 @@ SOURCE: Final = Path(__file__).parents[2] / "src" / "ortrim"
 LAYERS: Final = (
     ("tasks",),
     ("pipeline",),
-    ("spec", "models", "planning", "executors", "package", "verify", "report", "fetch", "advise", "bench", "history"),
+    (
+        *("spec", "models", "planning", "executors", "package", "verify", "report", "workflows"),
+        *("fetch", "advise", "bench", "history"),
+    ),
     ("platforms", "toolchains", "sources", "binaries", "github"),
     ("tools", "pins", "console", "storage"),
     ("core",),

@@ -120,6 +120,8 @@ HOST = TARGETS["linux-x64"]
         (None, ["linux-x64"]),
         ("linux-arm64", ["linux-arm64"]),
         ("linux", ["linux-x64", "linux-arm64"]),
+        ("linux-arm64,linux-x64", ["linux-x64", "linux-arm64"]),
+        ("windows,*-x64", ["linux-x64"]),
         ("*", ["linux-x64", "linux-arm64"]),
         ("*-arm64", ["linux-arm64"]),
         ("linux-?64", ["linux-x64"]),
@@ -130,7 +132,7 @@ def test_targets_are_selected_by_name_prefix_or_glob(pattern: str | None, select
     assert [target.id for target in select_targets(sample_spec(), pattern, HOST)] == selected
 
 
-@pytest.mark.parametrize("pattern", ["lin", "linux-", "windows", "", "linux-x64-musl", "LINUX"])
+@pytest.mark.parametrize("pattern", ["lin", "linux-", "windows", "", "linux-x64-musl", "LINUX", ",", "lin,windows"])
 def test_a_pattern_that_selects_nothing_is_refused(pattern: str) -> None:
     """The targets that there are to choose from are named."""
     with pytest.raises(UsageError) as caught:
@@ -188,8 +190,8 @@ def test_models_go_into_the_aar_when_all_abis_say_so() -> None:
     filled = sample_plan("", targets=two, selected=two, android=inside)
     assert (plain.assemblies[0].models_as_assets, filled.assemblies[0].models_as_assets) == (False, True)
     assert [each.job for each in plain.targets] == [each.job for each in filled.targets]
+    mixed = (replace(two[0], android=inside), replace(two[1], android=apart))
     with pytest.raises(PlanError) as caught:
-        mixed = (replace(two[0], android=inside), replace(two[1], android=apart))
         sample_plan("", targets=mixed, selected=mixed)
     assert (caught.value.reference, caught.value.where) == ("mixed-assets", "android-x86, android-x86_64")
     assert "android.models_as_assets" in caught.value.hint

@@ -25,6 +25,7 @@ MACHINES: Final = {
     ("EM_ARM", 32): Architecture.ARM.value, ("EM_RISCV", 64): Architecture.RISCV64.value,
     ("EM_386", 32): Architecture.X86.value,
 }  # fmt: skip
+LIBRARY: Final = ("ET_DYN", "not-a-library", "this ELF file is not a shared library")
 TEXT_RELOCATIONS_FLAG: Final = 0x4  # DF_TEXTREL
 EXECUTABLE_FLAG: Final = 0x1  # PF_X
 
@@ -48,14 +49,26 @@ def with_elf(path: Path, read: Callable[[ELFFile], T]) -> T:
 
 def with_elf_bytes(data: bytes, path: Path, read: Callable[[ELFFile], T]) -> T:
     """Do what `with_elf` does with a library in memory, such as a member of an archive; errors call it `path`."""
+
+    def checked(elf: ELFFile) -> T:
+        _check_extent(elf, len(data))
+        return read(elf)
+
+    return with_elf_type(data, path, LIBRARY, checked)
+
+
+def with_elf_type(data: bytes, path: Path, wanted: tuple[str, str, str], read: Callable[[ELFFile], T]) -> T:
+    """Return what `read` makes of an ELF file of the type `wanted`: its `e_type`, the reference and words for others.
+
+    Raises `BinaryError` (`not-elf`, `corrupt-elf`, that reference).
+    """
     if data[:4] != b"\x7fELF":
         raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
+    kind, reference, what = wanted
     with diagnosed(path):
         elf = ELFFile(BoundedStream(data))
-        kind = elf.header["e_type"]
-        if kind != "ET_DYN":
-            raise BinaryError("not-a-library", "this ELF file is not a shared library", where=str(path), why=str(kind))
-        _check_extent(elf, len(data))
+        if elf.header["e_type"] != kind:
+            raise BinaryError(reference, what, where=str(path), why=str(elf.header["e_type"]))
         return read(elf)
 
 

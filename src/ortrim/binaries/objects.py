@@ -7,9 +7,10 @@ from typing import Final
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from ortrim.binaries.elf import BoundedStream, diagnosed
+from ortrim.binaries.elf import with_elf_type
 from ortrim.errors import BinaryError
 
+OBJECT: Final = ("ET_REL", "not-an-object", "this ELF file is not an object")
 LOCAL: Final = "STB_LOCAL"
 UNDEFINED: Final = "SHN_UNDEF"
 
@@ -20,15 +21,7 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     Both hold global and weak symbols; what only the object itself can see is left out. Raises `BinaryError`
     (`object-missing`, `not-elf`, `not-an-object`, `corrupt-elf`).
     """
-    data = _read_bytes(path)
-    if data[:4] != b"\x7fELF":
-        raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
-    with diagnosed(path):
-        elf = ELFFile(BoundedStream(data))
-        kind = elf.header["e_type"]
-        if kind != "ET_REL":
-            raise BinaryError("not-an-object", "this ELF file is not an object", where=str(path), why=str(kind))
-        symbols = tuple(_visible_symbols(elf))
+    symbols = with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: tuple(_visible_symbols(elf)))
     defined = frozenset(name for name, section in symbols if section != UNDEFINED)
     return defined, frozenset(name for name, section in symbols if section == UNDEFINED) - defined
 

@@ -12,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 from ortrim.binaries.components import PADDING, component_of, section_kind
 from ortrim.binaries.elf import read_bytes, with_elf
 from ortrim.binaries.link_map import INTERNAL, MapInput, MapOutput, read_link_map
+from ortrim.console import counted
 from ortrim.core.measurements import ComponentSize, LibrarySize, SymbolSize
 from ortrim.errors import BinaryError
 
@@ -67,9 +68,9 @@ def _check_match(sections: Counter[str], outputs: tuple[MapOutput, ...], where: 
         listed[output.name] += sum(inner.size_bytes for inner in output.inputs)
     for name, size in sections.items():
         if mapped[name] != size:
-            _refuse(where, f"{name} has {size} bytes in the library and {mapped[name]} in the map")
+            _refuse(where, f"{name} has {counted(size, 'byte')} in the library and {mapped[name]:,} in the map")
         if listed[name] > size:
-            _refuse(where, f"the map lists {listed[name]} bytes in {name}, which has {size}")
+            _refuse(where, f"the map lists {counted(listed[name], 'byte')} in {name}, which has {size:,}")
 
 
 def _refuse(where: str, why: str) -> NoReturn:

@@ -54,15 +54,16 @@ class CaseTiming:
 class RunnerResult:
     """One library with one model, over all rounds of one verification.
 
-    Resident memory once the model is loaded, at most (loading included), and at most after loading was over; the last
-    is None where the kernel does not reset its high-water mark (`/proc/self/clear_refs`).
+    Resident memory once the model is loaded, at most (loading included), and at most after loading was over. The first
+    is None where there is no `/proc`, the last also where the kernel does not reset its high-water mark
+    (`/proc/self/clear_refs`).
     """
 
     library: Literal["ours", "baseline"]
     model: str
     runtime_version: str
     load_ms: Distribution
-    loaded_rss_bytes: Distribution
+    loaded_rss_bytes: Distribution | None
     peak_rss_bytes: Distribution
     inference_peak_rss_bytes: Distribution | None
     cases: tuple[CaseTiming, ...]

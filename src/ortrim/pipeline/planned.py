@@ -82,8 +82,8 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
         sources=sources.pins,
         tools=tool_versions(),
         toolchains=toolchains,
-        runner_sha256=_digest_of(shipped_folder("runner").glob("*.[ch]")),
-        hooks_sha256=_digest_of(shipped_folder("cmake").iterdir()),
+        runner_sha256=runner_digest(),
+        hooks_sha256=hooks_digest(),
         ortrim_version=installed_version("ortrim"),
     )
     return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=_folder(request, plan))
@@ -139,6 +139,16 @@ def _tests_digest(model: ModelSpec, cases: tuple[Case, ...]) -> str:
     """Digest of all that verification of a model depends on: cases, their recorded data, and tolerances."""
     text = to_canonical_json(model.tolerances) + "".join(case.digest for case in cases)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def runner_digest() -> str:
+    """Return the digest of the runner's source."""
+    return _digest_of(shipped_folder("runner").glob("*.[ch]"))
+
+
+def hooks_digest() -> str:
+    """Return the digest of ortrim's own CMake files."""
+    return _digest_of(shipped_folder("cmake").iterdir())
 
 
 def _digest_of(files: Iterable[Path]) -> str:

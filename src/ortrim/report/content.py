@@ -50,7 +50,7 @@ def package_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("needs", ", ".join(library.needed) or "nothing"),
         ("symbol versions", ", ".join(library.symbol_versions) or "none"),
         ("exports", ", ".join(library.exported) or "nothing"),
-        ("load alignment", f"{library.load_alignment} bytes"),
+        ("load alignment", counted(library.load_alignment, "byte")),
     )
     return tuple((label, printable(value)) for label, value in pairs)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from ortrim.console import counted
 from ortrim.core.measurements import DeviceReport, RunnerResult
 from ortrim.report.charts import HALF_WIDTH
 from ortrim.report.figures import ms_text
@@ -86,7 +87,7 @@ def _histogram(
     canvas.line(x, axis, x, end, f"median {style}-line", tip=f"median of {style}: {ms_text(median)}")
     label_y = 11 if scale < 0 else 2 * HALF + 36
     beyond = sum(value > high for value in values)
-    more = f", {beyond} of {len(values)} runs slower than shown" if beyond else ""
+    more = f", {beyond} of {counted(len(values), 'run')} slower than shown" if beyond else ""
     canvas.text(0, label_y, f"{style}: median {ms_text(median)}{more}", f"{style}-text")
 
 

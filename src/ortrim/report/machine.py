@@ -27,11 +27,11 @@ def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
         return ()
     pairs = (
         ("host", f"{host.system}, {host.machine}, {host.cpu}"),
-        ("cores and memory", f"{counted(host.cores, 'core')}, {bytes_text(host.memory_bytes)}"),
+        ("cores and memory", f"{counted(host.cores, 'core')}, {bytes_text(host.memory_bytes or None)}"),
         ("device", " · ".join(filter(None, (host.model, host.soc, host.kind)))),
         ("system", " · ".join(filter(None, (host.os_version, host.abi, _api(host))))),
         ("system's build", host.fingerprint),
-        ("pages", f"{host.page_bytes} bytes" if host.page_bytes else ""),
+        ("pages", counted(host.page_bytes, "byte") if host.page_bytes else ""),
         ("processor's features", " ".join(host.cpu_features)),
         ("heat, before and after", _heat(host)),
         ("battery", "" if host.battery_celsius is None else f"{host.battery_celsius:.1f} °C"),

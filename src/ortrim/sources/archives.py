@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ortrim.console import counted
 from ortrim.errors import SourcesError
 from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources.apt import fetch_debian
@@ -29,7 +30,7 @@ def fetch_archives(
             announce(f"fetch {component.file}")
             _fetch(component)
     if debian:
-        announce(f"fetch {len(debian)} archives through apt")
+        announce(f"fetch {counted(len(debian), 'archive')} through apt")
         fetch_debian(debian, suite or "", keep)
     return {component.name: kept_path(component) for component in components}
 

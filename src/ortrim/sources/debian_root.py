@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
-from ortrim.core.serialization import from_json, to_json
-from ortrim.errors import SourcesError
 from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
 from ortrim.sources.debian_package import write_data_archive
+from ortrim.sources.package_record import read_packages, write_packages
 from ortrim.sources.root_writer import RootWriter
 from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import storage_errors, write_atomically
+from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import publish_folder
 
 ROOT_FILE: Final = "root.tar"
-PACKAGES_FILE: Final = "packages.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +28,6 @@ class DebianRoot:
     """A root file system: the tar file that holds it and the packages that it was made of."""
 
     archive: Path
-    packages: tuple[DebianPackage, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Record:
     packages: tuple[DebianPackage, ...]
 
 
@@ -49,12 +40,8 @@ def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambd
     names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
     folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
     publish_folder(folder, lambda temporary: _fill(temporary, request, announce))
-    try:
-        record = from_json(_Record, (folder / PACKAGES_FILE).read_bytes())
-    except (OSError, ValidationError) as error:
-        what, hint = "the root file system of an image is damaged", f"remove it: rm -r {folder}"
-        raise SourcesError("root-damaged", what, where=str(folder), why=str(error)[:300], hint=hint) from error
-    return DebianRoot(archive=folder / ROOT_FILE, packages=record.packages)
+    packages = read_packages(folder, reference="root-damaged", what="the root file system of an image")
+    return DebianRoot(archive=folder / ROOT_FILE, packages=packages)
 
 
 def _fill(folder: Path, request: PackageRequest, announce: Callable[[str], None]) -> None:
@@ -72,4 +59,4 @@ def _fill(folder: Path, request: PackageRequest, announce: Callable[[str], None]
 
         fetch_packages(request, accept)
         root.complete()
-    write_atomically(folder / PACKAGES_FILE, to_json(_Record(packages=tuple(packages))))
+    write_packages(folder, packages)

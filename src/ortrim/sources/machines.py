@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
-from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import SourcesError
 from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
 from ortrim.sources.debian_package import write_data_archive
-from ortrim.storage.files import storage_errors, write_atomically
+from ortrim.sources.package_record import read_packages, write_packages
+from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.storage.unpack import unpack
-from ortrim.tools.emulators import PACKAGES_FILE, SUITE, Emulation, machine_folder
+from ortrim.tools.emulators import SUITE, Emulation, machine_folder
 
 KERNEL_PACKAGE: Final = "linux-image-cloud-arm64"
 KERNEL_PATTERN: Final = r"linux-image-[0-9][a-z0-9.+-]*-cloud-arm64"
@@ -43,11 +41,6 @@ class MachineParts:
     packages: tuple[DebianPackage, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Record:
-    packages: tuple[DebianPackage, ...]
-
-
 def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda _: None) -> MachineParts:
     """Return a machine's parts, fetched through apt when they are not in the cache.
 
@@ -59,7 +52,7 @@ def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda
         root=folder / "root",
         kernel=folder / "kernel",
         shell=folder / "shell",
-        packages=_read_record(folder / PACKAGES_FILE).packages,
+        packages=read_packages(folder, reference="machine-damaged", what="the folder of a machine's parts"),
     )
 
 
@@ -77,7 +70,7 @@ def _fill(folder: Path, emulation: Emulation, announce: Callable[[str], None]) -
     fetch_packages(PackageRequest(names=names, suite=SUITE, architecture=emulation.debian, depended=depended), accept)
     with storage_errors(folder):
         _link(folder, emulation)
-    write_atomically(folder / PACKAGES_FILE, to_json(_Record(packages=tuple(packages))))
+    write_packages(folder, packages)
 
 
 def _take(package: DebianPackage, file: Path, folder: Path, emulation: Emulation) -> None:
@@ -123,11 +116,3 @@ def _link(folder: Path, emulation: Emulation) -> None:
         found = next((file for file in files if (inside / file).is_file()), None)
         if found:
             (inside / loader).symlink_to(found)
-
-
-def _read_record(path: Path) -> _Record:
-    try:
-        return from_json(_Record, path.read_bytes())
-    except (OSError, ValidationError) as error:
-        what, hint = "the parts of an emulated machine are damaged", f"remove them: rm -r {path.parent}"
-        raise SourcesError("machine-damaged", what, where=str(path.parent), why=str(error)[:300], hint=hint) from error

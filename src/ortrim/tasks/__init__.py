@@ -2,11 +2,13 @@
 
 from invoke.collection import Collection
 
-from ortrim.tasks import build, devices, inspect, measure, models, pins, reports, setup
+from ortrim.tasks import build, ci, devices, inspect, measure, models, pins, release, reports, setup, workflows
 
 namespace = Collection()
-for _module in (build, models, reports, inspect, devices, setup):
+for _module in (build, models, reports, inspect, devices, setup, workflows):
     for _task in Collection.from_module(_module).tasks.values():
         namespace.add_task(_task)
+namespace.add_collection(Collection.from_module(ci), name="ci")
 namespace.add_collection(Collection.from_module(measure), name="measure")
 namespace.add_collection(Collection.from_module(pins), name="pins")
+namespace.add_collection(Collection.from_module(release), name="release")

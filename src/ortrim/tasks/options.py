@@ -15,7 +15,7 @@ DEMO: Final = "silero-vad.toml"
 
 HELP: Final[Mapping[str, str]] = {
     "spec": f"buildspec to build (default: the demo, {DEMO})",
-    "target": "target identifier, glob, or prefix such as 'linux' (default: this host's)",
+    "target": "identifiers, globs or prefixes such as 'linux', with commas between (default: this host's)",
     "executor": "where to compile: native or container (default: native)",
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from ortrim.console import counted
 from ortrim.core.measurements import Gate, LibraryFacts, Verdict
 from ortrim.core.targets import Architecture
 
@@ -53,8 +54,9 @@ def check_archive(offered: frozenset[str], asked: frozenset[str], shared: Librar
     cxx = sorted(symbol for symbol in asked if symbol.startswith(CXX_PREFIXES))
     if others:
         return _gate(name, passed=False, detail=f"differs from the shared library in {_some(others)}")
-    detail = f"asks for C++ names: {_some(cxx)}" if cxx else f"offers {len(offered)} names, asks for {len(asked)}"
-    return _gate(name, not cxx, detail)
+    if cxx:
+        return _gate(name, passed=False, detail=f"asks for C++ names: {_some(cxx)}")
+    return _gate(name, passed=True, detail=f"offers {counted(len(offered), 'name')}, asks for {len(asked):,}")
 
 
 def check_tensors(model: str, misaligned: tuple[str, ...]) -> Gate:
@@ -79,7 +81,8 @@ def _exports(facts: LibraryFacts) -> Gate:
     others = [name for name in facts.exported if name not in PUBLIC_API]
     name = "public API only"
     if others:
-        return _gate(name, passed=False, detail=f"{len(others)} other symbols exported: {_some(others)}")
+        detail = f"exports {counted(len(others), 'other symbol')}: {_some(others)}"
+        return _gate(name, passed=False, detail=detail)
     detail = f"exports {', '.join(facts.exported) or 'nothing'}"
     return _gate(name, "OrtGetApiBase" in facts.exported, detail)
 
@@ -110,7 +113,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _alignment(facts: LibraryFacts, page_bytes: int) -> Gate:
     passed = facts.load_alignment >= page_bytes and facts.load_alignment % page_bytes == 0
-    return _gate("load alignment", passed, f"{facts.load_alignment} bytes, pages have up to {page_bytes}")
+    detail = f"{counted(facts.load_alignment, 'byte')}, pages have up to {page_bytes:,}"
+    return _gate("load alignment", passed, detail)
 
 
 def _some(names: Iterable[str], most: int = 5) -> str:

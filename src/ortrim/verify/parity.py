@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ortrim.console import counted
 from ortrim.core.buildspec import ElementType, Tolerance
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.tolerances import EXACT, Bounds, bounds_of
@@ -127,9 +128,8 @@ def _as_numbers(reference: Array, ours: Array, element_type: str) -> tuple[Array
 
 def _misplaced(theirs: Array, mine: Array) -> str:
     if not np.array_equal(np.isnan(theirs), np.isnan(mine)):
-        return (
-            f"not-a-number in {int(np.isnan(mine).sum())} elements, not the reference's {int(np.isnan(theirs).sum())}"
-        )
+        found, expected = (int(np.isnan(values).sum()) for values in (mine, theirs))
+        return f"not-a-number in {counted(found, 'element')}, not the reference's {expected:,}"
     infinite = np.isinf(theirs) | np.isinf(mine)
     return "" if np.array_equal(theirs[infinite], mine[infinite]) else "infinities are in other places"
 
@@ -166,7 +166,7 @@ def _argmax_agreement(theirs: Array, mine: Array) -> float:
 def _reason(outside: int, size: int, cosine: float, agreement: float, tolerance: Bounds) -> str:
     reasons = []
     if outside:
-        reasons.append(f"{outside} of {size} elements are out of tolerance")
+        reasons.append(f"{outside:,} of {counted(size, 'element')} out of tolerance")
     if cosine < tolerance.cosine:
         reasons.append(f"the cosine similarity {cosine:.6f} is below {tolerance.cosine:g}")
     if agreement < tolerance.argmax_agreement:

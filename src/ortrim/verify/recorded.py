@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from ortrim.console import counted
 from ortrim.core.models import TensorInfo
 from ortrim.errors import VerifyError
 from ortrim.verify.arrays import BFLOAT16, Array, numpy_type
@@ -61,7 +62,7 @@ def _from_folder(data: Path, inputs: tuple[TensorInfo, ...]) -> dict[str, Array]
     for path in recorded_files(data):
         number = path.stem.removeprefix("input_")
         if not (number.isascii() and number.isdecimal()) or int(number) >= len(inputs):
-            _refuse("unknown-input", f"the model has {len(inputs)} inputs, counted from 0", path)
+            _refuse("unknown-input", f"the model has {counted(len(inputs), 'input')}, numbered from 0", path)
         found[inputs[int(number)].name] = _from_protobuf(path)
     return found
 

@@ -119,7 +119,7 @@ def _result(
         model=model,
         runtime_version=outputs[0].runtime_version,
         load_ms=distribution(output.load_ms for output in outputs),
-        loaded_rss_bytes=distribution(use.loaded_rss_bytes for use in memory),
+        loaded_rss_bytes=_known([use.loaded_rss_bytes for use in memory]),
         peak_rss_bytes=distribution(use.peak_rss_bytes for use in memory),
         inference_peak_rss_bytes=_known([use.inference_peak_rss_bytes for use in memory]),
         cases=tuple(

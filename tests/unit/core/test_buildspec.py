@@ -56,11 +56,13 @@ def test_android_has_defaults_that_the_buildspec_and_then_a_target_replace() -> 
     spec = BuildSpec(name="kws", models=MODELS, android=AndroidSpec(api=28, providers=("xnnpack",)))
     plain, own = TargetSpec(id="android-x86"), AndroidSpec(stl="c++_shared", providers=())
     assert android_of(BuildSpec(name="kws", models=MODELS), plain) == AndroidSpec(
-        api=24, stl="c++_static", ndk=None, providers=()
+        api=24, stl="c++_static", ndk=None, providers=(), models_as_assets=False
     )
-    assert android_of(spec, plain) == AndroidSpec(api=28, stl="c++_static", providers=("xnnpack",))
+    assert android_of(spec, plain) == AndroidSpec(
+        api=28, stl="c++_static", providers=("xnnpack",), models_as_assets=False
+    )
     assert android_of(spec, TargetSpec(id="android-x86", android=own)) == AndroidSpec(
-        api=28, stl="c++_shared", providers=()
+        api=28, stl="c++_shared", providers=(), models_as_assets=False
     )
 
 

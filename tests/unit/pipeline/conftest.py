@@ -63,6 +63,6 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
 
 def _converted(model: PreparedModel, *_: Any, **__: Any) -> OrtModel:
     return OrtModel(
-        name=model.name, path=model.path, sha256=sha256_of(model.path), size_bytes=1, ort_version="1.21.0", style="fixed",
-        level="extended", config="ai.onnx;14;Relu\n",
+        name=model.name, path=model.path, sha256=sha256_of(model.path), size_bytes=1, ort_version="1.21.0",
+        style="fixed", level="extended", config="ai.onnx;14;Relu\n",
     )  # fmt: skip

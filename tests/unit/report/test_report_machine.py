@@ -5,6 +5,7 @@ import pytest
 from ortrim.core.measurements import DeviceReport, Host, VerifyReport
 from ortrim.report.charts import load_chart, memory_chart
 from ortrim.report.device_content import device_facts, timings
+from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
 from ortrim.report.latency import latency_pictures
 from ortrim.report.lines import device_lines
@@ -38,6 +39,12 @@ def test_what_is_not_known_is_not_told(report: VerifyReport) -> None:
     assert timings(device)
 
 
+def test_memory_that_nobody_tells_is_not_nothing(report: VerifyReport, host: Host) -> None:
+    """A machine without /proc does not say how much memory it has."""
+    (device,) = on_device(report, host=replace(host, cores=4, memory_bytes=0)).devices
+    assert dict(machine_facts(device))["cores and memory"] == f"4 cores, {NONE}"
+
+
 def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
     """Nothing is known of it, and nothing is claimed."""
     assert machine_facts(side_report.devices[3]) == ()
@@ -49,7 +56,7 @@ def test_what_is_known_of_a_machine_is_told(emulated: DeviceReport) -> None:
     told = dict(device_facts(emulated))
     assert told["device"] == "qemu 7.2.22 virt, cortex-a53, 256 MiB · vm"
     assert told["system"] == "Linux 6.12.107 · aarch64"
-    assert told["pages"] == "4096 bytes"
+    assert told["pages"] == "4,096 bytes"
     assert told["processor's features"] == "asimd fp"
     assert told["not judged"] == WHY
     assert "battery" not in told

@@ -40,6 +40,15 @@ def test_values_that_are_no_numbers_survive(report: VerifyReport, tmp_path: Path
     assert math.isnan(found.cosine)
 
 
+def test_memory_that_nobody_could_tell_survives(report: VerifyReport, tmp_path: Path) -> None:
+    """From a machine without /proc, what is resident after loading is null, and none of the forms minds."""
+    (device,) = report.devices
+    runs = tuple(replace(run, loaded_rss_bytes=None, inference_peak_rss_bytes=None) for run in device.runs)
+    write_reports(on_device(report, runs=runs), tmp_path)
+    assert json.loads((tmp_path / "report.json").read_text())["devices"][0]["runs"][0]["loaded_rss_bytes"] is None
+    assert read_report(tmp_path / "report.json").devices[0].runs == runs
+
+
 def test_ugly_reports_are_written(
     ugly_report: VerifyReport, empty_report: VerifyReport, side_report: VerifyReport, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from fake_sources import FakeSources, private_cache
+from fake_sources import FakeSources
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources import apt
@@ -27,18 +27,6 @@ test -f {mirror}/$host/$last && cp {mirror}/$host/$last "$(cat {mirror}/$host/$l
 test -f {mirror}/$host/$last.fails || exit 0
 echo "E: Failed to fetch some archives." >&2; exit 100
 """
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own."""
-    return private_cache(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def fake(cache: Path) -> FakeSources:
-    """Give the test small sources whose archives are in the cache already."""
-    return FakeSources(cache / "downloads")
 
 
 class FakeMirror:

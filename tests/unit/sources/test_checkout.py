@@ -3,24 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from fake_sources import RUNTIME_FILES, FakeSources, private_cache
+from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.errors import SourcesError
 from ortrim.pins.source_sets import GitPin
 from ortrim.sources.checkout import copy_checkout, identify
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.git import git, tagged_commit
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own."""
-    return private_cache(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def fake(cache: Path) -> FakeSources:
-    """Give the test small sources whose archives are in the cache already."""
-    return FakeSources(cache / "downloads")
 
 
 def make_files(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from fake_sources import RUNTIME_FILES, FakeSources, private_cache
+from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.errors import ExitCode, NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import RuntimePins
 from ortrim.pins.source_sets import ComponentPin
@@ -23,18 +23,6 @@ from ortrim.sources.tree import licences
 from ortrim.tools.command import Completed
 
 SPAWN: Final = get_context("spawn")
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own."""
-    return private_cache(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def fake(cache: Path) -> FakeSources:
-    """Give the test small sources whose archives are in the cache already."""
-    return FakeSources(cache / "downloads")
 
 
 def visible(folder: Path) -> list[str]:

@@ -141,7 +141,7 @@ def test_a_damaged_cache_is_named(fetches: list[PackageRequest], record: str | N
     with pytest.raises(SourcesError) as caught:
         machine_parts(ARM64)
     assert caught.value.reference == "machine-damaged"
-    assert caught.value.hint == f"remove them: rm -r {machine_folder('arm64')}"
+    assert caught.value.hint == f"remove it: rm -r {machine_folder('arm64')}"
 
 
 def test_a_package_without_a_kernel(fetches: list[PackageRequest], monkeypatch: pytest.MonkeyPatch) -> None:

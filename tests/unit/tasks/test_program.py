@@ -11,7 +11,8 @@ from ortrim.tasks import namespace
 Run = Callable[..., Any]
 TASKS = (
     "build", "convert", "devices", "doctor", "inspect", "plan", "reduce", "report", "schema", "verify",
-    "measure.build", "pins.index", "pins.update",
+    "workflows", "ci.compile", "ci.deliver", "ci.judge", "ci.plan", "ci.prepare",
+    "measure.build", "pins.index", "pins.propose", "pins.update", "release.draft", "release.publish",
 )  # fmt: skip
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_engine import FakeEngine, fake_engine
-from fake_sources import private_cache
+from fake_engine import FakeEngine
 from ortrim.errors import Diagnostic, NetworkError, StorageError
 from ortrim.tools.containers import ImageBuild
 from ortrim.tools.containers_buildah import BUILDAH
@@ -15,13 +14,6 @@ from ortrim.tools.containers_docker import DOCKER
 from ortrim.tools.containers_images import build_image, image_exists, image_label, pulled_digest
 
 TAG = "ortrim-linux:0123"
-
-
-@pytest.fixture
-def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """Have an engine and a cache."""
-    private_cache(tmp_path, monkeypatch)
-    return fake_engine(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_engine import FakeEngine, fake_engine
-from fake_sources import private_cache
+from fake_engine import FakeEngine
 from ortrim.errors import ToolError
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import locked
@@ -21,13 +20,6 @@ from ortrim.tools.containers_owned import own_folder, owner, remove_leftovers
 from ortrim.tools.containers_running import LIFELINE, STARTED, Command, run_in
 
 PATIENCE = 20.0
-
-
-@pytest.fixture
-def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """Have an engine and a cache."""
-    private_cache(tmp_path, monkeypatch)
-    return fake_engine(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -38,7 +38,11 @@ def make_output() -> MakeOutput:
     """Make what the runner reports, with the same latency in every run of each case unless samples are given."""
 
     def make(
-        load: float = 10.0, peak: int = 10_000_000, inference_peak: int | None = None, **latencies: Any
+        load: float = 10.0,
+        peak: int = 10_000_000,
+        inference_peak: int | None = None,
+        loaded: int | None = 2,
+        **latencies: Any,
     ) -> RunnerOutput:
         cases = [_case(name, samples) for name, samples in (latencies or {"only": 1.0}).items()]
         return RunnerOutput(
@@ -50,7 +54,7 @@ def make_output() -> MakeOutput:
             cases=tuple(cases),
             memory=MemoryUse(
                 opened_rss_bytes=1,
-                loaded_rss_bytes=2,
+                loaded_rss_bytes=loaded,
                 peak_rss_bytes=peak,
                 inference_peak_rss_bytes=inference_peak,
                 peak_source="VmHWM",

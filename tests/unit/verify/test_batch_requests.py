@@ -23,7 +23,7 @@ from sample_tasks import REFERENCE, SAVED, sample_task
 MakeModel = Callable[..., PreparedModel]
 OUTPUT = f'[{{"name":"{SAVED.name}","element_type":"float32","shape":[2],"file":"{SAVED.file}"}}]'
 SAVING = f"""{HEAD}
-mkdir -p "${{outputs:-.}}/only" && cp "${{case#only=}}/answer.npy" "${{outputs:-.}}/only/output_000.npy"
+[ "$outputs" ] && mkdir -p "$outputs/only" && cp "${{case#only=}}/answer.npy" "$outputs/only/output_000.npy"
 [ "$outputs" ] && echo '[{{"ph":"X","name":"n","ts":1,"dur":1,"pid":1,"tid":1}}]' >"$outputs/trace.json"
 grep -q refuses "$library" && kill -ILL $$
 cat >"$json" <<END

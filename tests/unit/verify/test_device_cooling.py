@@ -7,7 +7,7 @@ from ortrim.errors import VerifyError
 from ortrim.tools.command import Completed
 from ortrim.verify.devices.base import MemoryUse, RunnerOutput, RunRequest
 from ortrim.verify.devices.cooling import CooledDevice
-from ortrim.verify.devices.remote import RemoteDevice
+from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
 from ortrim.verify.devices.thermal import Thermal
 
 REQUEST = RunRequest(runner=Path("r"), library=Path("l"), model=Path("m"), cases=())
@@ -37,14 +37,14 @@ class Phone:
         self.naps: list[float] = []
         self.runs = 0
         monkeypatch.setattr(RemoteDevice, "run", self.run)
-        self.device = CooledDevice(
+        machine = RemoteMachine(
             name="adb:x",
             transport=NoTransport(),  # type: ignore[arg-type]
             base="/data/local/tmp",
             describe=lambda: Host(system="Linux", machine="aarch64", cpu="", cores=1, memory_bytes=1),
             thermal=self.thermal,
-            sleep=self.naps.append,
         )
+        self.device = CooledDevice(machine, sleep=self.naps.append)
 
     def thermal(self) -> Thermal:
         """Return the next heat; the last goes on."""

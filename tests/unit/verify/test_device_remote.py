@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
+from failing_runs import refused
 from ortrim.core.measurements import Host
-from ortrim.errors import Diagnostic, ExitCode, VerifyError
+from ortrim.errors import VerifyError
 from ortrim.tools.command import Completed
-from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.remote import RemoteDevice
+from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
 
 
 @pytest.fixture
@@ -19,23 +19,19 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path / "machine"
 
 
-def device_on(machine: Path, transport: LocalTransport | None = None, **options: object) -> RemoteDevice:
-    """Make a device whose base is a folder of the machine."""
-    return RemoteDevice(
+def machine_in(folder: Path, transport: LocalTransport | None = None) -> RemoteMachine:
+    """Make a machine of a folder; its base is a folder there."""
+    return RemoteMachine(
         name="local:1",
         transport=transport or LocalTransport(),
-        base=str(machine / "tmp"),
+        base=str(folder / "tmp"),
         describe=lambda: MACHINE,
-        **options,  # type: ignore[arg-type]
     )
 
 
-def refused(device: RemoteDevice, request: RunRequest) -> Diagnostic:
-    """Return the diagnostic of a run that has to fail."""
-    with pytest.raises(VerifyError) as caught:
-        device.run(request)
-    assert caught.value.exit_code == ExitCode.VERIFY
-    return caught.value
+def device_on(machine: Path, transport: LocalTransport | None = None) -> RemoteDevice:
+    """Make a device whose base is a folder of the machine."""
+    return RemoteDevice(machine_in(machine, transport))
 
 
 def left(machine: Path) -> list[str]:
@@ -78,7 +74,8 @@ def test_only_what_changed_is_pushed_again(machine: Path, tmp_path: Path) -> Non
 def test_launcher_and_preparation(machine: Path, tmp_path: Path) -> None:
     """The launcher's words go before the runner's, and what has to happen before a run happens before each."""
     transport, calls = LocalTransport(), []
-    device = device_on(machine, transport, launcher=("nice", "-n", "5"), before_run=lambda: calls.append("cool"))
+    launched = dataclasses.replace(machine_in(machine, transport), launcher=("nice", "-n", "5"))
+    device = RemoteDevice(launched, before_run=lambda: calls.append("cool"))
     device.run(sample_request(tmp_path))
     device.run(sample_request(tmp_path))
     started = [words for words in transport.commands if "--library" in words]
@@ -200,13 +197,12 @@ def test_a_report_that_is_a_link_is_not_read(machine: Path, tmp_path: Path) -> N
 def test_heat_is_told_before_and_after(machine: Path, tmp_path: Path) -> None:
     """The state before the first run is kept; facts also say what means something there."""
     states = iter([1, 2, 3])
-    device = RemoteDevice(
-        name="hot",
-        transport=LocalTransport(),
-        base=str(machine / "tmp"),
+    hot = dataclasses.replace(
+        machine_in(machine),
         describe=lambda: dataclasses.replace(MACHINE, thermal_after=next(states)),
         time_meaningful=False,
     )
+    device = RemoteDevice(hot)
     device.run(sample_request(tmp_path))
     first, second = device.facts(), device.facts()
     assert (first.thermal_before, first.thermal_after) == (1, 2)

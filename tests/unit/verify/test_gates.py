@@ -93,8 +93,9 @@ def test_arm64_pages_are_larger() -> None:
 def test_many_exports_are_cut_short() -> None:
     """A library that exports everything does not flood the report."""
     detail = gates(exported=tuple(f"symbol{n}" for n in range(3000)))["public API only"].detail
-    assert detail.startswith("3000 other symbols")
+    assert detail.startswith("exports 3,000 other symbols: ")
     assert len(detail) < 120
+    assert gates(exported=("symbol",))["public API only"].detail == "exports 1 other symbol: symbol"
 
 
 EXPORTED = frozenset(GOOD.exported)

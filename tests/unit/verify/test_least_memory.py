@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_samples import MACHINE, sample_request
-from fake_machine import GOOD_FILES, OUT_OF_MEMORY, answer_of, fake_machine, fake_tool
+from fake_machine import fake_machine, hungry_qemu
 from ortrim.errors import VerifyError
 from ortrim.verify.devices.least_memory import LOWER_MIB, STEP_MIB, least_memory, tries
 
@@ -78,14 +78,7 @@ def test_bounds_and_progress() -> None:
 
 def test_with_machines(tmp_path: Path) -> None:
     """With the device itself: a machine that is killed for want of memory below a ceiling."""
-    place = tmp_path / "qemu"
-    place.mkdir()
-    (place / "good").write_bytes(answer_of(GOOD_FILES))
-    (place / "killed").write_bytes(answer_of({}, [137]))
-    (place / "said").write_text(OUT_OF_MEMORY)
-    script = f"""while [ "$1" != -m ]; do shift; done
-if [ "$2" -ge 90 ]; then cp {place}/good answer; else cp {place}/killed answer; cp {place}/said console; fi"""
-    device = fake_machine(tmp_path, fake_tool(place, script))
+    device = fake_machine(tmp_path, hungry_qemu(tmp_path / "qemu", enough_mib=90))
     found = least_memory(device, sample_request(tmp_path / "request"), model="tiny")
     assert found.model == "tiny"
     assert found.too_little_mib < 90 <= found.enough_mib

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fake_machine import GOOD_FILES, OUT_OF_MEMORY, answer_of, fake_machine, fake_tool
+from fake_machine import fake_machine, hungry_qemu
 from ortrim.core.buildspec import Budgets
 from ortrim.core.measurements import DeviceReport, Verdict
 from ortrim.core.models import PreparedModel
@@ -260,14 +260,7 @@ def test_progress_counts_every_run(emulated: SavingDevice, task: MakeTask) -> No
 @pytest.fixture
 def machine(tmp_path: Path) -> QemuSystem:
     """Give a machine that is killed for want of memory below 90 MiB."""
-    place = tmp_path / "qemu"
-    place.mkdir()
-    (place / "good").write_bytes(answer_of(GOOD_FILES))
-    (place / "killed").write_bytes(answer_of({}, [137]))
-    (place / "said").write_text(OUT_OF_MEMORY)
-    script = f"""while [ "$1" != -m ]; do shift; done
-if [ "$2" -ge 90 ]; then cp {place}/good answer; else cp {place}/killed answer; cp {place}/said console; fi"""
-    return fake_machine(tmp_path, fake_tool(place, script))
+    return fake_machine(tmp_path, hungry_qemu(tmp_path / "qemu", enough_mib=90))
 
 
 def in_files(task: Task, folder: Path) -> Task:

@@ -79,7 +79,7 @@ def test_either_tolerance_is_enough(save: Save) -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours", "words"),
     [
-        (floats(1, 2), floats(1, 2.1), "1 of 2 elements are out of tolerance"),
+        (floats(1, 2), floats(1, 2.1), "1 of 2 elements out of tolerance"),
         (floats(1, NAN), floats(1, 2), "not-a-number in 0 elements, not the reference's 1"),
         (floats(1, NAN), floats(NAN, 1), "not-a-number"),
         (floats(1, INF), floats(1, -INF), "infinities"),
@@ -88,11 +88,11 @@ def test_either_tolerance_is_enough(save: Save) -> None:
         (floats(1), np.float32(1), "the shape is [], not [1]"),
         (floats(1), np.array([1.0]), "the type is float64, not float32"),
         (np.array([1, 2]), np.array([1, 3]), "1 of 2 elements"),
-        (np.array([2**63 - 1]), np.array([2**63 - 2]), "1 of 1 elements"),
-        (np.array([True]), np.array([False]), "1 of 1 elements"),
+        (np.array([2**63 - 1]), np.array([2**63 - 2]), "1 of 1 element out"),
+        (np.array([True]), np.array([False]), "1 of 1 element out"),
         (strings("a", "b"), strings("a", "c"), "1 of 2 elements"),
         (floats(1), "absent", "the type is absent, not float32"),
-        (np.array([1e308]), np.array([-1e308]), "1 of 1 elements"),
+        (np.array([1e308]), np.array([-1e308]), "1 of 1 element out"),
     ],
 )
 def test_differences_fail_with_their_reason(save: Save, theirs: Any, ours: Any, words: str) -> None:

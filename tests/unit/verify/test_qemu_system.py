@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from device_samples import sample_request
+from failing_runs import refused
 from fake_machine import (
     DEADLOCK,
     FACTS,
@@ -16,7 +17,7 @@ from fake_machine import (
     fake_qemu,
     fake_tool,
 )
-from ortrim.errors import ExitCode, VerifyError
+from ortrim.errors import VerifyError
 from ortrim.verify.devices import machine
 from ortrim.verify.devices.base import RunRequest
 from ortrim.verify.devices.initramfs import read_archive
@@ -34,15 +35,6 @@ def request_(tmp_path: Path) -> RunRequest:
 def device_with(place: Path, answer: bytes = b"", console: str = "", then: str = "exit 0") -> QemuSystem:
     """Make a device whose machine answers so."""
     return fake_machine(place, fake_qemu(place / "qemu", answer=answer, console=console, then=then))
-
-
-def refused(device: QemuSystem, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a run that has to fail, which leaves no output."""
-    with pytest.raises(VerifyError) as caught:
-        device.run(request)
-    assert caught.value.exit_code == ExitCode.VERIFY
-    assert request.outputs is not None
-    return caught.value
 
 
 def test_a_run_comes_back_whole(tmp_path: Path, request_: RunRequest) -> None:

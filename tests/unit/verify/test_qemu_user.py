@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from device_samples import GOOD, sample_request
+from failing_runs import refused
 from fake_machine import fake_parts, fake_tool
-from ortrim.errors import VerifyError
 from ortrim.tools.emulators import EMULATIONS
-from ortrim.verify.devices.base import RunRequest
 from ortrim.verify.devices.qemu_user import QemuUser
 
 EMULATE = 'while [ "$1" != -cpu ]; do shift; done; shift 2; exec "$@"'
@@ -18,13 +17,6 @@ def device_with(tmp_path: Path, script: str = EMULATE) -> QemuUser:
     """Make a device whose qemu is a shell script, by default one that runs what it is given."""
     tool = fake_tool(tmp_path / "qemu", script, name="qemu-aarch64-static")
     return QemuUser(EMULATIONS["arm64"], fake_parts(tmp_path / "parts"), tool, cpu="cortex-a53")
-
-
-def refused(device: QemuUser, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a run that has to fail."""
-    with pytest.raises(VerifyError) as caught:
-        device.run(request)
-    return caught.value
 
 
 def test_a_run_comes_back_whole(tmp_path: Path) -> None:

@@ -115,10 +115,12 @@ def test_runs_that_take_too_long_are_counted(make_output: MakeOutput) -> None:
 
 
 def test_memory_is_summed_up_where_it_is_known(make_output: MakeOutput) -> None:
-    """A round without the peak of the inferences leaves none, since the others' would stand for it."""
-    known, unknown = (Round(ours=make_output(inference_peak=peak), baseline=None) for peak in (5, None))
+    """A round in which the memory after loading was not known leaves none, since the others' would stand for it."""
+    outputs = make_output(inference_peak=5, loaded=2), make_output(inference_peak=None, loaded=None)
+    known, unknown = (Round(ours=output, baseline=None) for output in outputs)
     (both,) = results(Rounds(model="m", rounds=(known, known)), None)
+    assert both.loaded_rss_bytes is not None
     assert both.inference_peak_rss_bytes is not None
     assert (both.loaded_rss_bytes.p50, both.inference_peak_rss_bytes.maximum) == (2, 5)
     (mixed,) = results(Rounds(model="m", rounds=(known, unknown)), None)
-    assert mixed.inference_peak_rss_bytes is None
+    assert (mixed.loaded_rss_bytes, mixed.inference_peak_rss_bytes) == (None, None)

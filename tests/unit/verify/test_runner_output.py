@@ -54,6 +54,13 @@ def test_a_report_is_read() -> None:
     assert output.cases[0].outputs[1].shape == (2, 1, 128)
 
 
+def test_a_machine_without_proc_tells_less() -> None:
+    """What the runner cannot know of its memory is null, and not nothing."""
+    memory = REPORT["memory"] | {"opened_rss_bytes": None, "loaded_rss_bytes": None, "inference_peak_rss_bytes": None}
+    output = read_output(completed(stdout=json.dumps(REPORT | {"memory": memory})), REQUEST)
+    assert (output.memory.opened_rss_bytes, output.memory.loaded_rss_bytes) == (None, None)
+
+
 @pytest.mark.parametrize("code", FAILURES)
 def test_each_exit_code_has_its_reference(code: int) -> None:
     """The runner's own words are the reason."""

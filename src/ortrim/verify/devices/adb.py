@@ -7,21 +7,27 @@ from typing import Final
 from ortrim.errors import ToolError
 from ortrim.tools.command import Completed
 from ortrim.verify.devices.adb_client import AdbClient, find_adb
-from ortrim.verify.devices.adb_errors import adb_error, copy_failed, known_error, lost, refused
+from ortrim.verify.devices.adb_errors import COPY_FAILED, LOST, NOT_PERMITTED, adb_error, device_error, known_error
 from ortrim.verify.devices.adb_facts import SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
 from ortrim.verify.devices.adb_listing import AdbListing, choose, read_listing
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.marked_run import run_marked
-from ortrim.verify.devices.pinning import check_pinning, pinned
+from ortrim.verify.devices.questions import Questions, asked_machine
 
 BASE: Final = "/data/local/tmp"
 """Where Android lets the shell's user write, and run what it wrote. Our folder there is `ortrim-` and a number."""
 LIST_SECONDS: Final = 30.0
 FOLDER_SECONDS: Final = 30.0
-SURVEY_SECONDS: Final = 60.0
 STATE_SECONDS: Final = 10.0
 COPY_SECONDS: Final = 300.0
 """For one file: 2 GB, the most that a model in ONNX format has, over USB 2 (some 30 MB/s) take about 70."""
+QUESTIONS: Final = Questions(
+    facts=SURVEY,
+    read_facts=adb_host,
+    heat=THERMAL_SURVEY,
+    read_heat=adb_thermal,
+    keeps_time=lambda answer: adb_host(answer).kind == "physical",
+)
 
 
 class AdbTransport:
@@ -46,7 +52,8 @@ class AdbTransport:
         folders = sorted({str((PurePosixPath(folder) / name).parent) for name in files})
         done = self.execute(("mkdir", "-p", *folders), timeout_seconds=FOLDER_SECONDS)
         if done.returncode != 0:
-            raise known_error(done.stderr, self.serial) or refused(self.serial, done.stderr.strip())
+            why = done.stderr.strip()
+            raise known_error(done.stderr, self.serial) or device_error(NOT_PERMITTED, self.serial, why)
         for name, path in files.items():
             self._copy("push", path.resolve(), f"{folder}/{name}")
 
@@ -63,7 +70,7 @@ class AdbTransport:
         if error := known_error(printed, self.serial):
             raise error
         online = self._adb("get-state", seconds=STATE_SECONDS).returncode == 0
-        raise (copy_failed if online else lost)(self.serial, printed)
+        raise device_error(COPY_FAILED if online else LOST, self.serial, printed)
 
     def _copied(self, verb: str, source: Path | str, destination: Path | str) -> Completed:
         try:
@@ -71,7 +78,8 @@ class AdbTransport:
         except ToolError as error:
             if error.reference != "tool-timeout":
                 raise
-            raise lost(self.serial, f"adb {verb} did not end within {COPY_SECONDS:g} seconds") from error
+            why = f"adb {verb} did not end within {COPY_SECONDS:g} seconds"
+            raise device_error(LOST, self.serial, why) from error
 
     def _adb(self, *words: str | Path, seconds: float) -> Completed:
         return self._client.run("-s", self.serial, *words, timeout_seconds=seconds)
@@ -91,21 +99,8 @@ def open_adb(
 ) -> CooledDevice:
     """Return the device of a serial number, or the only one there is, ready to run on `cores` (all, when empty).
 
-    Raises what `find_adb`, `choose` and `check_pinning` raise.
+    Raises what `find_adb`, `choose` and `asked_machine` raise.
     """
     client = client or find_adb()
     transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
-    check_pinning(transport, cores, f"adb:{transport.serial}")
-
-    def ask(script: str) -> str:
-        return transport.execute(("sh", "-c", script), timeout_seconds=SURVEY_SECONDS).stdout
-
-    return CooledDevice(
-        name=f"adb:{transport.serial}",
-        transport=transport,
-        base=base,
-        describe=lambda: adb_host(ask(SURVEY)),
-        launcher=pinned(cores),
-        thermal=lambda: adb_thermal(ask(THERMAL_SURVEY)),
-        time_meaningful=adb_host(ask(SURVEY)).kind == "physical",
-    )
+    return CooledDevice(asked_machine(transport, QUESTIONS, name=f"adb:{transport.serial}", base=base, cores=cores))

@@ -93,12 +93,12 @@ class CaseRun:
 class MemoryUse:
     """Resident memory of the process after opening the library, after loading the model, and at most.
 
-    `inference_peak_rss_bytes` is the most after loading was over, outputs that are saved included; None where the
-    kernel's high-water mark cannot be reset.
+    The first two are None where there is no `/proc`. `inference_peak_rss_bytes` is the most after loading was over,
+    outputs that are saved included; None where the kernel's high-water mark cannot be reset either.
     """
 
-    opened_rss_bytes: int
-    loaded_rss_bytes: int
+    opened_rss_bytes: int | None
+    loaded_rss_bytes: int | None
     peak_rss_bytes: int
     inference_peak_rss_bytes: int | None
     peak_source: Literal["VmHWM", "ru_maxrss"]

@@ -4,46 +4,25 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ortrim.core.measurements import Host
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
-from ortrim.verify.devices.remote import RemoteDevice
-from ortrim.verify.devices.thermal import REPETITIONS, Thermal, decide, throttled, throttling_text
-from ortrim.verify.devices.transport import Transport
+from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
+from ortrim.verify.devices.thermal import REPETITIONS, decide, throttled, throttling_text
 
 SLEEP: Final[Callable[[float], None]] = time.sleep
 
 
 class CooledDevice(RemoteDevice):
-    """A remote device that `thermal` is asked of before and after each run.
+    """A remote device that is asked for its heat before and after each run.
 
     `heat` says why its times are marked as not meaningful, empty while they are not; `waited_seconds` is how long was
     waited for it to cool down.
     """
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        transport: Transport,
-        base: str,
-        describe: Callable[[], Host],
-        thermal: Callable[[], Thermal],
-        launcher: tuple[str, ...] = (),
-        time_meaningful: bool = True,
-        sleep: Callable[[float], None] = SLEEP,
-    ) -> None:
-        super().__init__(
-            name=name,
-            transport=transport,
-            base=base,
-            describe=describe,
-            launcher=launcher,
-            before_run=self._cool_down,
-            time_meaningful=time_meaningful,
-        )
+    def __init__(self, machine: RemoteMachine, sleep: Callable[[float], None] = SLEEP) -> None:
+        super().__init__(machine, before_run=self._cool_down)
         self.heat = ""
         self.waited_seconds = 0.0
-        self._thermal = thermal
+        self._thermal = machine.thermal
         self._sleep = sleep
 
     def run(self, request: RunRequest) -> RunnerOutput:

@@ -59,32 +59,27 @@ def _host() -> ListedDevice:
 
 def _user_machines() -> Iterator[ListedDevice]:
     for architecture, emulation in EMULATIONS.items():
-        found, problem, remedy = _looked_for(emulation.user)
+        looked_for = _looked_for(emulation.user)
         for cpu in emulation.user_cpus:
-            yield ListedDevice(
-                name=f"qemu-user:{cpu}",
-                targets=_targets_of(architecture),
-                memory=QemuUser.memory_meaningful,
-                time=QemuUser.time_meaningful,
-                found=found,
-                problem=problem,
-                remedy=remedy,
-            )
+            yield _emulated(QemuUser, f"qemu-user:{cpu}", _targets_of(architecture), looked_for)
 
 
 def _system_machines() -> Iterator[ListedDevice]:
-    found, problem, remedy = _looked_for(QEMU_SYSTEM)
+    looked_for = _looked_for(QEMU_SYSTEM)
     emulated = {architecture: emulation for architecture, emulation in EMULATIONS.items() if emulation.system_cpus}
     for cpu in dict.fromkeys(cpu for emulation in emulated.values() for cpu in emulation.system_cpus):
-        yield ListedDevice(
-            name=f"qemu-system:{cpu}",
-            targets=tuple(name for architecture in emulated for name in _targets_of(architecture)),
-            memory=QemuSystem.memory_meaningful,
-            time=QemuSystem.time_meaningful,
-            found=found,
-            problem=problem,
-            remedy=remedy,
-        )
+        targets = tuple(name for architecture in emulated for name in _targets_of(architecture))
+        yield _emulated(QemuSystem, f"qemu-system:{cpu}", targets, looked_for)
+
+
+def _emulated(
+    kind: type[QemuUser | QemuSystem], name: str, targets: tuple[str, ...], looked_for: tuple[str, str, str]
+) -> ListedDevice:
+    found, problem, remedy = looked_for
+    memory, time = kind.memory_meaningful, kind.time_meaningful
+    return ListedDevice(
+        name=name, targets=targets, memory=memory, time=time, found=found, problem=problem, remedy=remedy
+    )
 
 
 def _adb() -> Iterator[ListedDevice]:

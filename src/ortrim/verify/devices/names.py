@@ -25,9 +25,7 @@ LEAST_MIB: Final = 32
 MOST_MIB: Final = 16384
 WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 FARM_FORMS: Final = "firebase:MODEL-VERSION, devicefarm:PROJECT/POOL, browserstack:DEVICE-VERSION"
-FORMS: Final = (
-    f"host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT], {FARM_FORMS}"
-)
+FORMS: Final = f"host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT], {FARM_FORMS}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 import dataclasses
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from ortrim.verify.devices.pulled_files import copy_files, text_of
 from ortrim.verify.devices.remote_folder import RemoteFolder, last_words
 from ortrim.verify.devices.run_errors import NOT_STARTED, not_startable
 from ortrim.verify.devices.shell_script import signalled
+from ortrim.verify.devices.thermal import UNKNOWN_HEAT, Thermal
 from ortrim.verify.devices.transport import Transport
 from ortrim.verify.runner_output import never_ended, read_output
 
@@ -22,33 +24,40 @@ REPORT: Final = "report.json"
 OUTPUTS: Final = "outputs"
 
 
-class RemoteDevice:
-    """Runs the runner over a transport, in a folder of its own below `base`, which is there or can be made.
+@dataclass(frozen=True, kw_only=True)
+class RemoteMachine:
+    """What is known of a machine behind a transport before anything runs there.
 
-    `describe` asks the machine for its facts, with its present thermal state in `thermal_after`; the state that it
-    had before the first run is remembered. `launcher` are words that go before the runner's (`taskset f0`), and
-    `before_run` is called before each run (until a phone has cooled down); it may raise `VerifyError`.
+    `base` is a folder that is there or can be made. `describe` asks the machine for its facts, with its present
+    thermal state in `thermal_after`, and `thermal` for its heat alone. `launcher` are words that go before the
+    runner's (`taskset f0`).
     """
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        transport: Transport,
-        base: str,
-        describe: Callable[[], Host],
-        launcher: tuple[str, ...] = (),
-        before_run: Callable[[], None] = lambda: None,
-        memory_meaningful: bool = True,
-        time_meaningful: bool = True,
-    ) -> None:
-        self.name = name
-        self.memory_meaningful = memory_meaningful
-        self.time_meaningful = time_meaningful
-        self._transport = transport
-        self._folder = RemoteFolder(transport, base=base, owner=name)
-        self._describe = describe
-        self._launcher = launcher
+    name: str
+    transport: Transport
+    base: str
+    describe: Callable[[], Host]
+    thermal: Callable[[], Thermal] = lambda: UNKNOWN_HEAT
+    launcher: tuple[str, ...] = ()
+    time_meaningful: bool = True
+
+
+class RemoteDevice:
+    """Runs the runner on a machine behind a transport, in a folder of its own below the machine's base.
+
+    The thermal state that the machine had before the first run is remembered. `before_run` is called before each run
+    (until a phone has cooled down); it may raise `VerifyError`.
+    """
+
+    memory_meaningful = True
+
+    def __init__(self, machine: RemoteMachine, before_run: Callable[[], None] = lambda: None) -> None:
+        self.name = machine.name
+        self.time_meaningful = machine.time_meaningful
+        self._transport = machine.transport
+        self._folder = RemoteFolder(machine.transport, base=machine.base, owner=machine.name)
+        self._describe = machine.describe
+        self._launcher = machine.launcher
         self._before_run = before_run
         self._first: Host | None = None
         self._runs = 0

@@ -14,8 +14,9 @@ from ortrim.storage.unpack import unpack
 from ortrim.tools.command import Completed
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.marked_run import run_marked
-from ortrim.verify.devices.pinning import check_pinning, pinned
+from ortrim.verify.devices.questions import Questions, asked_machine
 from ortrim.verify.devices.redirection import cut_tail
+from ortrim.verify.devices.remote import RemoteMachine
 from ortrim.verify.devices.ssh_client import SshClient
 from ortrim.verify.devices.ssh_errors import copy_error, ssh_error
 from ortrim.verify.devices.ssh_facts import SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
@@ -24,9 +25,15 @@ from ortrim.verify.devices.survey import maybe_emulated, read_sections
 BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nobody can guess
 """On a disk where there is one, while /tmp is often memory, which would be missing from what is measured."""
 COPY_SECONDS: Final = 1800.0
-SURVEY_SECONDS: Final = 60.0
 EXTRACT: Final = 'mkdir -p "$1" && exec tar -x -m -o -f - -C "$1"'
 """`-m` for boards without a clock, `-o` so that files belong to who unpacks them; BusyBox and toybox know both."""
+QUESTIONS: Final = Questions(
+    facts=SURVEY,
+    read_facts=ssh_host,
+    heat=THERMAL_SURVEY,
+    read_heat=ssh_thermal,
+    keeps_time=lambda answer: not maybe_emulated(read_sections(answer)),
+)
 
 
 class SshTransport:
@@ -95,7 +102,9 @@ def _unpack_into(archive: Path, destination: Path) -> None:
 class SshDevice(CooledDevice):
     """A board with the connection that it was opened with."""
 
-    client: SshClient
+    def __init__(self, machine: RemoteMachine, client: SshClient) -> None:
+        super().__init__(machine)
+        self.client = client
 
     def close(self) -> None:
         """Remove our folder from the board and end the connection."""
@@ -108,32 +117,13 @@ def open_ssh(
 ) -> SshDevice:
     """Return the board at a destination of `ssh`, connected, ready to run on `cores` (all, when empty).
 
-    Raises what `SshClient` and `check_pinning` raise.
+    Raises what `SshClient` and `asked_machine` raise.
     """
     client = SshClient(destination, configuration)
     client.connect()
     try:
-        return _opened(client, base, cores)
+        name = f"ssh:{client.destination}"
+        return SshDevice(asked_machine(SshTransport(client), QUESTIONS, name=name, base=base, cores=cores), client)
     except BaseException:
         client.close()
         raise
-
-
-def _opened(client: SshClient, base: str, cores: tuple[int, ...]) -> SshDevice:
-    transport = SshTransport(client)
-    check_pinning(transport, cores, f"ssh:{client.destination}")
-
-    def ask(script: str) -> str:
-        return transport.execute(("sh", "-c", script), timeout_seconds=SURVEY_SECONDS).stdout
-
-    device = SshDevice(
-        name=f"ssh:{client.destination}",
-        transport=transport,
-        base=base,
-        describe=lambda: ssh_host(ask(SURVEY)),
-        launcher=pinned(cores),
-        thermal=lambda: ssh_thermal(ask(THERMAL_SURVEY)),
-        time_meaningful=not maybe_emulated(read_sections(ask(SURVEY))),
-    )
-    device.client = client
-    return device

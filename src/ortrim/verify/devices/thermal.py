@@ -30,6 +30,9 @@ class Thermal:
     battery_celsius: float | None
 
 
+UNKNOWN_HEAT: Final = Thermal(status=None, battery_celsius=None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """What to do before a run: run, wait so many seconds and look again, or run and mark the times."""

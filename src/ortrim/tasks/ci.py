@@ -1,0 +1,83 @@
+"""`invoke ci.plan` and the others: the steps of GitHub's workflows, which can be taken on any machine."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.github.payload import MOST_OUTPUT_LETTERS, encode_plan
+from ortrim.pipeline.planned import host_target
+from ortrim.pipeline.remote import (
+    ON_PHONE,
+    PLAN_VARIABLE,
+    compile_planned,
+    deliver_compiled,
+    ndk_versions,
+    plan_run,
+    targets_named,
+)
+from ortrim.report.step_summary import step_summary
+from ortrim.tasks.boundary import boundary
+from ortrim.tasks.rendering import conclude, show_plan
+from ortrim.workflows import inputs, results
+from ortrim.workflows.machine import install_emulators, install_ndks, start_phone
+from ortrim.workflows.matrix import matrix_json, matrix_of
+from ortrim.workflows.runner_files import append_summary, write_output
+
+COMPILED: Final = Path("compiled")
+DELIVERY: Final = Path("delivery")
+TARGET_HELP: Final = "identifiers of targets, with commas between"
+
+
+@task
+def plan(_context: Context) -> None:
+    """Step: plan a run, and give its matrix to later jobs."""
+    with boundary() as console:
+        asked = inputs.read_inputs(os.environ.get(inputs.VARIABLE, ""))
+        made = plan_run(asked, console)
+        matrix = matrix_of(made, delivered=not asked.plan)
+        show_plan(console, made, json_mode=False)
+        write_output("plan", encode_plan(made, most_letters=MOST_OUTPUT_LETTERS))
+        write_output("compiled", matrix_json(matrix.compiled))
+        write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
+        console.result(matrix_json(matrix.compiled))
+
+
+@task(help={"target": TARGET_HELP, "to-verify": "also install, and start, what runs them"})
+def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
+    """Step: install what compiling or running targets needs."""
+    with boundary() as console, console.step(f"prepare for {target}") as step:
+        targets = targets_named(target)
+        install_ndks(ndk_versions(os.environ.get(PLAN_VARIABLE, ""), targets), step.note)
+        if to_verify:
+            install_emulators(targets, host_target(), step.note)
+        if to_verify and ON_PHONE in target.split(","):
+            start_phone(step.note)
+
+
+@task(help={"target": TARGET_HELP})
+def compile(_context: Context, target: str) -> None:  # noqa: A001 - the task's name
+    """Step: compile targets into the folder compiled."""
+    with boundary() as console:
+        for archive in compile_planned(os.environ.get(PLAN_VARIABLE, ""), target, COMPILED, console):
+            console.result(str(archive))
+
+
+@task(help={"target": TARGET_HELP})
+def deliver(_context: Context, target: str) -> None:
+    """Step: package and verify compiled targets."""
+    with boundary() as console:
+        asked = inputs.read_inputs(os.environ.get(inputs.VARIABLE, ""))
+        reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
+        append_summary(step_summary(reports))
+        conclude(console, reports, json_mode=False)
+
+
+@task
+def judge(_context: Context) -> None:
+    """Step: fail unless all jobs before it ended well."""
+    with boundary() as console:
+        names = results.require_success(os.environ.get(results.VARIABLE, ""))
+        console.result(f"ended well: {', '.join(names)}")

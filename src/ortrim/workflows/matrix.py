@@ -1,0 +1,113 @@
+"""The matrix of a workflow, made of a plan: which jobs there are, and on which machines they run. Pure."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from ortrim.core.plan import BuildPlan
+from ortrim.core.targets import Architecture, CLibrary, OperatingSystem, Target
+from ortrim.errors import PlanError
+
+UBUNTU: Final = "ubuntu-24.04"
+UBUNTU_ARM: Final = "ubuntu-24.04-arm"
+MOST_JOBS: Final = 256
+"""What GitHub takes of a matrix."""
+COMPILING_MINUTES: Final = 120
+DELIVERING_MINUTES: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileJob:
+    """One target to be compiled, the name of its artifact, the label of its runner, and how long it may take."""
+
+    target: str
+    artifact: str
+    runner: str
+    minutes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliverJob:
+    """What is packaged, verified and handed over together: a target, or all those of an assembly.
+
+    `targets` are their identifiers with commas between; `artifacts` is the pattern of the artifacts that hold them
+    compiled, `artifact` the name of the delivery's own.
+    """
+
+    name: str
+    targets: str
+    artifacts: str
+    artifact: str
+    runner: str
+    minutes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """The jobs of a run: all of `compiled` come before any of `delivered`."""
+
+    compiled: tuple[CompileJob, ...]
+    delivered: tuple[DeliverJob, ...]
+
+
+def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
+    """Return the jobs that a plan comes to; without `delivered`, compiling is all.
+
+    Raises `PlanError` `matrix-too-large`.
+    """
+    targets = tuple(planned.job.target for planned in plan.targets)
+    compiled = tuple(
+        CompileJob(
+            target=target.identifier,
+            artifact=_compiled(plan, target.identifier),
+            runner=runner_of(target),
+            minutes=COMPILING_MINUTES,
+        )
+        for target in targets
+    )
+    if len(compiled) > MOST_JOBS:
+        what = f"{len(compiled)} targets are more than the {MOST_JOBS} jobs that GitHub takes at once"
+        raise PlanError("matrix-too-large", what, where=plan.spec_name, hint="select fewer targets")
+    return Matrix(compiled=compiled, delivered=tuple(_deliveries(plan, targets)) if delivered else ())
+
+
+def runner_of(target: Target) -> str:
+    """Return the label of the runner on which a target is compiled: one of its own kind where there is one.
+
+    Only NDKs for x86-64 exist. What a glibc of another kind runs is emulated on x86-64.
+    """
+    own_kind = target.system is OperatingSystem.LINUX and target.c_library is CLibrary.GLIBC
+    return UBUNTU_ARM if own_kind and target.architecture is Architecture.ARM64 else UBUNTU
+
+
+def matrix_json(jobs: tuple[CompileJob, ...] | tuple[DeliverJob, ...]) -> str:
+    """Return jobs as the matrix that `fromJSON` reads, in one line."""
+    return json.dumps({"include": [asdict(job) for job in jobs]}, separators=(",", ":"))
+
+
+def _deliveries(plan: BuildPlan, targets: tuple[Target, ...]) -> Iterator[DeliverJob]:
+    assembled = {identifier for assembly in plan.assemblies for identifier in assembly.targets}
+    for target in targets:
+        if target.identifier not in assembled:
+            artifacts = _compiled(plan, target.identifier)
+            yield _delivery(plan, target.identifier, (target.identifier,), artifacts, runner_of(target))
+    for assembly in plan.assemblies:
+        artifacts = _compiled(plan, f"{assembly.targets[0].partition('-')[0]}-*")
+        yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, UBUNTU)
+
+
+def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: str, runner: str) -> DeliverJob:
+    return DeliverJob(
+        name=name,
+        targets=",".join(targets),
+        artifacts=artifacts,
+        artifact=f"delivered-{plan.spec_name}-{name}",
+        runner=runner,
+        minutes=DELIVERING_MINUTES,
+    )
+
+
+def _compiled(plan: BuildPlan, target: str) -> str:
+    """Name the artifact of a compiled target; several buildspecs may be built in one run."""
+    return f"compiled-{plan.spec_name}-{target}"

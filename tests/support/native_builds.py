@@ -1,0 +1,41 @@
+"""The native executor with what real builds take: the pinned tools, the shipped runner and the shipped hooks."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from ortrim.executors.native import NativeExecutor
+from ortrim.executors.parallelism import Parallelism
+from ortrim.executors.workspace import Inputs
+from ortrim.pins.tools import tool_requirements
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.environments import packages_folder
+
+TWO_JOBS: Final = Parallelism(jobs=2, reason="as asked")
+
+
+def native_executor(
+    sources: Path,
+    log: Path,
+    *,
+    tools: Path | None = None,
+    ndk: Path | None = None,
+    parallelism: Parallelism = TWO_JOBS,
+    on_note: Callable[[str], None] = lambda _: None,
+    cached: bool = True,
+) -> NativeExecutor:
+    """Return a native executor over some sources; the tools are those of the cache in force unless they are given."""
+    return NativeExecutor(
+        inputs=Inputs(
+            sources=sources.resolve(),
+            tools=tools or packages_folder("tools", tool_requirements()),
+            runner=shipped_folder("runner"),
+            hooks=shipped_folder("cmake"),
+            ndk=ndk,
+        ),
+        log=log,
+        parallelism=parallelism,
+        on_progress=lambda *_: None,
+        on_note=on_note,
+        cached=cached,
+    )

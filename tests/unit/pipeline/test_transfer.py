@@ -1,0 +1,112 @@
+"""Compiled targets on their way to another machine: what arrives is what left, or nothing is taken."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fake_sources import private_cache
+from finished_builds import leave_build, leave_runner
+from ortrim.errors import BuildError, ExitCode, StorageError
+from ortrim.executors.native import finished_runner
+from ortrim.executors.results import finished_build, result_of
+from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled
+from ortrim.storage.cache import cache_folder
+from sample_plans import OPERATORS, sample_plan
+
+(TARGET,) = sample_plan().targets
+(OTHER,) = sample_plan(operators=OPERATORS, profile="upstream").targets
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the archive of a target that was compiled elsewhere; here the cache is empty."""
+    private_cache(tmp_path / "there", monkeypatch)
+    leave_build(TARGET)
+    leave_runner(TARGET)
+    made = export_compiled(TARGET, tmp_path / "compiled")
+    private_cache(tmp_path / "here", monkeypatch)
+    return made
+
+
+def test_a_build_arrives_as_it_left(archive: Path) -> None:
+    """Here it counts as finished, and the runner can be run."""
+    assert archive.name == archive_name("linux-x64")
+    import_compiled((TARGET,), archive.parent)
+    result = result_of(finished_build(TARGET.job))
+    assert result.library.read_bytes() == b"\x7fELFlinux-x64"
+    assert result.compiler_cache is not None
+    assert [header.name for header in result.headers.iterdir()] == ["onnxruntime_c_api.h"]
+    assert os.access(finished_runner(TARGET.runner), os.X_OK)
+
+
+def test_the_same_build_is_the_same_archive(archive: Path, tmp_path: Path) -> None:
+    """Byte for byte, whenever it was compiled."""
+    import_compiled((TARGET,), archive.parent)
+    assert export_compiled(TARGET, tmp_path / "again").read_bytes() == archive.read_bytes()
+
+
+def test_what_is_here_already_is_kept(archive: Path) -> None:
+    """Nothing is taken in place of one's own."""
+    library = leave_build(TARGET) / "libonnxruntime.so"
+    library.write_bytes(b"own")
+    import_compiled((TARGET,), archive.parent)
+    assert library.read_bytes() == b"own"
+    assert finished_runner(TARGET.runner).is_file()
+
+
+def test_what_is_not_compiled_cannot_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library without its runner is not enough either; nothing is left."""
+    private_cache(tmp_path, monkeypatch)
+    for leave in (lambda _: None, leave_build):
+        leave(TARGET)
+        with pytest.raises(BuildError) as caught:
+            export_compiled(TARGET, tmp_path / "compiled")
+        assert (caught.value.reference, caught.value.exit_code) == ("not-compiled", ExitCode.BUILD)
+    assert not (tmp_path / "compiled").exists()
+
+
+def taken() -> list[str]:
+    """Return what lies in the cache of builds and runners, locks apart."""
+    folders = (cache_folder("builds"), cache_folder("runners"))
+    return [path.name for folder in folders for path in folder.iterdir() if not path.name.endswith(".lock")]
+
+
+def test_an_archive_that_is_missing_is_told(archive: Path) -> None:
+    """By the target that it should hold."""
+    archive.unlink()
+    with pytest.raises(BuildError) as caught:
+        import_compiled((TARGET,), archive.parent)
+    assert (caught.value.reference, caught.value.where) == ("not-compiled", "linux-x64")
+    assert taken() == []
+
+
+def test_an_archive_of_another_plan_is_refused(archive: Path) -> None:
+    """The name of the target alone does not make it the right one."""
+    with pytest.raises(BuildError) as caught:
+        import_compiled((OTHER,), archive.parent)
+    assert caught.value.reference == "compiled-for-another-plan"
+    assert taken() == []
+
+
+@pytest.mark.parametrize("part", [0, 1, 10, 200, -1])
+def test_a_damaged_archive_leaves_nothing(archive: Path, part: int) -> None:
+    """Cut anywhere, it is refused as a whole."""
+    archive.write_bytes(archive.read_bytes()[:part])
+    with pytest.raises(StorageError) as caught:
+        import_compiled((TARGET,), archive.parent)
+    assert caught.value.reference == "corrupt-archive"
+    assert taken() == []
+
+
+def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked at before it counts as finished."""
+    private_cache(tmp_path / "there", monkeypatch)
+    (leave_build(TARGET) / "facts.json").write_text("{}")
+    leave_runner(TARGET)
+    made = export_compiled(TARGET, tmp_path / "compiled")
+    private_cache(tmp_path / "here", monkeypatch)
+    with pytest.raises(StorageError) as caught:
+        import_compiled((TARGET,), made.parent)
+    assert caught.value.reference == "build-damaged"
+    assert taken() == []

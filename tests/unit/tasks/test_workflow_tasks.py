@@ -1,0 +1,193 @@
+"""The steps of workflows as a runner calls them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from ortrim.core.measurements import Verdict
+from ortrim.core.plan import BuildPlan
+from ortrim.errors import NetworkError
+from ortrim.github.payload import decode_plan
+from ortrim.tasks import ci
+from ortrim.workflows.inputs import Inputs
+from ortrim.workflows.rendering import FOLDER, NAMES
+from sample_plans import sample_plan, sample_target
+from sample_reports import recorded_report
+
+
+class Ended(Protocol):
+    """A run of the program."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be a runner of GitHub's: its files lie in the folder that is returned."""
+    for name in ("OUTPUT", "STEP_SUMMARY"):
+        (tmp_path / name).touch()
+        monkeypatch.setenv(f"GITHUB_{name}", str(tmp_path / name))
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"target": "linux-*"}))
+    monkeypatch.delenv("ORTRIM_PLAN", raising=False)
+    monkeypatch.delenv("ORTRIM_NEEDS", raising=False)
+    return tmp_path
+
+
+def outputs(runner: Path) -> dict[str, str]:
+    """Read a step's outputs, each of one line."""
+    lines = (runner / "OUTPUT").read_text().splitlines()
+    return {lines[n].partition("<<")[0]: lines[n + 1] for n in range(0, len(lines), 3)}
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, name: str, result: Any) -> list[tuple[Any, ...]]:
+    """Put a function in place of what a task calls, and return its calls."""
+    calls: list[tuple[Any, ...]] = []
+
+    def function(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    monkeypatch.setattr(ci, name, function)
+    return calls
+
+
+PLAN: BuildPlan = sample_plan(selected=tuple(map(sample_target, ("linux-x64", "android-x86_64"))))
+
+
+def test_the_plan_gives_its_matrix_to_later_jobs(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled, what is delivered, and the plan itself."""
+    (call,) = [answer(monkeypatch, "plan_run", PLAN)]
+    ended = ortrim("ci.plan")
+    assert (ended.code, ended.err) == (0, "")
+    assert isinstance(call[0][0], Inputs)
+    assert call[0][0].target == "linux-*"
+    written = outputs(runner)
+    assert [job["target"] for job in json.loads(written["compiled"])["include"]] == ["linux-x64", "android-x86_64"]
+    assert [job["name"] for job in json.loads(written["delivered"])["include"]] == ["linux-x64", "android"]
+    assert decode_plan(written["plan"]) == PLAN
+
+
+def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output is empty, which is how the workflow's condition reads it."""
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"plan": "eNqr"}))
+    answer(monkeypatch, "plan_run", PLAN)
+    assert ortrim("ci.plan").code == 0
+    assert outputs(runner)["delivered"] == ""
+
+
+@pytest.mark.parametrize("task", [("ci.plan",), ("ci.deliver", "--target", "linux-x64")])
+@pytest.mark.parametrize("inputs", [None, "", "{", '{"target": "$(id)"}'])
+def test_without_inputs_that_can_be_read_nothing_is_done(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, task: tuple[str, ...], inputs: str | None
+) -> None:
+    """The code is that of usage, and no output is written."""
+    monkeypatch.delenv("ORTRIM_INPUTS") if inputs is None else monkeypatch.setenv("ORTRIM_INPUTS", inputs)
+    ended = ortrim(*task)
+    assert ended.code == 2
+    assert "workflow-inputs" in ended.err
+    assert (runner / "OUTPUT").read_text() == ""
+
+
+def test_compiling_takes_the_plan_from_the_environment(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says which archives it left."""
+    monkeypatch.setenv("ORTRIM_PLAN", "abc")
+    calls = answer(monkeypatch, "compile_planned", (Path("compiled/x.tar.gz"),))
+    ended = ortrim("ci.compile", "--target", "linux-x64")
+    assert (ended.code, ended.out) == (0, "compiled/x.tar.gz\n")
+    assert calls[0][:3] == ("abc", "linux-x64", Path("compiled"))
+
+
+def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes, memory and parity, also of one that misses its budget, which ends the step as it ends a build."""
+    report = recorded_report()
+    missed = replace(report.comparisons[0], verdict=Verdict.FAIL)
+    bad = replace(report, comparisons=(missed, *report.comparisons[1:]), verdict=Verdict.FAIL)
+    for reports, code in (((report,), 0), ((bad,), 3)):
+        answer(monkeypatch, "deliver_compiled", reports)
+        assert ortrim("ci.deliver", "--target", "linux-x64").code == code
+    text = (runner / "STEP_SUMMARY").read_text()
+    assert text.count("## ✓ silero-vad for linux-x64") == 1
+    assert text.count("## ✗ silero-vad for linux-x64") == 1
+
+
+def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiling job needs no emulator; a delivery of x86-64 Android needs a phone."""
+    called = []
+    for name in ("install_ndks", "install_emulators", "start_phone"):
+        monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
+    ortrim("ci.prepare", "--target", "linux-armhf")
+    ortrim("ci.prepare", "--target", "linux-armhf", "--to-verify")
+    ortrim("ci.prepare", "--target", "android-arm64-v8a,android-x86_64", "--to-verify")
+    both = ["install_ndks", "install_emulators"]
+    assert called == ["install_ndks", *both, *both, "start_phone"]
+
+
+@pytest.mark.parametrize(
+    ("needs", "code"),
+    [('{"test": {"result": "success"}}', 0), ('{"test": {"result": "failure"}}', 19), ("", 2)],
+)
+def test_the_last_job_fails_when_another_did(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, needs: str, code: int
+) -> None:
+    """By what GitHub says of them."""
+    monkeypatch.setenv("ORTRIM_NEEDS", needs)
+    assert ortrim("ci.judge").code == code
+
+
+def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
+    """Then they are up to date; a second time nothing is written."""
+    ended = ortrim("workflows")
+    assert (ended.code, ended.out.split()) == (0, [str(FOLDER / f"{name}.yml") for name in NAMES])
+    assert ortrim("workflows", "--check").code == 0
+    assert ortrim("workflows").out == ""
+    (Path.cwd() / FOLDER / "ci.yml").write_text("")
+    ended = ortrim("workflows", "--check")
+    assert (ended.code, ended.err.splitlines()[0]) == (2, "error: workflow-outdated")
+
+
+def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their files are the answer; what goes wrong has its own code."""
+    monkeypatch.setattr("ortrim.tasks.release.draft_release", lambda *_: ("a", "b"))
+    assert ortrim("release.draft", "--tag", "v1.0.0", "--files", "x").out == "a\nb\n"
+
+    def fails(_: str) -> None:
+        raise NetworkError("gh-failed", "no")
+
+    monkeypatch.setattr("ortrim.tasks.release.publish_release", fails)
+    assert ortrim("release.publish", "--tag", "v1.0.0").code == 21
+
+
+def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a build the text says so; the address is the answer, or that there is nothing."""
+    bodies: list[str] = []
+    answers = iter(["https://example.com/7", None])
+
+    def propose(_: Path, body: str) -> str | None:
+        bodies.append(body)
+        return next(answers)
+
+    monkeypatch.setattr("ortrim.tasks.pins.propose_pins", propose)
+    assert ortrim("pins.propose").out == "https://example.com/7\n"
+    assert "nothing to propose" in ortrim("pins.propose").out
+    note = "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
+    assert bodies == [f"Nothing was built with these pins.\n{note}"] * 2
+
+
+@pytest.mark.parametrize("words", [(), ("--version", "1.21.0", "--actions"), ("--images", "--actions")])
+def test_pins_are_updated_of_one_kind_at_a_time(ortrim: Run, words: tuple[str, ...]) -> None:
+    """None or two are refused."""
+    ended = ortrim("pins.update", *words)
+    assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-option")

@@ -1,0 +1,47 @@
+"""GitHub's own program: its token stays where it is."""
+
+from pathlib import Path
+
+import pytest
+
+from fake_programs import FakePrograms, fake_programs
+from ortrim.errors import ExitCode, NetworkError, ToolError
+from ortrim.tools.github_cli import TOKEN, gh
+
+SECRET = "ghs_0123456789"  # noqa: S105 - made up
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+    """Have a `gh` and a token."""
+    monkeypatch.setenv(TOKEN, SECRET)
+    return fake_programs(tmp_path / "programs", monkeypatch, "gh")
+
+
+def test_it_answers(programs: FakePrograms) -> None:
+    """What it prints is returned; the token is in no word."""
+    programs.answer("gh", "release", "view", stdout="{}\n")
+    assert gh("release", "view", "v1.0.0") == "{}\n"
+    assert programs.calls == [["gh", "release", "view", "v1.0.0"]]
+
+
+def test_a_failure_is_told_in_its_words_without_the_token(programs: FakePrograms) -> None:
+    """Also when it prints that itself."""
+    programs.answer("gh", stderr=f"HTTP 401: Bad credentials ({SECRET})\n", code=1)
+    with pytest.raises(NetworkError) as caught:
+        gh("release", "view", "v1.0.0")
+    assert (caught.value.reference, caught.value.exit_code) == ("gh-failed", ExitCode.NETWORK)
+    assert caught.value.why == "HTTP 401: Bad credentials (...)"
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [None, ""])
+def test_without_a_token_it_is_not_started(
+    programs: FakePrograms, monkeypatch: pytest.MonkeyPatch, token: str | None
+) -> None:
+    """It would ask, and nobody is there to answer."""
+    monkeypatch.delenv(TOKEN) if token is None else monkeypatch.setenv(TOKEN, token)
+    with pytest.raises(ToolError) as caught:
+        gh("release", "view", "v1.0.0")
+    assert caught.value.reference == "gh-without-token"
+    assert programs.calls == []

@@ -1,0 +1,69 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from device_samples import MACHINE, LocalTransport
+from ortrim.core.measurements import Host
+from ortrim.errors import ExitCode, UsageError
+from ortrim.tools.command import Completed
+from ortrim.verify.devices.questions import Questions, asked_machine
+from ortrim.verify.devices.thermal import Thermal
+
+NO_CORE = 100_000
+
+
+def described(answer: str) -> Host:
+    """Return a machine whose model is what it answers."""
+    return replace(MACHINE, model=answer.strip())
+
+
+QUESTIONS = Questions(
+    facts="echo 'a board'",
+    read_facts=described,
+    heat="echo 3",
+    read_heat=lambda answer: Thermal(status=int(answer), battery_celsius=None),
+    keeps_time=lambda answer: answer.strip() == "a board",
+)
+asked = partial(asked_machine, name="local:1", base="/base", cores=())
+
+
+def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
+    """Its facts and its heat are asked for whenever they are wanted, whether its times count at once and once."""
+    transport = LocalTransport()
+    machine = asked(transport, QUESTIONS)
+    assert transport.commands == [("sh", "-c", "echo 'a board'")]
+    assert (machine.name, machine.base, machine.launcher, machine.time_meaningful) == ("local:1", "/base", (), True)
+    assert (machine.describe().model, machine.thermal().status) == ("a board", 3)
+    assert [words[2] for words in transport.commands[1:]] == ["echo 'a board'", "echo 3"]
+
+
+def test_a_machine_whose_times_mean_nothing() -> None:
+    """The answer decides, whatever it is."""
+    assert not asked(LocalTransport(), replace(QUESTIONS, facts="exit 1")).time_meaningful
+
+
+class PinningTransport(LocalTransport):
+    """A machine on which any command ends well at once."""
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Note the command."""
+        self.commands.append(tuple(words))
+        return Completed(argv=tuple(words), returncode=0, stdout=f"{timeout_seconds}", stderr="")
+
+
+def test_chosen_cores_go_before_the_runner() -> None:
+    """They are tried before anything else is asked."""
+    transport = PinningTransport()
+    assert asked(transport, QUESTIONS, cores=(0,)).launcher == ("taskset", "1")
+    assert transport.commands[0] == ("taskset", "1", "true")
+
+
+def test_cores_that_are_not_there() -> None:
+    """Nothing is asked of a machine that cannot do what it is to do."""
+    transport = LocalTransport()
+    with pytest.raises(UsageError) as caught:
+        asked(transport, QUESTIONS, cores=(NO_CORE,))
+    assert (caught.value.reference, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
+    assert (caught.value.where, transport.commands) == ("local:1", [])

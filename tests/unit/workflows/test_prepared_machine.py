@@ -1,0 +1,154 @@
+"""Making a runner ready: what is there is not installed again, and what fails is told."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fake_programs import FakePrograms, fake_programs
+from ndk_layout import NDK_VERSION, lay_out_ndk
+from ortrim.core.targets import TARGETS
+from ortrim.errors import ExitCode, ToolError
+from ortrim.sources.apt_sources import mirrors_in
+from ortrim.workflows import machine
+from ortrim.workflows.machine import IMAGE, install_emulators, install_ndks, start_phone
+
+HOST = TARGETS["linux-x64"]
+SDK_TOOLS = "cmdline-tools/latest/bin"
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+    """Have a machine of a user who is root, with nothing installed but what installs."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "ANDROID_NDK_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "os-release").write_text('NAME="Debian"\nID=debian\n')
+    monkeypatch.setattr(machine, "OS_RELEASE", tmp_path / "os-release")
+    names = ("apt-get", "sudo", "chmod", "install", "start-stop-daemon")
+    made = fake_programs(tmp_path / "programs", monkeypatch, *names)
+    monkeypatch.setenv("PATH", str(made.folder / "bin"))
+    return made
+
+
+@pytest.fixture
+def sdk(tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have Android's SDK, without an NDK."""
+    folder = tmp_path / "sdk"
+    monkeypatch.setenv("ANDROID_HOME", str(folder))
+    for tool in ("sdkmanager", "avdmanager"):
+        programs.add(folder / SDK_TOOLS / tool)
+    programs.add(folder / "platform-tools" / "adb")
+    return folder
+
+
+def test_the_emulator_of_a_foreign_target_is_installed(programs: FakePrograms) -> None:
+    """The list of packages first, and only what is missing; the host's own targets need none."""
+    targets = [TARGETS[name] for name in ("linux-x64", "linux-armhf", "linux-arm64-musl", "android-arm64-v8a")]
+    install_emulators(targets, HOST, lambda _: None)
+    assert [call[:2] for call in programs.calls] == [["apt-get", "update"], ["apt-get", "install"]]
+    assert programs.calls[1][-1] == "qemu-user-static"
+
+
+def test_an_emulator_that_is_there_is_not_installed(programs: FakePrograms) -> None:
+    """Nothing is asked of the network for it."""
+    programs.add("qemu-arm-static")
+    install_emulators([TARGETS["linux-armhf"], HOST], HOST, lambda _: None)
+    assert programs.calls == []
+
+
+@pytest.mark.parametrize("release", ["ID=ubuntu\nID_LIKE=debian\n", ""])
+def test_another_distribution_is_told_where_debian_is(programs: FakePrograms, tmp_path: Path, release: str) -> None:
+    """With Debian's keys, after everything else is installed, and never to install anything from there by itself."""
+    (tmp_path / "os-release").write_text(release)
+    programs.add("qemu-arm-static")
+    install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
+    assert [call[0] for call in programs.calls] == ["apt-get", "apt-get", "install", "install"]
+    assert programs.calls[1][-1] == "debian-archive-keyring"
+    assert [Path(call[-1]).name for call in programs.calls[2:]] == ["ortrim-debian.sources", "ortrim-debian"]
+    (mirror,) = mirrors_in([(True, machine.DEBIAN["sources.list.d/ortrim-debian.sources"])], frozenset({"trixie"}))
+    assert mirror.signed_by.endswith("debian-archive-keyring.gpg")
+
+
+def test_another_distribution_needs_no_debian_for_its_own_targets(programs: FakePrograms, tmp_path: Path) -> None:
+    """Nothing is emulated, so nothing of Debian's is needed."""
+    (tmp_path / "os-release").write_text("ID=ubuntu\n")
+    install_emulators([HOST, TARGETS["android-x86_64"]], HOST, lambda _: None)
+    assert programs.calls == []
+
+
+def test_who_is_not_root_asks_for_it(programs: FakePrograms, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on GitHub's runners, where sudo asks nothing."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1001)
+    install_emulators([TARGETS["linux-riscv64"]], HOST, lambda _: None)
+    assert {call[0] for call in programs.calls} == {"sudo"}
+
+
+def test_what_cannot_be_installed_is_told(programs: FakePrograms) -> None:
+    """In the words of what failed; nothing else is tried."""
+    programs.answer("apt-get", stderr="E: Could not get lock\n", code=100)
+    with pytest.raises(ToolError) as caught:
+        install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
+    assert (caught.value.reference, caught.value.exit_code) == ("not-prepared", ExitCode.TOOL)
+    assert "Could not get lock" in caught.value.why
+    assert len(programs.calls) == 1
+
+
+def test_a_missing_ndk_is_installed(programs: FakePrograms, sdk: Path) -> None:
+    """By its version, with the SDK's own program."""
+    install_ndks([NDK_VERSION], lambda _: None)
+    assert programs.calls == [["sdkmanager", "--install", f"ndk;{NDK_VERSION}"]]
+
+
+def test_an_ndk_that_is_there_is_not_installed(programs: FakePrograms, sdk: Path) -> None:
+    """Wherever the environment says that it is."""
+    lay_out_ndk(sdk / "ndk" / NDK_VERSION)
+    install_ndks([NDK_VERSION], lambda _: None)
+    assert programs.calls == []
+
+
+def test_without_an_sdk_nothing_can_be_installed(programs: FakePrograms) -> None:
+    """The variable is named; Linux targets need none."""
+    with pytest.raises(ToolError) as caught:
+        install_ndks([NDK_VERSION], lambda _: None)
+    assert (caught.value.reference, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
+    install_ndks([], lambda _: None)
+
+
+def test_a_phone_is_started_and_waited_for(
+    programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on running by itself, and is ready when it says so, not when it can be reached."""
+    monkeypatch.setattr(machine, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(machine, "BOOT_PAUSE_SECONDS", 0.0)
+    programs.answer("adb", "shell", stdout="\n", once="first")
+    programs.answer("adb", "shell", stdout="1\n")
+    start_phone(lambda _: None)
+    called = [call[0] for call in programs.calls]
+    assert called == ["chmod", "sdkmanager", "avdmanager", "start-stop-daemon", "adb", "adb", "adb"]
+    start = programs.calls[3]
+    assert start[:4] == ["start-stop-daemon", "--start", "--background", "--startas"]
+    assert start[4] == str(sdk / "emulator" / "emulator")
+    assert IMAGE in programs.calls[1]
+
+
+def test_a_machine_whose_kvm_may_be_used_is_left_alone(
+    programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No right is given away that is there already."""
+    (tmp_path / "kvm").touch()
+    monkeypatch.setattr(machine, "KVM", tmp_path / "kvm")
+    programs.answer("adb", "shell", stdout="1\n")
+    start_phone(lambda _: None)
+    assert "chmod" not in [call[0] for call in programs.calls]
+
+
+def test_a_phone_that_does_not_start_is_given_up(
+    programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a time, with what to do."""
+    monkeypatch.setattr(machine, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(machine, "BOOT_SECONDS", -1)
+    with pytest.raises(ToolError) as caught:
+        start_phone(lambda _: None)
+    assert caught.value.reference == "emulator-not-started"

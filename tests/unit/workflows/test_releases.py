@@ -1,0 +1,162 @@
+"""Releases: a draft of exactly what was delivered, and published only when it is one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fake_programs import FakePrograms, fake_programs
+from ortrim.errors import ExitCode, NetworkError, PackageError, UsageError
+from ortrim.pipeline.handover import with_sums
+from ortrim.tools.github_cli import TOKEN
+from ortrim.workflows.releases import SUMS, draft_release, notes_of, publish_release
+
+CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+    """Have a `gh` that keeps what a release is made of."""
+    monkeypatch.setenv(TOKEN, "t")
+    return fake_programs(tmp_path / "programs", monkeypatch, "gh")
+
+
+@pytest.fixture
+def delivered(tmp_path: Path) -> Path:
+    """Return a folder with the deliveries of two targets and a changelog beside them."""
+    for target in ("linux-x64", "linux-arm64"):
+        folder = tmp_path / "deliveries" / f"delivered-demo-{target}"
+        (folder / "maven").mkdir(parents=True)
+        (folder / f"ortrim-demo-{target}.tar.gz").write_text(target)
+        (folder / "maven" / "demo.pom").write_text("<project/>")
+        with_sums(folder)
+    (tmp_path / "CHANGELOG.md").write_text(CHANGES)
+    return tmp_path / "deliveries"
+
+
+def draft(delivered: Path, tag: str = "v1.0.0") -> tuple[str, ...]:
+    """Make a draft of what was delivered."""
+    return draft_release(tag, delivered, delivered.parent / "CHANGELOG.md")
+
+
+def test_a_draft_has_every_file_and_one_list_of_sums(programs: FakePrograms, delivered: Path) -> None:
+    """The files at the top of each delivery; the tag has to be there already."""
+    names = draft(delivered)
+    assert names == ("ortrim-demo-linux-arm64.tar.gz", "ortrim-demo-linux-x64.tar.gz", SUMS)
+    ((_, *words),) = programs.calls
+    assert words[:5] == ["release", "create", "v1.0.0", "--draft", "--verify-tag"]
+    assert sorted(Path(word).name for word in words[words.index("--notes-file") + 2 :]) == sorted(names)
+
+
+@pytest.mark.parametrize("tag", ["", "1.0.0", "v", "main", "v1", "-v1.0.0", "v1.0.0 --clobber", "v1.0.0\n", "v1.0.0/x"])
+def test_what_is_no_tag_of_a_version_is_refused(programs: FakePrograms, delivered: Path, tag: str) -> None:
+    """Before anything is read or asked."""
+    with pytest.raises(UsageError) as caught:
+        draft(delivered, tag)
+    assert (caught.value.reference, caught.value.exit_code) == ("bad-tag", ExitCode.USAGE)
+    with pytest.raises(UsageError):
+        publish_release(tag)
+    assert programs.calls == []
+
+
+@pytest.mark.parametrize("tag", ["v1.0.0-rc.1", "v1.0.0rc1", "v0.1"])
+def test_tags_of_versions_that_are_not_final_are_tags(programs: FakePrograms, delivered: Path, tag: str) -> None:
+    """They are refused only for want of notes."""
+    with pytest.raises(PackageError) as caught:
+        draft(delivered, tag)
+    assert caught.value.reference == "no-notes"
+    assert programs.calls == []
+
+
+def test_the_notes_are_those_of_the_version(tmp_path: Path) -> None:
+    """From its heading to the next; a date or a word may follow the version."""
+    file = tmp_path / "CHANGELOG.md"
+    file.write_text(CHANGES)
+    assert notes_of("v1.0.0", file) == "- one\n- more\n"
+    assert notes_of("v1.1.0", file) == "- two\n"
+    for tag in ("v0.9.0", "v1.0", "v2.0.0"):
+        with pytest.raises(PackageError) as caught:
+            notes_of(tag, file)
+        assert caught.value.reference == "no-notes"
+
+
+def test_a_file_that_is_not_what_was_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
+    """Nothing is uploaded when one byte of one file differs, also deeper down."""
+    (delivered / "delivered-demo-linux-x64" / "maven" / "demo.pom").write_text("<other/>")
+    with pytest.raises(PackageError) as caught:
+        draft(delivered)
+    assert (caught.value.reference, caught.value.exit_code) == ("delivery-damaged", ExitCode.PACKAGE)
+    assert programs.calls == []
+
+
+@pytest.mark.parametrize(
+    "line", ["", "x", f"{'a' * 64}  ../../secret", f"{'a' * 64}  /etc/passwd", f"{'a' * 64}  missing", f"{'g' * 64}  x"]
+)
+def test_a_damaged_list_of_sums_is_refused(programs: FakePrograms, delivered: Path, line: str) -> None:
+    """A line that leads elsewhere, names nothing, or is none."""
+    sums = delivered / "delivered-demo-linux-x64" / SUMS
+    sums.write_text(f"{sums.read_text()}{line}\n")
+    with pytest.raises(PackageError) as caught:
+        draft(delivered)
+    assert caught.value.reference == "delivery-damaged"
+    assert programs.calls == []
+
+
+def test_a_link_in_place_of_a_file_is_refused(programs: FakePrograms, delivered: Path, tmp_path: Path) -> None:
+    """Even one to the same bytes."""
+    file = delivered / "delivered-demo-linux-x64" / "ortrim-demo-linux-x64.tar.gz"
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PackageError):
+        draft(delivered)
+    assert programs.calls == []
+
+
+def test_two_files_of_one_name_are_refused(programs: FakePrograms, delivered: Path) -> None:
+    """A release has one place for each name."""
+    other = delivered / "delivered-other"
+    other.mkdir()
+    (other / "ortrim-demo-linux-x64.tar.gz").write_text("another")
+    with_sums(other)
+    with pytest.raises(PackageError) as caught:
+        draft(delivered)
+    assert (caught.value.reference, caught.value.where) == ("name-twice", "ortrim-demo-linux-x64.tar.gz")
+    assert programs.calls == []
+
+
+def test_nothing_is_no_release(programs: FakePrograms, delivered: Path) -> None:
+    """When no target was delivered there is no draft either."""
+    with pytest.raises(PackageError) as caught:
+        draft_release("v1.0.0", delivered / "none", delivered.parent / "CHANGELOG.md")
+    assert caught.value.reference == "nothing-delivered"
+    assert programs.calls == []
+
+
+def view(*names: str, draft: bool = True) -> str:
+    """Return what `gh release view` says."""
+    return json.dumps({"isDraft": draft, "assets": [{"name": name} for name in names]})
+
+
+def test_a_draft_is_published(programs: FakePrograms) -> None:
+    """Once, and its files are the answer."""
+    programs.answer("gh", "release", "view", stdout=view(SUMS, "a.tar.gz"))
+    assert publish_release("v1.0.0") == (SUMS, "a.tar.gz")
+    assert programs.calls[-1] == ["gh", "release", "edit", "v1.0.0", "--draft=false"]
+
+
+@pytest.mark.parametrize(
+    ("said", "reference"),
+    [
+        (view(), "nothing-drafted"),
+        (view(SUMS), "nothing-drafted"),
+        (view("a.tar.gz"), "nothing-drafted"),
+        (view(SUMS, "a.tar.gz", draft=False), "not-a-draft"),
+    ],
+)
+def test_what_is_no_whole_draft_is_not_published(programs: FakePrograms, said: str, reference: str) -> None:
+    """Nothing that everybody has seen is changed."""
+    programs.answer("gh", "release", "view", stdout=said)
+    with pytest.raises((PackageError, NetworkError)) as caught:
+        publish_release("v1.0.0")
+    assert caught.value.reference == reference
+    assert len(programs.calls) == 1

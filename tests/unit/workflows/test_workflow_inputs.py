@@ -1,0 +1,123 @@
+"""What a run was asked for: everything is checked again, since GitHub checks little of it."""
+
+import json
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.errors import ExitCode, UsageError
+from ortrim.workflows.inputs import DEFAULT_SPEC, INPUTS, MOST_LETTERS, OF_THE_SPEC, VARIABLE, Inputs, read_inputs
+
+
+def document(**changes: Any) -> str:
+    """Return the JSON that GitHub makes of the inputs' defaults and some changes."""
+    defaults = {each.name: each.default == "true" if each.kind == "boolean" else each.default for each in INPUTS}
+    return json.dumps({**defaults, **changes}, indent=2)
+
+
+def test_the_defaults_build_the_demo() -> None:
+    """Whoever presses the button without changing anything gets the demo for x86-64."""
+    assert read_inputs(document()) == Inputs(spec=PurePosixPath(DEFAULT_SPEC), target="linux-x64", profile=None)
+
+
+def test_all_that_is_said_is_read() -> None:
+    """Nothing is lost on the way."""
+    text = document(
+        spec="apps/one/keywords.toml",
+        target="android-*,linux-x64",
+        profile="upstream",
+        ref="feature/one.2",
+        correlation_id="0b2c7f5e-0000-4000-8000-1234567890ab",
+        plan="eNqrVkrLL1KyUlBKSixSqgUAIJkEXA==",
+    )
+    assert read_inputs(text) == Inputs(
+        spec=PurePosixPath("apps/one/keywords.toml"),
+        target="android-*,linux-x64",
+        profile="upstream",
+        ref="feature/one.2",
+        correlation_id="0b2c7f5e-0000-4000-8000-1234567890ab",
+        plan="eNqrVkrLL1KyUlBKSixSqgUAIJkEXA==",
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec": ""},
+        {"spec": "/etc/passwd.toml"},
+        {"spec": "../other/x.toml"},
+        {"spec": "a/../../x.toml"},
+        {"spec": "buildspecs/x.yaml"},
+        {"spec": "a\n.toml"},
+        {"spec": None},
+        {"target": ""},
+        {"target": "linux;reboot"},
+        {"target": "$(id)"},
+        {"target": "linux x64"},
+        {"target": "a" * 401},
+        {"target": 7},
+        {"profile": "fast"},
+        {"profile": ""},
+        {"ref": "-x"},
+        {"ref": "--upload-pack=id"},
+        {"ref": "a b"},
+        {"ref": "a\nb"},
+        {"ref": "a" * 201},
+        {"correlation_id": "${{ secrets.X }}"},
+        {"correlation_id": "x" * 65},
+        {"plan": "eN qr"},
+        {"plan": "../x"},
+        {"attest": "yes, please"},
+        {"attest": True, "ref": "main"},
+        {"another": "one"},
+    ],
+)
+def test_what_is_not_possible_is_refused(changes: dict[str, Any]) -> None:
+    """The input is named, whoever sent it."""
+    with pytest.raises(UsageError) as caught:
+        read_inputs(document(**changes))
+    assert (caught.value.reference, caught.value.exit_code) == ("bad-workflow-inputs", ExitCode.USAGE)
+    assert next(iter(changes)) in caught.value.what
+    assert caught.value.where == VARIABLE
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "{", '"x"', "{}{}", "\x00", "x" * (2 * MOST_LETTERS + 1)])
+def test_what_is_no_document_is_refused(text: str) -> None:
+    """A damaged document is not half read."""
+    with pytest.raises(UsageError) as caught:
+        read_inputs(text)
+    assert caught.value.reference == "bad-workflow-inputs"
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_outside_a_workflow_there_are_none(text: str) -> None:
+    """Whoever tries a step on his own machine is told what to run instead."""
+    with pytest.raises(UsageError) as caught:
+        read_inputs(text)
+    assert caught.value.reference == "no-workflow-inputs"
+    assert "invoke build" in caught.value.hint
+
+
+@given(st.dictionaries(st.sampled_from([each.name for each in INPUTS]), st.text() | st.booleans() | st.none()))
+def test_whatever_arrives_is_read_or_refused(changes: dict[str, Any]) -> None:
+    """No input ends in anything but inputs that are safe to use, or a diagnostic."""
+    try:
+        read = read_inputs(json.dumps(changes))
+    except UsageError:
+        return
+    assert read.spec.suffix == ".toml"
+    assert not read.spec.is_absolute()
+    assert not read.ref.startswith("-")
+    assert not set(read.target + read.correlation_id + read.ref) & set("\n $`\"';&|<>(){}")
+
+
+def test_inputs_are_described_as_they_are_read() -> None:
+    """The workflow offers what the parser takes, with the defaults of both the same."""
+    assert set(json.loads(document())) == {"spec", "target", "profile", "ref", "attest", "correlation_id", "plan"}
+    assert read_inputs("{}") == read_inputs(document())
+    (choice,) = [each for each in INPUTS if each.kind == "choice"]
+    assert [read_inputs(document(profile=each)).profile for each in choice.options] == [None, "balanced", "upstream"]
+    assert choice.default == OF_THE_SPEC

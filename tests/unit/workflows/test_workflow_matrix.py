@@ -1,0 +1,100 @@
+"""The matrix: every target of a plan on a machine that can compile it, and every target in one delivery."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.buildspec import TargetSpec
+from ortrim.core.plan import BuildPlan
+from ortrim.core.targets import TARGETS
+from ortrim.errors import ExitCode, PlanError
+from ortrim.spec.load import load_spec
+from ortrim.workflows.matrix import MOST_JOBS, matrix_json, matrix_of, runner_of
+from sample_plans import sample_plan, sample_target
+
+BUILDSPECS = sorted((Path(__file__).parents[3] / "buildspecs").glob("*.toml"))
+
+
+def plan_of(*identifiers: str, name: str = "sample") -> BuildPlan:
+    """Return a plan for targets, under a name."""
+    return sample_plan(selected=tuple(sample_target(each) for each in identifiers), name=name)
+
+
+def test_each_target_is_compiled_on_a_machine_of_its_own() -> None:
+    """In the order of the plan, each with the artifact that later jobs ask for."""
+    compiled = matrix_of(plan_of("linux-x64", "linux-arm64")).compiled
+    assert [(job.target, job.runner, job.artifact) for job in compiled] == [
+        ("linux-x64", "ubuntu-24.04", "compiled-sample-linux-x64"),
+        ("linux-arm64", "ubuntu-24.04-arm", "compiled-sample-linux-arm64"),
+    ]
+
+
+@pytest.mark.parametrize("identifier", TARGETS)
+def test_a_runner_can_compile_its_target(identifier: str) -> None:
+    """The NDK runs on x86-64 alone; arm64 Linux is compiled where it can be run, too."""
+    arm = identifier == "linux-arm64"
+    assert runner_of(TARGETS[identifier]) == ("ubuntu-24.04-arm" if arm else "ubuntu-24.04")
+
+
+def test_a_linux_target_is_a_delivery_of_its_own() -> None:
+    """It takes one artifact and leaves one."""
+    (delivery,) = matrix_of(plan_of("linux-armhf")).delivered
+    assert (delivery.name, delivery.targets) == ("linux-armhf", "linux-armhf")
+    assert (delivery.artifacts, delivery.artifact) == ("compiled-sample-linux-armhf", "delivered-sample-linux-armhf")
+
+
+def test_all_abis_of_android_are_one_delivery() -> None:
+    """They are compiled side by side and become one AAR, of exactly the ABIs that were asked for."""
+    matrix = matrix_of(plan_of("linux-x64", "android-arm64-v8a", "android-x86_64"))
+    assert len(matrix.compiled) == 3
+    linux, android = matrix.delivered
+    assert linux.name == "linux-x64"
+    assert (android.name, android.targets) == ("android", "android-arm64-v8a,android-x86_64")
+    assert (android.artifacts, android.artifact) == ("compiled-sample-android-*", "delivered-sample-android")
+    assert android.runner == "ubuntu-24.04"
+
+
+def test_a_dispatched_plan_is_compiled_only() -> None:
+    """Its models are elsewhere, and so is verification."""
+    assert matrix_of(plan_of("linux-x64"), delivered=False).delivered == ()
+
+
+def test_the_matrix_is_what_github_reads() -> None:
+    """One line of JSON with an entry for each job, all of it words and numbers."""
+    matrix = matrix_of(plan_of("linux-x64", "linux-arm64"))
+    text = matrix_json(matrix.compiled)
+    assert "\n" not in text
+    entries = json.loads(text)["include"]
+    assert [entry["target"] for entry in entries] == ["linux-x64", "linux-arm64"]
+    assert {type(value) for entry in entries for value in entry.values()} == {str, int}
+
+
+def test_two_buildspecs_in_one_run_do_not_share_artifacts() -> None:
+    """A release builds several; each name has that of its buildspec."""
+    matrices = [matrix_of(plan_of("linux-x64", name=name)) for name in ("one", "two")]
+    names = [job.artifact for matrix in matrices for job in matrix.compiled]
+    names += [job.artifact for matrix in matrices for job in matrix.delivered]
+    assert len(set(names)) == len(names) == 4
+
+
+def test_more_jobs_than_github_takes_are_refused() -> None:
+    """With what to do, before anything is compiled."""
+    plan = plan_of("linux-x64")
+    with pytest.raises(PlanError) as caught:
+        matrix_of(replace(plan, targets=plan.targets * (MOST_JOBS + 1)))
+    assert (caught.value.reference, caught.value.exit_code) == ("matrix-too-large", ExitCode.PLAN)
+    assert len(matrix_of(replace(plan, targets=plan.targets * MOST_JOBS)).compiled) == MOST_JOBS
+
+
+@pytest.mark.parametrize("path", BUILDSPECS, ids=lambda path: path.stem)
+def test_the_matrix_covers_every_target_of_every_buildspec(path: Path) -> None:
+    """Each target is compiled once and delivered once, with nothing in between lost."""
+    spec = load_spec(path).spec
+    targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))
+    plan = sample_plan(selected=targets, name=spec.name)
+    matrix = matrix_of(plan)
+    wanted = sorted(target.id for target in targets)
+    assert sorted(job.target for job in matrix.compiled) == wanted
+    assert sorted(name for job in matrix.delivered for name in job.targets.split(",")) == wanted

@@ -1,0 +1,146 @@
+"""The workflows' texts: up to date, and without what must never stand in one; the real tools read their structure."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import DiagnosticGroup, ExitCode, SourcesError, StorageError, UsageError
+from ortrim.pins.actions import read_action_pins
+from ortrim.tasks import namespace
+from ortrim.workflows.rendering import (
+    FOLDER,
+    NAMES,
+    released_specs,
+    render_workflows,
+    require_rendered,
+    write_workflows,
+)
+
+ROOT = Path(__file__).parents[3]
+TEXTS = render_workflows(released_specs(ROOT / "buildspecs"))
+
+
+def values_of(key: str) -> list[tuple[str, str]]:
+    """Return each value of a key that steps and jobs have, with its workflow's name."""
+    found = re.compile(rf"^ +(?:- )?{key}: (.*)$", re.MULTILINE)
+    return [(name, value) for name, text in TEXTS.items() for value in found.findall(text)]
+
+
+RUNS = values_of("run")
+USES = values_of("uses")
+
+
+def test_the_committed_files_are_up_to_date() -> None:
+    """What is in .github/workflows is what the templates and the pins come to, and there is nothing else."""
+    require_rendered(TEXTS, ROOT / FOLDER)
+    assert sorted(path.name for path in (ROOT / FOLDER).iterdir()) == sorted(f"{name}.yml" for name in NAMES)
+
+
+@pytest.mark.parametrize(("name", "run"), RUNS)
+def test_a_step_calls_one_task(name: str, run: str) -> None:
+    """No logic in YAML: one command of this repository, without a second line, a pipe, or an expression of GitHub's."""
+    words = r'(?: --?[a-z-]+| "\$[A-Z]+"| [a-z0-9./_-]+)*'
+    assert re.fullmatch(rf"(\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/run)", run), name
+    assert "${{" not in run
+
+
+@pytest.mark.parametrize("run", [run for _, run in RUNS if "bootstrap invoke" in run])
+def test_a_step_calls_a_task_that_exists(run: str) -> None:
+    """With options that it has."""
+    _, _, name, *words = run.split()
+    task = namespace[name]
+    known = {flag for argument in task.get_arguments() for flag in argument.names}
+    assert {word.removeprefix("--") for word in words if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize(("name", "uses"), USES)
+def test_an_action_is_named_by_its_commit(name: str, uses: str) -> None:
+    """With the tag as a comment; a workflow of this repository is that of the same commit."""
+    assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\$/\.github/workflows/build\.yml", uses), name
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_workflow_may_nothing_by_default(name: str) -> None:
+    """Each job says what it may, and each permission what it is for."""
+    text = TEXTS[name]
+    assert "\npermissions: {}\n" in text
+    lines = re.findall(r"^      ([a-z-]+: (?:read|write))(.*)$", text, re.MULTILINE)
+    assert lines
+    assert all(comment.startswith(" # ") for _, comment in lines)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_run_is_dropped_for_another(name: str) -> None:
+    """The group has the run's own number in it, and nothing in progress is cancelled."""
+    (group,) = re.findall(r"^concurrency:\n  group: (.*)\n  cancel-in-progress: false$", TEXTS[name], re.MULTILINE)
+    assert "${{ github.run_id }}" in group
+
+
+def test_no_checkout_keeps_its_token() -> None:
+    """Steps that follow find no token in the repository's settings."""
+    for text in TEXTS.values():
+        assert text.count("uses: actions/checkout@") == text.count("persist-credentials: false")
+
+
+def test_attested_builds_use_no_cache() -> None:
+    """What another run has left behind has no part in what is attested, nor what a named commit has left."""
+    steps = re.split(r"^      - ", TEXTS["build.yml"], flags=re.MULTILINE)
+    cached = [step for step in steps if "actions/cache" in step]
+    assert len(cached) == 2
+    assert all("if: ${{ !inputs.attest && !inputs.ref }}" in step for step in cached)
+    assert "actions/cache" not in TEXTS["release.yml"]
+
+
+def test_a_release_builds_every_buildspec() -> None:
+    """In order of their names; none is forgotten when one is added."""
+    assert re.findall(r"^          - (buildspecs/\S+)$", TEXTS["release.yml"], re.MULTILINE) == [
+        f"buildspecs/{path.name}" for path in sorted((ROOT / "buildspecs").glob("*.toml"))
+    ]
+
+
+def test_an_action_without_commit_cannot_be_rendered() -> None:
+    """It is refused, and nothing is rendered in its place."""
+    pins = read_action_pins('[actions."actions/checkout"]\ntag = "v7.0.1"\n')
+    with pytest.raises(SourcesError) as caught:
+        render_workflows((), pins)
+    assert caught.value.reference == "action-not-pinned"
+
+
+def test_only_what_differs_is_written(tmp_path: Path) -> None:
+    """A second rendering writes nothing; a file that somebody changed is put right."""
+    folder = tmp_path / "workflows"
+    assert len(write_workflows(TEXTS, folder)) == len(NAMES)
+    assert write_workflows(TEXTS, folder) == ()
+    (folder / "ci.yml").write_text("name: mine\n")
+    assert write_workflows(TEXTS, folder) == (folder / "ci.yml",)
+    require_rendered(TEXTS, folder)
+
+
+def test_a_file_that_was_changed_by_hand_is_told(tmp_path: Path) -> None:
+    """With the command that puts it right; all of them at once."""
+    write_workflows(TEXTS, tmp_path)
+    (tmp_path / "ci.yml").write_bytes(b"\xff")
+    with pytest.raises(UsageError) as caught:
+        require_rendered(TEXTS, tmp_path)
+    assert (caught.value.reference, caught.value.exit_code) == ("workflow-outdated", ExitCode.USAGE)
+    assert caught.value.where == str(tmp_path / "ci.yml")
+    (tmp_path / "build.yml").unlink()
+    with pytest.raises(DiagnosticGroup) as both:
+        require_rendered(TEXTS, tmp_path)
+    assert [each.where for each in both.value.diagnostics] == [str(tmp_path / "build.yml"), str(tmp_path / "ci.yml")]
+
+
+def test_a_folder_that_is_in_the_way_is_told(tmp_path: Path) -> None:
+    """Nothing is half written."""
+    (tmp_path / "workflows").write_text("a file")
+    with pytest.raises(StorageError) as caught:
+        write_workflows(TEXTS, tmp_path / "workflows")
+    assert caught.value.reference == "path-in-the-way"
+    assert (tmp_path / "workflows").read_text() == "a file"
+
+
+def test_what_is_committed_can_be_run() -> None:
+    """CI's own script is executable."""
+    assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR

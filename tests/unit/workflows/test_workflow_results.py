@@ -1,0 +1,44 @@
+"""The one job that all others are judged by."""
+
+import json
+
+import pytest
+
+from ortrim.errors import DiagnosticGroup, ExitCode, UsageError, VerifyError
+from ortrim.workflows.results import require_success
+
+
+def needs(**results: str) -> str:
+    """Return what GitHub makes of `needs`."""
+    return json.dumps({name: {"result": result, "outputs": {}} for name, result in results.items()})
+
+
+def test_all_ended_well() -> None:
+    """Their names are the answer."""
+    assert require_success(needs(test="success", android="success")) == ("test", "android")
+
+
+@pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", "", "Success"])
+def test_anything_but_success_is_a_failure(result: str) -> None:
+    """A job that was skipped or cancelled has proved nothing."""
+    with pytest.raises(VerifyError) as caught:
+        require_success(needs(test="success", android=result))
+    assert (caught.value.reference, caught.value.where) == ("job-failed", "android")
+    assert caught.value.exit_code is ExitCode.VERIFY
+
+
+def test_every_job_that_failed_is_named() -> None:
+    """In one go."""
+    with pytest.raises(DiagnosticGroup) as caught:
+        require_success(needs(test="failure", android="cancelled"))
+    assert [each.where for each in caught.value.diagnostics] == ["test", "android"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "null", "[]", "{}", "{", '{"test": "success"}', '{"test": {}}', '{"test": null}', "[" * 100_000]
+)
+def test_what_does_not_say_is_no_success(text: str) -> None:
+    """Nothing passes because it could not be read."""
+    with pytest.raises(UsageError) as caught:
+        require_success(text)
+    assert caught.value.reference == "bad-needs"

@@ -23,7 +23,8 @@ HELP: Final[Mapping[str, str]] = {
     "profile": "balanced or upstream (default: the buildspec's)",
     "jobs": "compilations at a time (default: as cores and memory allow)",
     "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
-    "ssh:[USER@]HOST[:PORT] (default: the host, else the emulators)",
+    "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "
+    "emulators)",
     "least-memory": "find the least memory in which each model runs, on each qemu-system (some ten starts for each)",
     "trace": "also leave a profile of single operators, which opens in Perfetto, of each model on each device",
     "output": "folder for packages and reports (default: artifacts)",

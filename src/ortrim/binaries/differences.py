@@ -39,7 +39,7 @@ def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: 
 
     They are when the maps of both links put the same sections of the same objects at the same addresses. lld orders the
     entries of `.got`, and the relocations that fill them, as it first reads each name, in members of archives that it
-    does not take as well; on x86-64 it does without those entries. Raises `OSError`.
+    does not take as well; on x86-64 it does without most of those entries. Raises `OSError`.
     """
     return found == (OTHER_BYTES,) and first_map.read_bytes() == second_map.read_bytes()
 

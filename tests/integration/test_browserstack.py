@@ -22,6 +22,7 @@ from browserstack_service import (
     said,
 )
 from device_farm_service import zipped
+from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.tools.stopping import stopped_by
@@ -90,19 +91,8 @@ def ran(service: BrowserStackService, tmp_path: Path, told: list[str]) -> FarmRu
 
 
 def failed(service: BrowserStackService, given: FarmJob, told: list[str]) -> Diagnostic:
-    """Return the diagnostic of a job that has to fail, which leaves nothing and tells no secret."""
-    with pytest.raises(Diagnostic) as caught:
-        farm(service).run(given, told.append)
-    error = caught.value
-    assert not given.destination.exists()
-    assert [path for path in given.destination.parent.glob("*") if path.is_dir()] == []
-    assert error.where == f"browserstack:{given.device}"
-    assert error.what
-    chain: BaseException | None = error
-    while chain is not None:
-        assert_no_secret(f"{chain!s} {chain!r}")
-        chain = chain.__cause__ or chain.__context__
-    return error
+    """Return the diagnostic of a job that has to fail."""
+    return failed_job(farm(service), given, told, assert_no_secret)
 
 
 def test_a_build_that_passes(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:

@@ -1,9 +1,12 @@
-"""Runs that have to fail, on any kind of device."""
+"""Runs that have to fail, on any kind of device, and jobs of farms."""
+
+from collections.abc import Callable
 
 import pytest
 
-from ortrim.errors import ExitCode, VerifyError
+from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.verify.devices.base import Device, RunRequest
+from ortrim.verify.devices.farms.base import Farm, FarmJob
 
 
 def refused(device: Device, request: RunRequest) -> VerifyError:
@@ -12,3 +15,19 @@ def refused(device: Device, request: RunRequest) -> VerifyError:
         device.run(request)
     assert caught.value.exit_code == ExitCode.VERIFY
     return caught.value
+
+
+def failed_job(farm: Farm, job: FarmJob, told: list[str], check_secrets: Callable[[str], None]) -> Diagnostic:
+    """Return the diagnostic of a farm's job that has to fail, which leaves nothing and tells no secret."""
+    with pytest.raises(Diagnostic) as caught:
+        farm.run(job, told.append)
+    error = caught.value
+    assert not job.destination.exists()
+    assert [path for path in job.destination.parent.glob("*") if path.is_dir()] == []
+    assert error.where == f"{farm.name}:{job.device}"
+    assert error.what
+    chain: BaseException | None = error
+    while chain is not None:
+        check_secrets(f"{chain!s} {chain!r}")
+        chain = chain.__cause__ or chain.__context__
+    return error

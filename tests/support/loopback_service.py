@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,7 +37,7 @@ class Asked:
     body: bytes
 
 
-class LoopbackService:
+class LoopbackService(ABC):
     """Answers what `answer` says, unless `faults` holds an answer under the name of the request.
 
     The last fault of a name stays; a `None` before it lets one request through. What `meanwhile` holds under a name is
@@ -52,13 +53,13 @@ class LoopbackService:
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
+    @abstractmethod
     def name_of(self, asked: Asked) -> str:
         """Return the name under which a request's faults are found."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answer(self, asked: Asked) -> Reply:
         """Return the answer to a request."""
-        raise NotImplementedError
 
     def names(self) -> list[str]:
         """Return the names of what was asked, in order."""

@@ -1,5 +1,7 @@
 """What builds a target, where the request says: on this machine itself, or in a container of it."""
 
+from pathlib import Path
+
 from ortrim.console import Step
 from ortrim.core.artifacts import JobResult
 from ortrim.core.plan import BuildJob, PlannedTarget
@@ -26,16 +28,24 @@ def builder_for(planned: Planned, target: PlannedTarget, request: Request, step:
 
 def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
     """Return what builds a target on this machine itself, telling `step` how far it is."""
+    log = target_folder(planned, target) / "build.log"
+    return native_executor(planned.sources.folder, log, step, jobs=request.jobs, ndk=request.ndk)
+
+
+def native_executor(
+    sources: Path, log: Path, step: Step, *, jobs: int | None = None, ndk: Path | None = None
+) -> NativeExecutor:
+    """Return what builds from a source tree on this machine itself; without `jobs`, as many as it can bear."""
     return NativeExecutor(
         inputs=Inputs(
-            sources=planned.sources.folder,
+            sources=sources,
             tools=packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),
             hooks=shipped_folder("cmake"),
-            ndk=request.ndk,
+            ndk=ndk,
         ),
-        log=(target_folder(planned, target) / "build.log").absolute(),
-        parallelism=choose_parallelism(request.jobs),
+        log=log.absolute(),
+        parallelism=choose_parallelism(jobs),
         on_progress=step.progress,
         on_note=step.note,
     )

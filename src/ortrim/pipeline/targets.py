@@ -56,8 +56,9 @@ def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
 def _finish(planned: Planned, group: Group, request: Request, console: Console) -> Iterator[VerifyReport]:
     """Yield a report of each target of a group, verifying those that lack something."""
     found = [_finished(planned, target, request, console) for target in group.targets]
-    if None not in found:
-        yield from (report for report in found if report is not None)
+    done = [report for report in found if report]
+    if len(done) == len(found):
+        yield from done
         return
     results = tuple(_build(planned, target, request, console) for target in group.targets)
     for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):

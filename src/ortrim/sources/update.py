@@ -13,6 +13,7 @@ from ortrim.pins.runtime import known_version, licence_ids, pin_file_name, upstr
 from ortrim.pins.shipped import writable_pins_folder
 from ortrim.pins.source_sets import GitPin
 from ortrim.sources.git import tagged_commit
+from ortrim.sources.mirrored import Mirrors, mirrored
 from ortrim.sources.upstream_list import DEPENDENCIES, parse_dependencies, read_dependency_list, version_in
 from ortrim.storage.downloads import fetch
 from ortrim.storage.files import sha256_of, write_atomically
@@ -32,7 +33,7 @@ class _Fetched:
 def update_pins(
     version: str,
     *,
-    mirrors: Sequence[tuple[str, str]] = (),
+    mirrors: Mirrors = (),
     destination: Path | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, ...]:
@@ -48,7 +49,7 @@ def update_pins(
     known_version(version)
     git = GitPin(url=f"{REPOSITORY}.git", tag=f"v{version}", commit="")
     announce(f"ask for the commit of {git.tag}")
-    commit = tagged_commit(_mirrored(git.url, mirrors), git.tag)
+    commit = tagged_commit(mirrored(git.url, mirrors), git.tag)
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
         fetched = _fetch_all(version, commit, mirrors, Path(name), announce)
     texts = {"archive": _archive_text(version, fetched), "git": _git_text(version, git, commit)}
@@ -56,11 +57,11 @@ def update_pins(
 
 
 def _fetch_all(
-    version: str, commit: str, mirrors: Sequence[tuple[str, str]], folder: Path, announce: Callable[[str], None]
+    version: str, commit: str, mirrors: Mirrors, folder: Path, announce: Callable[[str], None]
 ) -> list[_Fetched]:
     url = f"{REPOSITORY}/archive/refs/tags/v{version}.zip"
     announce(f"fetch {url}")
-    fetch(_mirrored(url, mirrors), folder / "onnxruntime.zip", "sha256", None)
+    fetch(mirrored(url, mirrors), folder / "onnxruntime.zip", "sha256", None)
     dependencies = {
         each.name: each for each in parse_dependencies(read_dependency_list(folder / "onnxruntime.zip", commit))
     }
@@ -71,7 +72,7 @@ def _fetch_all(
             raise SourcesError("bad-dependency-list", f"does not list {upstream}", where=f"{DEPENDENCIES} of {version}")
         announce(f"fetch {dependency.url}")
         archive = folder / f"{name}.archive"
-        fetch(_mirrored(dependency.url, mirrors), archive, "sha1", dependency.sha1)
+        fetch(mirrored(dependency.url, mirrors), archive, "sha1", dependency.sha1)
         result.append(_fetched(name, version_in(dependency.url), dependency.url, archive))
     return result
 
@@ -79,13 +80,6 @@ def _fetch_all(
 def _fetched(name: str, version: str, url: str, archive: Path) -> _Fetched:
     file = f"{name}-{PurePosixPath(urlsplit(url).path).name}"
     return _Fetched(name=name, version=version, url=url, file=file, sha256=sha256_of(archive))
-
-
-def _mirrored(url: str, mirrors: Sequence[tuple[str, str]]) -> str:
-    for prefix, replacement in mirrors:
-        if url.startswith(prefix):
-            return replacement + url[len(prefix) :]
-    return url
 
 
 def _archive_text(version: str, fetched: Sequence[_Fetched]) -> str:

@@ -1,7 +1,7 @@
 """Filling in the pins of actions: the newest tag of each, and the commit that it names."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +9,7 @@ from ortrim.errors import SourcesError
 from ortrim.pins.actions import ACTIONS_FILE, read_action_pins
 from ortrim.pins.shipped import pin_text, writable_pins_folder
 from ortrim.sources.git import git, tagged_commit
+from ortrim.sources.mirrored import Mirrors, mirrored
 from ortrim.storage.files import write_atomically
 
 HOST: Final = "https://github.com/"
@@ -17,7 +18,7 @@ RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\d+))$",
 FILLED: Final = re.compile(r"^(tag|commit)\s*=")
 
 
-def update_action_pins(*, mirrors: Sequence[tuple[str, str]], announce: Callable[[str], None]) -> Path:
+def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
     """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
 
     `mirrors` are pairs of a beginning of addresses and what to read instead. Raises `SourcesError` (`no-release`,
@@ -28,7 +29,7 @@ def update_action_pins(*, mirrors: Sequence[tuple[str, str]], announce: Callable
     found = {}
     for name in read_action_pins(text):
         announce(f"ask for the releases of {name}")
-        found[name] = _newest(_mirrored(f"{HOST}{name}", mirrors))
+        found[name] = _newest(mirrored(f"{HOST}{name}", mirrors))
     updated = "".join(_updated(text, found))
     read_action_pins(updated)
     path = writable_pins_folder() / ACTIONS_FILE
@@ -57,10 +58,3 @@ def _updated(text: str, found: dict[str, tuple[str, str]]) -> list[str]:
         elif not FILLED.match(line):
             lines.append(line)
     return lines
-
-
-def _mirrored(url: str, mirrors: Sequence[tuple[str, str]]) -> str:
-    for prefix, replacement in mirrors:
-        if url.startswith(prefix):
-            return replacement + url[len(prefix) :]
-    return url

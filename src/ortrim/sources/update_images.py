@@ -2,13 +2,14 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from ortrim.pins.images import IMAGES_FILE, ImagePins, read_image_pins
 from ortrim.pins.shipped import pin_text, writable_pins_folder
 from ortrim.sources.android_sdk import LIST, REPOSITORY, listed_archive
+from ortrim.sources.mirrored import Mirrors, mirrored
 from ortrim.storage.downloads import fetch
 from ortrim.storage.files import sha256_of, write_atomically
 from ortrim.tools.containers_choice import UsableEngine
@@ -22,7 +23,7 @@ Values = dict[tuple[str, str], tuple[str, ...]]
 def update_image_pins(
     usable: UsableEngine,
     *,
-    mirrors: Sequence[tuple[str, str]] = (),
+    mirrors: Mirrors = (),
     destination: Path | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Path:
@@ -63,24 +64,17 @@ def _digests(usable: UsableEngine, pins: ImagePins, announce: Callable[[str], No
     return values
 
 
-def _archives(pins: ImagePins, mirrors: Sequence[tuple[str, str]], announce: Callable[[str], None]) -> Values:
+def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None]) -> Values:
     values: Values = {}
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as folder:
         listing = Path(folder) / "list.xml"
         announce(f"fetch {LIST}")
-        fetch(_mirrored(LIST, mirrors), listing, "sha256", None)
+        fetch(mirrored(LIST, mirrors), listing, "sha256", None)
         for package in pins.archives:
             listed = listed_archive(listing.read_bytes(), package)
             url = f"{REPOSITORY}/{listed.file}"
             announce(f"fetch {url}")
-            fetch(_mirrored(url, mirrors), Path(folder) / listed.file, "sha1", listed.sha1)
+            fetch(mirrored(url, mirrors), Path(folder) / listed.file, "sha1", listed.sha1)
             sha256 = sha256_of(Path(folder) / listed.file)
             values["archives", package] = (f'file = "{listed.file}"', f'sha256 = "{sha256}"')
     return values
-
-
-def _mirrored(url: str, mirrors: Sequence[tuple[str, str]]) -> str:
-    for prefix, replacement in mirrors:
-        if url.startswith(prefix):
-            return replacement + url[len(prefix) :]
-    return url

@@ -11,7 +11,7 @@ from typing import Final
 
 from ortrim.core.targets import OperatingSystem, Target
 from ortrim.errors import ToolError
-from ortrim.sources.apt_sources import DEBIAN_KEYRING
+from ortrim.sources.apt_sources import DEBIAN_KEYRING, Mirror, source_stanza
 from ortrim.tools.command import run
 from ortrim.tools.emulators import EMULATIONS, SUITE
 from ortrim.tools.ndk import find_ndk
@@ -24,12 +24,12 @@ KVM: Final = Path("/dev/kvm")
 OS_RELEASE: Final = Path("/etc/os-release")
 APT: Final = Path("/etc/apt")
 KEYRING: Final = "debian-archive-keyring"
-DEBIAN: Final = {
-    "sources.list.d/ortrim-debian.sources": "Types: deb\nURIs: http://deb.debian.org/debian\n"
-    f"Suites: {SUITE}\nComponents: main\nSigned-By: {DEBIAN_KEYRING}\n",
-    "preferences.d/ortrim-debian": "Package: *\nPin: release o=Debian\nPin-Priority: -1\n",
-}
-"""Files of apt's configuration, by their paths there; apt itself checks the signature of what it fetches over http."""
+MIRROR: Final = "ORTRIM_DEBIAN_MIRROR"
+"""Says where Debian is to machines of other distributions; apt itself checks the signature of what it fetches there."""
+ADDRESS: Final = re.compile(r"https?://[^\s/]+(/\S*)?")
+SOURCES: Final = "sources.list.d/ortrim-debian.sources"
+PREFERENCES: Final = "preferences.d/ortrim-debian"
+NOTHING_BY_ITSELF: Final = "Package: *\nPin: release o=Debian\nPin-Priority: -1\n"
 IMAGE: Final = "system-images;android-29;default;x86_64"
 """The phone that ONNX Runtime's own scripts emulate."""
 AVD: Final = "ortrim"
@@ -44,7 +44,7 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
     """Install what runs the programs of other Linux machines here, where it is missing.
 
     Their kernels and C libraries are Debian's: another distribution is told where Debian is, and to install nothing
-    from there by itself. Raises `ToolError` `not-prepared`.
+    from there by itself. Raises `ToolError` (`not-prepared`, `no-debian-mirror`).
     """
     wanted = {
         EMULATIONS[target.architecture.value].user
@@ -53,15 +53,28 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
     }
     packages = {tool.package for tool in wanted if shutil.which(tool.name) is None}
     foreign = bool(wanted) and not _is_debian()
-    if foreign:
+    mirror = _mirror() if foreign else None
+    if mirror:
         packages.add(KEYRING)
     if packages:
         announce(f"install {', '.join(sorted(packages))}")
         _done(_as_root("apt-get", "update", "-qq"))
         _done(_as_root("apt-get", "install", "-y", "-qq", "--no-install-recommends", *sorted(packages)))
-    if foreign:
-        for name, text in DEBIAN.items():
-            _install_file(APT / name, text)
+    if mirror:
+        _install_file(APT / SOURCES, source_stanza(mirror, SUITE, "deb"))
+        _install_file(APT / PREFERENCES, NOTHING_BY_ITSELF)
+
+
+def _mirror() -> Mirror:
+    address = os.environ.get(MIRROR, "")
+    if not ADDRESS.fullmatch(address):
+        what = "emulated machines need Debian's C library, and this machine does not know where Debian is"
+        why = f"{MIRROR} is {address[:100]!r}" if address else f"{MIRROR} is not set"
+        hint = (
+            f"set {MIRROR} to the address of a mirror of Debian; in a workflow, the repository's variable DEBIAN_MIRROR"
+        )
+        raise ToolError("no-debian-mirror", what, where="apt", why=why, hint=hint)
+    return Mirror(uri=address, signed_by=str(DEBIAN_KEYRING))
 
 
 def _is_debian() -> bool:

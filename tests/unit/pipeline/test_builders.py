@@ -49,6 +49,7 @@ def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
     assert contained.options == options
     assert contained.native.inputs == native.inputs
     assert (contained.log, contained.parallelism) == (native.log, native.parallelism)
+    assert native.log.is_absolute()
 
 
 def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from ortrim.verify.baseline import Baseline
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.one_device import verify_on
+from ortrim.verify.one_device import MEMORY_ROUNDS, verify_on
 from ortrim.verify.outputs import device_folder
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from ortrim.verify.subjects import Task
@@ -207,6 +207,19 @@ def test_what_throttled_says_so(emulated: SavingDevice, task: MakeTask, make_out
     phone.time_meaningful = False
     report = verify_on(phone, task())
     assert {line.reason for line in report.comparisons if line.unit == "ms"} == {"time: it throttled in every run"}
+
+
+def test_what_became_hot_is_spared_the_rounds(device: SavingDevice, task: MakeTask) -> None:
+    """A phone whose times mean nothing after the proofs is measured as briefly as one where they never did."""
+    untouched = device.run
+
+    def heating(request: RunRequest) -> RunnerOutput:
+        device.time_meaningful = False
+        return untouched(request)
+
+    device.run = heating  # type: ignore[method-assign]
+    verify_on(device, task())
+    assert device.ran.count("full.so") == MEMORY_ROUNDS + 1
 
 
 class TracingDevice(SavingDevice):

@@ -58,16 +58,44 @@ def test_an_emulator_that_is_there_is_not_installed(programs: FakePrograms) -> N
 
 
 @pytest.mark.parametrize("release", ["ID=ubuntu\nID_LIKE=debian\n", ""])
-def test_another_distribution_is_told_where_debian_is(programs: FakePrograms, tmp_path: Path, release: str) -> None:
+def test_another_distribution_is_told_where_debian_is(
+    programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: str
+) -> None:
     """With Debian's keys, after everything else is installed, and never to install anything from there by itself."""
     (tmp_path / "os-release").write_text(release)
     programs.add("qemu-arm-static")
+    monkeypatch.setenv(machine.MIRROR, "https://mirror.invalid/debian")
+    written: dict[str, str] = {}
+    monkeypatch.setattr(machine, "_install_file", lambda path, text: written.update({path.name: text}))
     install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
-    assert [call[0] for call in programs.calls] == ["apt-get", "apt-get", "install", "install"]
+    assert [call[0] for call in programs.calls] == ["apt-get", "apt-get"]
     assert programs.calls[1][-1] == "debian-archive-keyring"
-    assert [Path(call[-1]).name for call in programs.calls[2:]] == ["ortrim-debian.sources", "ortrim-debian"]
-    (mirror,) = mirrors_in([(True, machine.DEBIAN["sources.list.d/ortrim-debian.sources"])], frozenset({"trixie"}))
+    (mirror,) = mirrors_in([(True, written["ortrim-debian.sources"])], frozenset({"trixie"}))
+    assert mirror.uri == "https://mirror.invalid/debian"
     assert mirror.signed_by.endswith("debian-archive-keyring.gpg")
+    assert "Pin-Priority: -1" in written["ortrim-debian"]
+
+
+@pytest.mark.parametrize("address", ["", "mirror", "https://", "https://mirror.invalid/a\nTrusted: yes", "file:///x"])
+def test_without_debians_address_nothing_is_installed(
+    programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """No address is guessed; one that would add a line to apt's configuration is none."""
+    (tmp_path / "os-release").write_text("ID=ubuntu\n")
+    monkeypatch.setenv(machine.MIRROR, address)
+    with pytest.raises(ToolError) as caught:
+        install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
+    assert (caught.value.reference, caught.value.exit_code) == ("no-debian-mirror", ExitCode.TOOL)
+    assert machine.MIRROR in caught.value.hint
+    assert programs.calls == []
+
+
+def test_a_file_is_installed_as_root(programs: FakePrograms, tmp_path: Path) -> None:
+    """Readable for all, in folders that may have to be made."""
+    machine._install_file(tmp_path / "apt" / "x.sources", "Types: deb\n")
+    (call,) = programs.calls
+    assert call[:4] == ["install", "-D", "-m", "0644"]
+    assert call[-1] == str(tmp_path / "apt" / "x.sources")
 
 
 def test_another_distribution_needs_no_debian_for_its_own_targets(programs: FakePrograms, tmp_path: Path) -> None:

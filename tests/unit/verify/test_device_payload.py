@@ -46,6 +46,31 @@ def test_weights_beside_a_model_go_with_it(tmp_path: Path) -> None:
     assert not any("weights" in name or "onnx" in name for name in alone.files)
 
 
+def test_what_a_library_needs_lies_beside_it(tmp_path: Path) -> None:
+    """Its companions go under their own names into its folder, and the runner is told to open them first."""
+    beside = tmp_path / "libc++_shared.so"
+    beside.write_bytes(b"the C++ library")
+    alone = make_payload(sample_request(tmp_path), "/m", "/o")
+    payload = make_payload(dataclasses.replace(sample_request(tmp_path), companions=(beside,)), "/m", "/o")
+    folder = payload.request.library.parent
+    assert payload.request.companions == (folder / "libc++_shared.so",)
+    assert payload.files[str((folder / "libc++_shared.so").relative_to("/m"))] == beside
+    words = runner_words(payload.request)
+    assert words[words.index("--preload") + 1] == f"{folder}/libc++_shared.so"
+    assert folder != alone.request.library.parent
+    assert "--preload" not in runner_words(alone.request)
+
+
+def test_a_static_library_stays_at_home(tmp_path: Path) -> None:
+    """It is inside the runner, which knows it by its ending; in an emulated machine it would take memory."""
+    request = sample_request(tmp_path)
+    archive = request.library.with_name("libonnxruntime.a")
+    archive.write_bytes(b"!<arch>\n")
+    payload = make_payload(dataclasses.replace(request, library=archive), "/m", "/o")
+    assert payload.request.library == Path("/m/library.a")
+    assert sorted(Path(name).name for name in payload.files) == ["input_000.npy", "model.ort", "runner"]
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """A library that is not there is refused before anything is sent."""
     request = sample_request(tmp_path)

@@ -12,6 +12,9 @@ from ortrim.verify.devices.base import RunRequest
 
 DIGITS: Final = 24
 """Of the digest that names a folder: what changed gets another name, what did not is there already."""
+LIBRARY: Final = "library.so"
+LINKED: Final = "library.a"
+"""What the runner calls the static library that it was linked with; nothing lies there."""
 ONNX: Final = ".onnx"
 FACTS_FILE: Final = "facts.json"
 """Lies beside a prepared model and is ours alone."""
@@ -35,9 +38,10 @@ def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
     Names are made of digests of contents, so that equal names are equal files. Raises `StorageError` for a file that
     cannot be read.
     """
+    linked = request.library.suffix == Path(LINKED).suffix
     groups = [
         _group({"runner": request.runner}),
-        _group({"library.so": request.library}),
+        _group({} if linked else {LIBRARY: request.library, **{path.name: path for path in request.companions}}),
         _group(_model_files(request.model)),
         *(_group(_below(case.folder)) for case in request.cases),
     ]
@@ -45,7 +49,8 @@ def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
     there = dataclasses.replace(
         request,
         runner=runner / "runner",
-        library=library / "library.so",
+        library=Path(folder) / LINKED if linked else library / LIBRARY,
+        companions=tuple(library / path.name for path in request.companions),
         model=model / _model_name(request.model),
         cases=tuple(dataclasses.replace(case, folder=at) for case, at in zip(request.cases, cases, strict=True)),
         outputs=Path(outputs) if request.outputs else None,

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
-from elftools.elf.sections import NoteSection, SymbolTableSection
+from elftools.elf.sections import SymbolTableSection
 
 from ortrim.binaries.elf import dynamic_tags, library_facts, with_elf_bytes
+from ortrim.binaries.notes import build_id_in, notes
 from ortrim.core.android import ABI_FACTS, NativeLibrary, Segment, UndefinedSymbol
 
 WRITABLE_FLAG: Final = 0x2  # PF_W
@@ -48,7 +49,7 @@ def read_native_library(data: bytes, path: str, compressed_bytes: int, download_
             relro=next((_segment(header) for header in elf.iter_segments("PT_GNU_RELRO")), None),
             undefined=tuple(_undefined(elf)),
             loader_features=_loader_features(elf),
-            build_id=next((note["n_desc"] for note in _notes(elf, "GNU", "NT_GNU_BUILD_ID")), ""),
+            build_id=build_id_in(elf),
             api_level=api_level,
             ndk=ndk,
             version=_runtime_version(elf),
@@ -114,15 +115,9 @@ def _loader_features(elf: ELFFile) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _notes(elf: ELFFile, owner: str, kind: str) -> Iterator[Any]:
-    for section in elf.iter_sections():
-        if isinstance(section, NoteSection):
-            yield from (note for note in section.iter_notes() if (note["n_name"], note["n_type"]) == (owner, kind))
-
-
 def _android_note(elf: ELFFile) -> tuple[int | None, str]:
     """Return API level and NDK version; pyelftools calls every note of type 1 by the name of the GNU one."""
-    for note in _notes(elf, "Android", "NT_GNU_ABI_TAG"):
+    for note in notes(elf, "Android", "NT_GNU_ABI_TAG"):
         level, ndk, _ = NOTE_LAYOUT.unpack(note["n_descdata"].ljust(NOTE_LAYOUT.size, b"\0")[: NOTE_LAYOUT.size])
         return level, ndk.rstrip(b"\0").decode("ascii", errors="replace")
     return None, ""

@@ -3,12 +3,19 @@
 import re
 from typing import Final
 
-from ortrim.binaries.link_map import INTERNAL
+from ortrim.binaries.map_sections import INTERNAL
 
 ARCHIVE: Final = re.compile(r"(.*\.a)\(.*\)")
 """A member of a static library: `libonnxruntime_session.a(inference_session.cc.o)`."""
 OWN: Final = re.compile(r"(?:lib)?onnxruntime_(\w+)\.(?:a|dir)")
 """ONNX Runtime's own static libraries, and the folders of their objects: `libonnxruntime_session.a`."""
+C_API: Final = re.compile(
+    r"(\w+_c_api|abi_\w+|api_utils|IOBinding|custom_ops|standalone_op_invoker|provider_registration|allocator_adapters"
+    r"|lora_adapters|run_options|tensor_type_and_shape|onnxruntime_\w*type_?info|error_code)\.(cc|cpp)\.o"
+)
+"""Objects of ONNX Runtime's session and framework libraries that do nothing but serve the C API."""
+LINK_TIME: Final = re.compile(r"(.*/)?(lto\.tmp|ld-temp\.o|[^/]*\.lto\.([^/]*\.)?o)")
+"""What linkers call the object that link-time optimisation makes of many."""
 ARCHIVES: Final = (
     (re.compile(r"libonnx(_proto)?\.a|onnx(_proto)?\.dir"), "onnx"),
     (re.compile(r"libprotobuf[\w-]*\.a|libprotobuf[\w-]*\.dir|libutf8_\w+\.a"), "protobuf"),
@@ -21,16 +28,32 @@ ARCHIVES: Final = (
     (re.compile(r"libc\+\+abi\.a|libsupc\+\+\.a"), "libc++abi"),
     (re.compile(r"libstdc\+\+\w*\.a"), "libstdc++"),
     (re.compile(r"libunwind\.a|libgcc_eh\.a"), "libunwind"),
-    (re.compile(r"libcompiler_rt\.a|libclang_rt\.\S+\.a|libgcc\.a|libc_nonshared\.a"), "compiler-rt"),
+    (re.compile(r"libcompiler_rt\.a|libclang_rt\.\S+\.a|libgcc\.a"), "compiler-rt"),
+    (re.compile(r"libc(_nonshared)?\.a|crt\w*\.o"), "libc"),
 )
 MADE_BY_LINKER: Final = (
     (re.compile(r"\.(rela?|relr)\..*"), "relocation tables"),
     (re.compile(r"\.(dynsym|dynstr|hash|gnu\.hash|gnu\.version\w*)"), "dynamic symbols"),
     (re.compile(r"\.(plt|got|igot|iplt)(\..*)?|\.dynamic"), "dynamic linking"),
-    (re.compile(r"\.eh_frame(_hdr)?|\.gcc_except_table.*"), "unwind tables"),
+    (re.compile(r"\.eh_frame(_hdr)?|\.gcc_except_table.*|\.ARM\.ex(idx|tab).*"), "unwind tables"),
     (re.compile(r"\.rodata\.str.*"), "string literals"),
     (re.compile(r"\.rodata\.cst.*"), "constants"),
-    (re.compile(r"\.note.*"), "notes"),
+    (re.compile(r"\.note.*|\.comment|\.ARM\.attributes|\.riscv\.attributes"), "notes"),
+    (re.compile(r"\.symtab(_shndx)?|\.strtab|\.shstrtab"), "symbol table"),
+    (re.compile(r"\.z?debug_.*"), "debug information"),
+)
+NAMESPACES: Final = (
+    (re.compile(r"\bgoogle::protobuf::"), "protobuf"),
+    (re.compile(r"\bflatbuffers::"), "flatbuffers"),
+    (re.compile(r"\b[Mm]las[A-Z]\w*|\bMLAS_\w+"), "mlas"),
+    (re.compile(r"\bonnxruntime::"), "onnxruntime"),
+    (re.compile(r"\bOrt[A-Z]\w*"), "c api"),
+    (re.compile(r"\bonnx::"), "onnx"),
+    (re.compile(r"\babsl::"), "abseil"),
+    (re.compile(r"\bstd::__(1|ndk1)::"), "libc++"),
+    (re.compile(r"\b__cxx?abiv1::|\b__(cxa|gxx)_\w+|\bitanium_demangle::|\boperator (new|delete)\b"), "libc++abi"),
+    (re.compile(r"\b_?_?(Unwind|unw)_\w+|\blibunwind::"), "libunwind"),
+    (re.compile(r"\bstd::"), "C++ library"),
 )
 PADDING: Final = "padding"
 OTHER: Final = "other"
@@ -48,7 +71,23 @@ def component_of(file: str, section: str) -> str:
     parts = (archive[1] if archive else file).split("/")
     name = next((part for part in reversed(parts) if part.endswith((".a", ".dir"))), parts[-1])
     own = OWN.fullmatch(name)
+    if own and own[1] in {"session", "framework"} and C_API.fullmatch(_member(file)):
+        return "c api"
     return own[1] if own else _first(ARCHIVES, name) or OTHER
+
+
+def component_of_symbol(symbol: str) -> str:
+    """Return the component that a demangled name speaks of, for code whose object file is not known, or `other`.
+
+    A template of the C++ library that was made for a type of another component belongs to that one. ONNX Runtime's own
+    parts share a namespace, so that they are one component here.
+    """
+    return next((component for pattern, component in NAMESPACES if pattern.search(symbol)), OTHER)
+
+
+def _member(file: str) -> str:
+    """Return the object's own name: `a.cc.o` of `libx.a(a.cc.o)`."""
+    return file.rstrip(")").rsplit("/", 1)[-1].rsplit("(", 1)[-1]
 
 
 def section_kind(section: str) -> str:

@@ -116,15 +116,20 @@ class BoundedStream(io.BytesIO):
         return super().read(size)
 
 
+def machine_of(elf: ELFFile) -> str:
+    """Return the architecture that a file is for, or the machine's own name when it is none of ours."""
+    machine = str(elf.header["e_machine"])
+    return MACHINES.get((machine, elf.elfclass), machine)
+
+
 def library_facts(elf: ELFFile) -> LibraryFacts:
     """Return what a loader sees of an open library; see `read_library`."""
-    machine = str(elf.header["e_machine"])
     stack = [segment["p_flags"] for segment in elf.iter_segments("PT_GNU_STACK")]
     loads = [int(segment["p_align"]) for segment in elf.iter_segments("PT_LOAD")]
     tags = dynamic_tags(elf)
     return LibraryFacts(
         soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
-        machine=MACHINES.get((machine, elf.elfclass), machine),
+        machine=machine_of(elf),
         needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         symbol_versions=_required_versions(elf),
         exported=_exported(elf),

@@ -11,41 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ortrim.binaries.gnu_map import MARK, parse_gnu_map
+from ortrim.binaries.map_sections import INTERNAL, MapInput, MapOutput, MapSymbol
 from ortrim.errors import BinaryError
 
 HEADER: Final = re.compile(r"\s*VMA\s+LMA\s+Size\s+Align\s+Out\s+In\s+Symbol\s*")
 LINE: Final = re.compile(r"\s*([0-9a-f]{1,16})\s+[0-9a-f]{1,16}\s+([0-9a-f]{1,16})\s+\d{1,20} (\s*)(\S.*)")
 INPUT: Final = re.compile(r"(.*):\((.*)\)")
-INTERNAL: Final = "<internal>"
-"""What lld writes for the file of the sections that it makes itself."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapSymbol:
-    """A symbol of an input section, demangled, and its size in bytes."""
-
-    name: str
-    address: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapInput:
-    """An input section: the object file, or `<internal>`, the section's name in it, and its symbols."""
-
-    file: str
-    section: str
-    size_bytes: int
-    symbols: tuple[MapSymbol, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapOutput:
-    """An output section with the input sections that went into it."""
-
-    name: str
-    size_bytes: int
-    inputs: tuple[MapInput, ...]
+__all__ = ["INTERNAL", "MapInput", "MapOutput", "MapSymbol", "parse_link_map", "read_link_map"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +30,7 @@ class _Line:
 
 
 def read_link_map(path: Path) -> tuple[MapOutput, ...]:
-    """Return the output sections of a link map, in order.
+    """Return the output sections of a link map of lld or of GNU's ld, in order.
 
     Raises `BinaryError` (`link-map-missing`, `not-a-link-map`).
     """
@@ -66,19 +39,19 @@ def read_link_map(path: Path) -> tuple[MapOutput, ...]:
     except OSError as error:
         what = "the link map cannot be read"
         raise BinaryError("link-map-missing", what, where=str(path), why=str(error)) from error
-    outputs = parse_link_map(text)
+    outputs = parse_gnu_map(text) if MARK in text else parse_link_map(text)
     if not outputs:
-        why = "there is no line `VMA LMA Size Align Out In Symbol` with output sections after it"
-        raise BinaryError("not-a-link-map", "this is not a link map of lld", where=str(path), why=why)
+        why = f"there is no line `VMA LMA Size Align Out In Symbol`, or `{MARK}`, with output sections after it"
+        raise BinaryError("not-a-link-map", "this is not a link map of lld or GNU's ld", where=str(path), why=why)
     return outputs
 
 
 def parse_link_map(text: str) -> tuple[MapOutput, ...]:
-    """Return the output sections of a link map's text; lines that are none of the three kinds say nothing."""
+    """Return the output sections of the text of lld's map; lines that are none of the three kinds say nothing."""
     outputs = []
     for line, below in _grouped(list(_lines(text)), 0):
         inputs = tuple(_input(inner, symbols) for inner, symbols in _grouped(below, 1) if INPUT.fullmatch(inner.text))
-        outputs.append(MapOutput(name=line.text, size_bytes=line.size_bytes, inputs=inputs))
+        outputs.append(MapOutput(name=line.text, address=line.address, size_bytes=line.size_bytes, inputs=inputs))
     return tuple(outputs)
 
 
@@ -107,4 +80,4 @@ def _input(line: _Line, below: list[_Line]) -> MapInput:
     found = INPUT.fullmatch(line.text)
     assert found is not None
     symbols = tuple(MapSymbol(name=each.text, address=each.address, size_bytes=each.size_bytes) for each in below)
-    return MapInput(file=found[1], section=found[2], size_bytes=line.size_bytes, symbols=symbols)
+    return MapInput(file=found[1], section=found[2], address=line.address, size_bytes=line.size_bytes, symbols=symbols)

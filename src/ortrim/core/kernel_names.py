@@ -23,6 +23,7 @@ DOMAINS: Final = {
 """As `map_ort_constant_to_domain` in upstream's `tools/ci_build/op_registration_utils.py`."""
 
 _REGISTRATION: Final = re.compile(r"21BuildKernelCreateInfoI")
+_DEMANGLED: Final = re.compile(r"\bBuildKernelCreateInfo<(?:\w+::)*(k\w+)>")
 _LENGTH: Final = re.compile(r"(?:N|St|S[0-9A-Z]*_)*([0-9]{1,4})")
 _CLASS: Final = re.compile(rf"k[A-Za-z0-9]+_([A-Za-z_][A-Za-z0-9_]*?)_({'|'.join(DOMAINS)})_ver[0-9]\w*")
 
@@ -33,7 +34,17 @@ def kernel_key(symbol: str) -> str | None:
     None for every other symbol, and for a kernel whose class or domain is not named as upstream names them.
     """
     start = _REGISTRATION.search(symbol)
-    named = _CLASS.fullmatch(_template_argument(symbol, start.end())) if start else None
+    return _class_key(_template_argument(symbol, start.end())) if start else None
+
+
+def demangled_kernel_key(symbol: str) -> str | None:
+    """Return what `kernel_key` does, from the demangled name `BuildKernelCreateInfo<onnxruntime::kCpu...>()`."""
+    argument = _DEMANGLED.search(symbol)
+    return _class_key(argument[1]) if argument else None
+
+
+def _class_key(name: str) -> str | None:
+    named = _CLASS.fullmatch(name)
     return f"{DOMAINS[named[2]]}:{named[1]}" if named else None
 
 

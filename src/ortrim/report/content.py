@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from ortrim.console import counted, duration_text, printable
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.core.measurements import Artifact, Verdict, VerifyReport
 from ortrim.report.figures import NONE, bytes_text, share_text
 from ortrim.report.names import name_text
 
@@ -51,6 +51,11 @@ def package_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("symbol versions", ", ".join(library.symbol_versions) or "none"),
         ("exports", ", ".join(library.exported) or "nothing"),
         ("load alignment", counted(library.load_alignment, "byte")),
+        *(("file", _digests(artifact)) for artifact in report.artifacts),
+        *(
+            ("model", f"{model.name}: SHA-256 {model.sha256}, made of {model.original_sha256}")
+            for model in report.models
+        ),
     )
     return tuple((label, printable(value)) for label, value in pairs)
 
@@ -66,6 +71,11 @@ def build_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("made by", f"ortrim {report.ortrim_version}"),
     )
     return tuple((label, printable(value)) for label, value in pairs)
+
+
+def _digests(artifact: Artifact) -> str:
+    build_id = f", build-id {artifact.build_id}" if artifact.build_id else ""
+    return f"{artifact.name}: SHA-256 {artifact.sha256}{build_id}"
 
 
 def _part(report: VerifyReport, name: str, component: str, size_bytes: int) -> Part:

@@ -5,6 +5,7 @@ from typing import Final
 
 from ortrim.console import printable
 from ortrim.core.measurements import (
+    NOT_FOR_DEVICE,
     CaseTiming,
     DeviceFailure,
     DeviceReport,
@@ -14,7 +15,7 @@ from ortrim.core.measurements import (
     Verdict,
 )
 from ortrim.report.figures import NONE, bytes_text, difference_text, ms_text, shape_text, share_text
-from ortrim.report.machine import machine_facts, measures_time
+from ortrim.report.machine import machine_facts, measures_time, run_facts
 from ortrim.report.names import name_text
 
 VIEWERS: Final = "open it in ui.perfetto.dev or chrome://tracing"
@@ -68,8 +69,8 @@ def timings(device: DeviceReport) -> tuple[Timing, ...]:
 
 
 def device_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
-    """Return what is known of the machine and of what ours was measured beside, as pairs of a label and a value."""
-    pairs = (*machine_facts(device), ("baseline", device.baseline))
+    """Return what is known of the machine, of the run and of what ours was measured beside: labels and values."""
+    pairs = (*machine_facts(device), ("baseline", device.baseline), *run_facts(device))
     return tuple((label, printable(value)) for label, value in pairs)
 
 
@@ -88,7 +89,8 @@ def failure_lines(failure: DeviceFailure) -> tuple[str, ...]:
     where = f"{failure.where}: " if failure.where else ""
     why = [f"why: {failure.why}"] if failure.why else []
     hint = [f"hint: {failure.hint}"] if failure.hint else []
-    return tuple(map(printable, (f"error: {failure.reference}", f"{where}{failure.what}", *why, *hint)))
+    kind = "not run" if failure.reference == NOT_FOR_DEVICE else "error"
+    return tuple(map(printable, (f"{kind}: {failure.reference}", f"{where}{failure.what}", *why, *hint)))
 
 
 def missed_text(case: CaseTiming) -> str:

@@ -1,50 +1,49 @@
 """The report as one HTML file that asks the network for nothing: style and pictures are inside it."""
 
-from functools import cache
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from ortrim.console import counted
 from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
 from ortrim.report.charts import component_chart, load_chart, memory_chart, total_chart
 from ortrim.report.content import build_facts, components, gates, package_facts, symbols
 from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
-from ortrim.report.figures import share_text
 from ortrim.report.latency import latency_pictures
-from ortrim.report.lines import SYMBOLS, Line, all_lines, device_lines, library_lines, several_models
+from ortrim.report.lines import Line, all_lines, device_lines, library_lines, several_models
 from ortrim.report.names import name_text
+from ortrim.report.pages import rendered
 from ortrim.report.parity import PARITY_ROWS, parity_chart
 from ortrim.report.side_by_side import device_names, side_by_side
+from ortrim.report.size_tiles import report_tiles
 from ortrim.report.summary import parity_text, subtitle, title, verdict_text
+from ortrim.report.treemap import treemap
 
 TILES: Final = 4
+TREEMAP_HEIGHT: Final = 380.0
+TREEMAP_LABEL: Final = "treemap of our library: components and the largest object files in them"
 
 
 def html_report(report: VerifyReport) -> str:
     """Return the report as HTML; every name in it is escaped."""
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            title=title(report),
-            subtitle=subtitle(report),
-            verdict=report.verdict,
-            verdict_text=verdict_text(report),
-            tiles=_tiles(all_lines(report)),
-            several_models=several_models(all_lines(report)),
-            library_lines=library_lines(report),
-            devices=[_device(report, device, number) for number, device in enumerate(report.devices, 1)],
-            device_names=device_names(report),
-            side_by_side=side_by_side(report),
-            gates=gates(report),
-            components=components(report),
-            symbols=symbols(report),
-            package_facts=package_facts(report),
-            build_facts=build_facts(report),
-            total_chart=total_chart(report),
-            component_chart=component_chart(report),
-        )
+    return rendered(
+        "report.html.j2",
+        title=title(report),
+        subtitle=subtitle(report),
+        verdict=report.verdict,
+        verdict_text=verdict_text(report),
+        tiles=_tiles(all_lines(report)),
+        several_models=several_models(all_lines(report)),
+        library_lines=library_lines(report),
+        devices=[_device(report, device, number) for number, device in enumerate(report.devices, 1)],
+        device_names=device_names(report),
+        side_by_side=side_by_side(report),
+        gates=gates(report),
+        components=components(report),
+        symbols=symbols(report),
+        package_facts=package_facts(report),
+        build_facts=build_facts(report),
+        total_chart=total_chart(report),
+        component_chart=component_chart(report),
+        treemap=treemap(TREEMAP_LABEL, report_tiles(report.size), TREEMAP_HEIGHT),
+        legend=[(tile.style, tile.label) for tile in report_tiles(report.size) if tile.value > 0],
     )
 
 
@@ -81,18 +80,3 @@ def _tiles(shown: tuple[Line, ...]) -> tuple[Line, ...]:
         if (line.ratio_value or 0) > (kept.ratio_value or 0):
             once[line.measure] = line
     return tuple(once.values())[:TILES]
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("ortrim", "data/report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(counted=counted, share=share_text)
-    environment.globals.update(symbol=SYMBOLS)
-    return environment

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from ortrim.console import counted
+from ortrim.console import counted, duration_text
 from ortrim.core.measurements import DeviceReport, Host
+from ortrim.core.processor_cores import cores_text
 from ortrim.report.figures import NONE, bytes_text
 
 THERMAL: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
@@ -28,6 +29,7 @@ def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
     pairs = (
         ("host", f"{host.system}, {host.machine}, {host.cpu}"),
         ("cores and memory", f"{counted(host.cores, 'core')}, {bytes_text(host.memory_bytes or None)}"),
+        ("ran on cores", cores_text(host.pinned_cores)),
         ("device", " · ".join(filter(None, (host.model, host.soc, host.kind)))),
         ("system", " · ".join(filter(None, (host.os_version, host.abi, _api(host))))),
         ("system's build", host.fingerprint),
@@ -36,6 +38,21 @@ def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
         ("heat, before and after", _heat(host)),
         ("battery", "" if host.battery_celsius is None else f"{host.battery_celsius:.1f} °C"),
         ("not judged", "; ".join(not_judged(device))),
+    )
+    return tuple((label, value) for label, value in pairs if value)
+
+
+def run_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
+    """Return how the figures came about and how the run is found again, as pairs of a label and a value."""
+    warmup = sorted({run.warmup for run in device.runs})
+    sources = sorted({run.peak_source for run in device.runs})
+    pairs = (
+        ("peak RSS read from", ", ".join(sources) if measures_memory(device) else ""),
+        ("warm-up", f"{' or '.join(map(str, warmup))} runs of each case" if warmup and measures_time(device) else ""),
+        ("verified", f"{device.started}, in {duration_text(device.duration_s)}"),
+        ("run", device.run_id),
+        ("seen at", device.provider_url or ""),
+        ("device's log", device.log or ""),
     )
     return tuple((label, value) for label, value in pairs if value)
 

@@ -62,7 +62,7 @@ def _device(device: DeviceReport) -> Iterator[str]:
 
 def _failure(device: DeviceReport, level: str) -> Iterator[str]:
     if device.failure:
-        yield f"{level} It could not finish"
+        yield f"{level} {'It could not finish' if device.verdict is Verdict.FAIL else 'It was not run there'}"
         yield "\n".join(f"- {escaped(line)}" for line in failure_lines(device.failure))
 
 

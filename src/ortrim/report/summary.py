@@ -34,8 +34,9 @@ def _places(report: VerifyReport) -> str:
     if len(report.devices) > 1:
         return f"measured on {counted(len(report.devices), 'device')} beside {report.baseline}"
     (device,) = report.devices
-    processor = f" ({device.host.cpu})" if device.host else ""
-    return f"measured on {device.device}{processor} beside {device.baseline}"
+    if device.host is None:
+        return f"no results from {device.device}"
+    return f"measured on {device.device} ({device.host.cpu}) beside {device.baseline}"
 
 
 def verdict_text(report: VerifyReport) -> str:
@@ -126,7 +127,7 @@ def rank(value: float) -> float:
 
 def _failed_devices(report: VerifyReport) -> Iterator[str]:
     for device in report.devices:
-        if device.failure:
+        if device.failure and device.verdict is Verdict.FAIL:
             yield printable(f"{device.device} could not finish: {device.failure.what} ({device.failure.reference})")
 
 

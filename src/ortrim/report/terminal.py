@@ -141,7 +141,8 @@ def _of_library(report: VerifyReport) -> Iterator[tuple[str, Text]]:
 def _of_device(device: DeviceReport, baseline: str) -> Iterator[tuple[str, Text]]:
     """Yield parity, or why there is none, and what else there is to say beside the report's `baseline`."""
     if device.failure:
-        yield "failed", Text("\n".join(failure_lines(device.failure)), STYLES[Verdict.FAIL])
+        label = "failed" if device.verdict is Verdict.FAIL else "not run"
+        yield label, Text("\n".join(failure_lines(device.failure)), STYLES[device.verdict])
         return
     yield "parity", _verdict(parity_verdict(device), parity_text(device))
     yield from ((label, Text(text)) for label, text in findings(device, baseline))

@@ -40,7 +40,7 @@ def read_report(path: Path) -> VerifyReport:
     `StorageError` (`report-damaged`, and as `storage_errors` does).
     """
     if not path.exists():
-        raise VerifyError("report-missing", "there is no report here", where=str(path), hint="run: invoke verify")
+        raise VerifyError("report-missing", "there is no report here", where=str(path), hint="run: invoke build")
     with storage_errors(path):
         content = path.read_bytes()
     try:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.binaries.components import component_of, section_kind
+from ortrim.binaries.components import component_of, component_of_symbol, section_kind
 from ortrim.binaries.link_map import MapInput, MapSymbol, parse_link_map, read_link_map
 from ortrim.errors import BinaryError, ExitCode
 
@@ -19,6 +19,7 @@ def test_small_map_is_read_in_full() -> None:
     assert outputs[".text"].inputs[1] == MapInput(
         file="libonnxruntime_mlas.a(mlas.o)",
         section=".text.kernel",
+        address=0x15B3,
         size_bytes=0xAD,
         symbols=(MapSymbol(name="kernel", address=0x15B3, size_bytes=0xAD),),
     )
@@ -45,14 +46,44 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
         ("CMakeFiles/onnxruntime_mlas.dir/x/sgemm.cpp.o", ".text", "mlas"),
         ("/home/a (b)/cache/libc++.a(/home/a (b)/locale.o)", ".text", "libc++"),
         ("/usr/lib/gcc/x/14/libgcc.a(x.o)", ".text", "compiler-rt"),
-        ("crti.o", ".init", "other"),
+        ("crti.o", ".init", "libc"),
+        ("libc_nonshared.a(stat.o)", ".text", "libc"),
+        ("libonnxruntime_session.a(onnxruntime_c_api.cc.o)", ".text", "c api"),
+        ("x/libonnxruntime_framework.a(/y/run_options.cc.o)", ".text", "c api"),
+        ("libonnxruntime_providers.a(run_options.cc.o)", ".text", "providers"),
         ("<internal>", ".got.plt", "dynamic linking"),
+        ("<internal>", ".ARM.exidx", "unwind tables"),
+        ("<internal>", ".shstrtab", "symbol table"),
         ("<internal>", ".made.up", "other"),
     ],
 )
 def test_component_of_an_input_section(file: str, section: str, component: str) -> None:
     """Archives, objects of a CMake target and what the linker made are each told by their name."""
     assert component_of(file, section) == component
+
+
+@pytest.mark.parametrize(
+    ("symbol", "component"),
+    [
+        ("onnxruntime::Graph::Resolve()", "onnxruntime"),
+        ("std::__1::vector<onnxruntime::NodeArg*>::push_back(onnxruntime::NodeArg*)", "onnxruntime"),
+        ("onnx::AttributeProto::Clear()", "onnx"),
+        ("google::protobuf::Arena::Init()", "protobuf"),
+        ("onnxruntime::fbs::Read(flatbuffers::Table const*)", "flatbuffers"),
+        ("MlasGemmBatch(CBLAS_TRANSPOSE)", "mlas"),
+        ("OrtApis::Run(OrtSession*)", "c api"),
+        ("absl::container_internal::kEmpty", "abseil"),
+        ("std::__1::locale::classic()", "libc++"),
+        ("std::string::append(char const*)", "C++ library"),
+        ("__cxa_throw", "libc++abi"),
+        ("_Unwind_Resume", "libunwind"),
+        ("memcpy", "other"),
+        ("", "other"),
+    ],
+)
+def test_component_of_a_symbol(symbol: str, component: str) -> None:
+    """Without an object file the namespace tells; the C++ library's templates belong to what they were made for."""
+    assert component_of_symbol(symbol) == component
 
 
 def test_section_without_inputs_is_named_by_its_kind() -> None:

@@ -65,6 +65,16 @@ def test_largest_come_first() -> None:
     )
 
 
+def test_object_files_have_their_share_of_a_component() -> None:
+    """The largest come first, without archive and folder; the linker's own tables are in none."""
+    files = library_size(TINY, MAP).largest_files
+    assert [(each.name, each.component, each.size_bytes) for each in files] == [
+        ("mlas.o", "mlas", 517),
+        ("session.o", "session", 0x43 + 0x12C),
+    ]
+    assert library_size(TINY, None).largest_files == ()
+
+
 def test_file_and_compressed_bytes() -> None:
     """The file is measured as it is, and through gzip at its best level."""
     size = library_size(TINY, None)

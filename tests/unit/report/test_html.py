@@ -60,7 +60,7 @@ def test_the_page_asks_the_network_for_nothing(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    "chart", ["chart-total", "chart-components", "chart-memory-1", "chart-load-1", "chart-parity-1"]
+    "chart", ["chart-total", "chart-components", "chart-treemap", "chart-memory-1", "chart-load-1", "chart-parity-1"]
 )
 def test_each_picture_is_there(page: Page, chart: str) -> None:
     """Size, memory, loading and parity each have their picture."""
@@ -68,10 +68,10 @@ def test_each_picture_is_there(page: Page, chart: str) -> None:
 
 
 def test_each_case_has_its_latency_picture(page: Page) -> None:
-    """Three cases give three histograms beside the five other pictures, all with a label for screen readers."""
+    """Three cases give three histograms beside the six other pictures, all with a label for screen readers."""
     assert sum(value == "chart-latency" for _, _, value in page.attributes) == 3
-    assert page.tags.count("svg") == 8
-    assert sum(name == "aria-label" for _, name, _ in page.attributes) == 8
+    assert page.tags.count("svg") == 9
+    assert sum(name == "aria-label" for _, name, _ in page.attributes) == 9
 
 
 def test_the_figures_are_there(page: Page) -> None:
@@ -144,7 +144,7 @@ def test_a_missing_baseline_leaves_ours(report: VerifyReport) -> None:
     page = Page(html_report(alone))
     assert "baseline: median" not in page.text
     assert "ours: median" in page.text
-    assert page.tags.count("svg") == 8
+    assert page.tags.count("svg") == 9
 
 
 def test_a_report_of_nothing_is_a_page(empty_report: VerifyReport) -> None:

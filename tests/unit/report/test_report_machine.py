@@ -4,15 +4,16 @@ import pytest
 
 from ortrim.core.measurements import DeviceReport, Host, VerifyReport
 from ortrim.report.charts import load_chart, memory_chart
+from ortrim.report.content import package_facts
 from ortrim.report.device_content import device_facts, timings
 from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
 from ortrim.report.latency import latency_pictures
 from ortrim.report.lines import device_lines
-from ortrim.report.machine import machine_facts, measures_memory, measures_time, not_judged
+from ortrim.report.machine import machine_facts, measures_memory, measures_time, not_judged, run_facts
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import verdict_text
-from sample_reports import PHONE, machine, on_device
+from sample_reports import PHONE, machine, on_device, user_emulation
 
 WHY = "time: what it takes on qemu-system:cortex-a53 says nothing of a real device"
 
@@ -45,10 +46,20 @@ def test_memory_that_nobody_tells_is_not_nothing(report: VerifyReport, host: Hos
     assert dict(machine_facts(device))["cores and memory"] == f"4 cores, {NONE}"
 
 
+def test_chosen_cores_are_told(report: VerifyReport, host: Host) -> None:
+    """As they are written on the command line; times on others are other times."""
+    (device,) = on_device(report, host=replace(host, cores=8, pinned_cores=(4, 5, 6, 7))).devices
+    assert dict(machine_facts(device))["ran on cores"] == "4-7"
+
+
 def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
     """Nothing is known of it, and nothing is claimed."""
     assert machine_facts(side_report.devices[3]) == ()
-    assert dict(device_facts(side_report.devices[3])) == {"baseline": "onnxruntime 1.21.0 (official wheel)"}
+    assert dict(device_facts(side_report.devices[3])) == {
+        "baseline": "onnxruntime 1.21.0 (official wheel)",
+        "verified": "2026-11-21T16:00:00+00:00, in 12 s",
+        "run": "5a0e3c5e-6f5d-4a3b-9d7a-0d6b3c1f2e4d",
+    }
 
 
 def test_what_is_known_of_a_machine_is_told(emulated: DeviceReport) -> None:
@@ -60,6 +71,41 @@ def test_what_is_known_of_a_machine_is_told(emulated: DeviceReport) -> None:
     assert told["processor's features"] == "asimd fp"
     assert told["not judged"] == WHY
     assert "battery" not in told
+
+
+def test_how_the_figures_came_about_is_told(report: VerifyReport, emulated: DeviceReport) -> None:
+    """Where the peak was read and how many runs came before, where that means something."""
+    (device,) = report.devices
+    told = dict(run_facts(device))
+    assert (told["peak RSS read from"], told["warm-up"]) == ("VmHWM", "10 runs of each case")
+    assert run_facts(emulated)[0] == ("peak RSS read from", "VmHWM")
+    assert "warm-up" not in dict(run_facts(emulated))
+    assert [label for label, _ in run_facts(user_emulation(device))] == ["verified", "run"]
+
+
+def test_a_run_at_a_farm_is_found_again(report: VerifyReport) -> None:
+    """By its address there; the device's log lies beside the report."""
+    (device,) = on_device(report, provider_url="https://farm.invalid/1", log="farms/firebase_x/log.txt").devices
+    told = dict(run_facts(device))
+    assert (told["seen at"], told["device's log"]) == ("https://farm.invalid/1", "farms/firebase_x/log.txt")
+    for page in (markdown_report(replace(report, devices=(device,))), html_report(replace(report, devices=(device,)))):
+        assert "farm.invalid/1" in page
+
+
+def test_digests_are_told(report: VerifyReport) -> None:
+    """Of the package, of its library with its build-id, and of the models; the page names them all."""
+    package, library = report.artifacts
+    artifacts = (package, replace(library, build_id="b0" * 20))
+    told = package_facts(replace(report, artifacts=artifacts))
+    files = [value for label, value in told if label == "file"]
+    assert files == [
+        f"{package.name}: SHA-256 {package.sha256}",
+        f"{library.name}: SHA-256 {library.sha256}, build-id {'b0' * 20}",
+    ]
+    (model,) = [value for label, value in told if label == "model"]
+    assert model == f"silero_vad: SHA-256 {report.models[0].sha256}, made of {report.models[0].original_sha256}"
+    assert library.sha256 in markdown_report(report)
+    assert library.sha256 in html_report(report)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 """What a report claims in one sentence."""
 
+import io
 from dataclasses import replace
 
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.console import Console
+from ortrim.core.measurements import NOT_FOR_DEVICE, DeviceFailure, Verdict, VerifyReport
+from ortrim.report.html import html_report
+from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
+from ortrim.report.terminal import terminal_report
 from sample_reports import on_device
 
 
@@ -37,6 +42,28 @@ def passing(report: VerifyReport, count: int) -> VerifyReport:
     """Return a report of several devices, all of which passed."""
     devices = tuple(replace(report.devices[0], device=f"adb:{number}") for number in range(count))
     return replace(report, devices=devices)
+
+
+def misfit(report: VerifyReport) -> VerifyReport:
+    """Return a report of a phone that does not run the target."""
+    failure = DeviceFailure(
+        reference=NOT_FOR_DEVICE, what="this library is for x86", where="adb:R58", why="", hint="name another",
+        exit_code=19,
+    )  # fmt: skip
+    changes = {"host": None, "failure": failure, "verdict": Verdict.NOT_JUDGED, "parity": (), "comparisons": ()}
+    return on_device(replace(report, verdict=Verdict.PASS), device="adb", runs=(), **changes)
+
+
+def test_a_device_that_gave_nothing_is_not_said_to_have_measured(report: VerifyReport) -> None:
+    """Whatever the reason; what is not for a device is neither its failure nor the library's."""
+    nothing = misfit(report)
+    assert subtitle(nothing).endswith("no results from adb")
+    assert not verdict_text(nothing).startswith("FAIL")
+    stream = io.StringIO()
+    Console(stdout=stream, stderr=io.StringIO(), environment={}, width=120).render(terminal_report(nothing))
+    for text in (stream.getvalue(), markdown_report(nothing), html_report(nothing)):
+        assert "not run: not-for-this-device" in text
+        assert "could not finish" not in text
 
 
 def test_several_devices_pass_together(report: VerifyReport) -> None:

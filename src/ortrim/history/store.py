@@ -1,0 +1,109 @@
+"""The history's file: an SQLite database that several builds may write at once."""
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.core.build_history import BuildEntry, Measure
+from ortrim.core.measurements import ComponentSize
+from ortrim.errors import StorageError
+from ortrim.history.database import DAMAGED, opened
+from ortrim.storage.files import storage_errors
+from ortrim.storage.folders import locked
+
+NAME: Final = "history.sqlite3"
+SIDE_FILES: Final = ("", "-wal", "-shm")
+"""What the name of a database ends with: the file itself, and those of its write-ahead log."""
+LISTS: Final = {"components": ComponentSize, "measures": Measure}
+COLUMNS: Final = tuple(field.name for field in fields(BuildEntry) if field.name not in LISTS)
+
+
+def record(path: Path, entry: BuildEntry) -> Path | None:
+    """Add a build to the store, which is made when there is none; all of the entry is written or nothing.
+
+    A file that is damaged is set aside, a new one is begun, and the damaged file's new path is returned. Raises
+    `StorageError` (`history-busy`, `history-newer`, `history-failed`, and as `storage_errors` does).
+    """
+    with storage_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _add(path, entry)
+    except StorageError as error:
+        if error.reference != DAMAGED:
+            raise
+    else:
+        return None
+    aside = _set_aside(path)
+    _add(path, entry)
+    return aside
+
+
+def builds(path: Path, *, spec: str = "", target: str = "") -> tuple[BuildEntry, ...]:
+    """Return the builds in the order in which they were recorded, all or those of a spec and a target.
+
+    Raises `StorageError` (`history-missing`, `history-damaged` and as `record` does).
+    """
+    if not path.is_file():
+        hint = "every finished build that was verified is in it: run invoke build"
+        raise StorageError("history-missing", "there is no history yet", where=str(path), hint=hint)
+    with opened(path) as connection:
+        wanted = {name: value for name, value in (("spec", spec), ("target", target)) if value}
+        condition = " AND ".join(f"{name} = :{name}" for name in wanted) or "1"
+        names = ", ".join(COLUMNS)
+        found = connection.execute(f"SELECT id, {names} FROM builds WHERE {condition} ORDER BY id", wanted)  # noqa: S608
+        return tuple(_entry(connection, row) for row in found.fetchall())
+
+
+def _entry(connection: sqlite3.Connection, row: tuple[Any, ...]) -> BuildEntry:
+    number, *values = row
+    found: dict[str, Any] = dict(zip(COLUMNS, values, strict=True))
+    for name, kind in LISTS.items():
+        found[name] = _rows(connection, name, kind, number)
+    return BuildEntry(**found)
+
+
+def _rows(connection: sqlite3.Connection, table: str, kind: Any, build: int) -> tuple[Any, ...]:
+    names = [field.name for field in fields(kind)]
+    columns = ", ".join(f'"{name}"' for name in names)
+    found = connection.execute(f"SELECT {columns} FROM {table} WHERE build = ? ORDER BY rowid", (build,))  # noqa: S608
+    return tuple(kind(**dict(zip(names, row, strict=True))) for row in found.fetchall())
+
+
+def _add(path: Path, entry: BuildEntry) -> None:
+    with opened(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        number = _insert(connection, "builds", {name: getattr(entry, name) for name in COLUMNS})
+        for table in LISTS:
+            for each in getattr(entry, table):
+                _insert(connection, table, {"build": number, **asdict(each)})
+        connection.execute("COMMIT")
+
+
+def _insert(connection: sqlite3.Connection, table: str, values: dict[str, Any]) -> int | None:
+    """Insert a row; the names of table and columns are this module's own."""
+    columns = ", ".join(f'"{name}"' for name in values)
+    places = ", ".join(f":{name}" for name in values)
+    return connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", values).lastrowid  # noqa: S608
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Give a damaged store another name; the path stays as it is when somebody else has mended it meanwhile."""
+    with locked(path):
+        try:
+            with opened(path):
+                return None
+        except StorageError as error:
+            if error.reference != DAMAGED:
+                raise
+        aside = next(each for number in range(1, 10_000) if not (each := _aside(path, number)).exists())
+        with storage_errors(path):
+            for ending in SIDE_FILES:
+                with suppress(FileNotFoundError):
+                    path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
+        return aside
+
+
+def _aside(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")

@@ -1,0 +1,48 @@
+"""The history of builds: one file in the output folder, written after each verification and read by `history`."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ortrim.console import printable
+from ortrim.core.build_history import BuildEntry, entry_of
+from ortrim.core.measurements import VerifyReport
+from ortrim.errors import StorageError, UsageError
+from ortrim.history.store import NAME, builds, record
+from ortrim.pipeline.converted import Request, load
+from ortrim.report.history_html import history_page
+from ortrim.storage.files import write_atomically
+
+
+def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None]) -> None:
+    """Put a verified build into the history of an output folder; what hinders that is a warning, never an error."""
+    try:
+        aside = record(output / NAME, entry_of(report, datetime.now(UTC).isoformat(timespec="seconds")))
+    except StorageError as error:
+        warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.reference})")
+        return
+    if aside:
+        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
+
+
+def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:
+    """Return the recorded builds, oldest first; `spec` is a buildspec or the name of one.
+
+    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (those of `builds`).
+    """
+    name = _spec_name(spec) if spec else ""
+    found = builds(output / NAME, spec=name, target=target or "")
+    if found:
+        return found
+    known = sorted({(each.spec, each.target) for each in builds(output / NAME)})
+    hint = "there is: " + printable(", ".join(" ".join(each) for each in known)) if known else "run: invoke build"
+    raise UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)
+
+
+def write_history_page(entries: tuple[BuildEntry, ...], path: Path) -> None:
+    """Write the page with the plots. Raises `StorageError`."""
+    write_atomically(path, history_page(entries))
+
+
+def _spec_name(word: str) -> str:
+    return load(Request(spec=Path(word))).spec.name if word.endswith(".toml") else word

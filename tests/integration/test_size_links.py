@@ -1,0 +1,78 @@
+"""Maps as today's linkers write them: each byte of what they link is accounted for."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.binaries.accounting import account
+from ortrim.binaries.leaves import GROUPINGS, Accounting, shares
+from ortrim.pins.tools import tool_requirements
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+
+pytestmark = pytest.mark.network
+
+SOURCES: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "accounted"
+COMPILING: Final = (
+    *("-Os", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-exceptions", "-fno-rtti", "-DTWO"),
+    "-fno-asynchronous-unwind-tables",
+)
+TARGETS: Final = {
+    "x64": "x86_64-linux-gnu.2.28",
+    "arm64": "aarch64-linux-gnu.2.28",
+    "armhf": "arm-linux-gnueabihf.2.28",
+}
+MANNERS: Final = {"plain": (), "lto": ("-flto",), "thin": ("-flto=thin",)}
+
+
+def ran(*words: str | Path) -> None:
+    """Run a tool that has to succeed."""
+    done = run(words)
+    assert done.returncode == 0, done.stderr
+
+
+def archives(folder: Path, compiler: tuple[str | Path, ...], archiver: tuple[str | Path, ...]) -> list[Path]:
+    """Compile the small library's sources into two archives."""
+    for name in ("kernels", "relu", "common"):
+        ran(*compiler, *COMPILING, "-c", SOURCES / f"{name}.cc", "-o", folder / f"{name}.cc.o")
+    providers, session = folder / "libonnxruntime_providers.a", folder / "libonnxruntime_session.a"
+    ran(*archiver, "rcsD", providers, folder / "kernels.cc.o", folder / "relu.cc.o")
+    ran(*archiver, "rcsD", session, folder / "common.cc.o")
+    return [providers, session]
+
+
+def accounted(library: Path) -> Accounting:
+    """Return the accounting of a library whose map lies beside it, once it is known to be whole."""
+    accounting = account(library, library.with_name("link.map"))
+    for key in GROUPINGS.values():
+        assert sum(share.size_bytes for share in shares(accounting.leaves, key)) == library.stat().st_size
+    return accounting
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("manner", MANNERS)
+def test_maps_of_the_pinned_toolchain(tmp_path: Path, target: str, manner: str) -> None:
+    """With and without link-time optimisation, for three processors, functions folded."""
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    inputs = archives(tmp_path, (zig, "c++", "-target", TARGETS[target], *MANNERS[manner]), (zig, "ar"))
+    linking = ("ld.lld", "--shared", "-s", "--icf=all", "--build-id=none", "--whole-archive")
+    ran(zig, *linking, "-Map", tmp_path / "link.map", "-o", tmp_path / "lib.so", *inputs)
+    accounting = accounted(tmp_path / "lib.so")
+    operators = {leaf.operator for leaf in accounting.leaves}
+    assert operators >= {"Add", "Mul", "Relu"}
+    assert any("MlasWorkers" in (leaf.symbol, *leaf.folded) for leaf in accounting.leaves)
+    assert [note for note in accounting.notes if "link time" in note] == list(accounting.notes)
+    assert bool(accounting.notes) == (manner == "lto")
+
+
+@pytest.mark.needs("gcc")
+def test_maps_of_gnu_ld(tmp_path: Path) -> None:
+    """The system's linker has a map of another form that says the same."""
+    inputs = archives(tmp_path, ("gcc",), ("ar",))
+    linking = ("ld", "-shared", "-s", "--gc-sections", f"-Map={tmp_path / 'link.map'}", "-o", tmp_path / "lib.so")
+    ran(*linking, "--whole-archive", *inputs)
+    accounting = accounted(tmp_path / "lib.so")
+    assert accounting.notes == ()
+    relu = [leaf for leaf in accounting.leaves if leaf.symbol == "onnxruntime::relu(float const*, int)"]
+    assert [(leaf.file, leaf.operator) for leaf in relu] == [("libonnxruntime_providers.a(relu.cc.o)", "Relu")]

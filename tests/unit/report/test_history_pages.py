@@ -1,0 +1,86 @@
+from dataclasses import replace
+
+import pytest
+
+from ortrim.console import Console
+from ortrim.core.build_history import BuildEntry, Measure
+from ortrim.report.figures import NONE
+from ortrim.report.history_content import change_text, curves, history_lines, series
+from ortrim.report.history_html import history_page
+from ortrim.report.history_terminal import history_tables
+from sample_builds import sample_entry
+
+HOSTILE = "<script>alert('1')</script>\x1b[2J"
+
+
+def several(count: int) -> tuple[BuildEntry, ...]:
+    """Return builds that each grew by 1,000 bytes."""
+    return tuple(
+        sample_entry(file_bytes=1_700_000 + 1000 * number, recorded_at=f"2026-11-{number % 28 + 1:02d}T12:00:00+00:00")
+        for number in range(count)
+    )
+
+
+def test_a_build_is_held_against_the_one_before_of_its_kind() -> None:
+    """Another target between two builds changes nothing; the first of a kind has nothing to be held against."""
+    first, second = several(2)
+    lines = history_lines((first, sample_entry(target="linux-arm64"), second, replace(second, verdict="fail")))
+    assert [line.change for line in lines] == [NONE, NONE, "+1,000 (+0.1 %)", "same"]
+    assert change_text(sample_entry(file_bytes=5), sample_entry(file_bytes=0)) == "+5"
+
+
+def test_a_line_has_the_figures_of_the_first_device() -> None:
+    """Of several cases the slowest is shown, of several devices the first; what was not measured is a dash."""
+    (line,) = history_lines([sample_entry()])
+    assert (line.p50, line.load, line.peak) == ("0.322 ms", "8.77 ms", "10.0 MB")
+    (nowhere,) = history_lines([sample_entry(measures=())])
+    assert (nowhere.p50, nowhere.load, nowhere.peak) == (NONE, NONE, NONE)
+
+
+def test_the_table_has_the_newest_first_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the last builds of each kind are shown, and it is said how many are not."""
+    Console(environment={"COLUMNS": "80"}).render(history_tables(several(20), 3))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = [line for line in lines if line.startswith("2026-11")]
+    assert [line.split()[2] for line in shown] == ["1,719,000", "1,718,000", "1,717,000"]
+    assert "17 earlier builds not shown" in lines
+
+
+def test_curves_are_of_one_device_and_model() -> None:
+    """Each has a point for the builds in which it was measured."""
+    entries = (sample_entry(), sample_entry(measures=()), sample_entry())
+    found = curves(entries, "p50")
+    assert [(curve.label, [number for number, _ in curve.points]) for curve in found] == [
+        ("silero, host", [0, 2]),
+        ("silero, qemu-user", [0, 2]),
+    ]
+    assert found[0].points[0][1] == 0.322
+
+
+def test_the_page_has_a_plot_for_each_measure() -> None:
+    """Sizes by family and three measures; each kind of build has its own."""
+    page = history_page((*several(90), sample_entry(target="linux-arm64")))
+    assert page.count("<svg") == 2 * 4
+    assert "linux-arm64" in page
+    assert len(series((*several(3), sample_entry(target="linux-arm64")))) == 2
+
+
+def test_one_build_and_none_are_pages() -> None:
+    """A single point is drawn; a build that knows nothing of components or devices has no pictures."""
+    assert history_page([sample_entry()]).count("<svg") == 4
+    bare = history_page([sample_entry(components=(), measures=())])
+    assert "<svg" not in bare
+    assert "Nothing is known of the components." in bare
+    assert history_page([]).count("<section") == 0
+
+
+def test_hostile_names_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names in a store can neither be markup nor steer a terminal."""
+    measure = Measure(device=HOSTILE, model=HOSTILE, case=HOSTILE, measure="p50", unit="ms", value=1.0)
+    ugly = sample_entry(spec=HOSTILE, target=HOSTILE, recorded_at=HOSTILE, verdict=HOSTILE, measures=(measure,))
+    page = history_page([ugly])
+    assert "<script" not in page
+    assert "\x1b" not in page
+    Console(environment={}).render(history_tables([ugly], 5))
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,61 +1,18 @@
 """Where the tensors of a model in ORT format lie."""
 
-import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ort_samples import ort_model
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.alignment import TensorPlace, misaligned, misaligned_tensors, tensor_places
 
 DATA = Path(__file__).with_name("data")
 BRANCHING = (DATA / "branching_first.ort").read_bytes()
 """A model with an If, whose branches are graphs of their own."""
-
-
-def flat(*fields: int | bytes) -> tuple[bytes, bytes]:
-    """Return a flatbuffer's list of offsets and table of fields of four bytes; 0 leaves a field out."""
-    offsets, table = [], b""
-    for field in fields:
-        offsets.append(4 + len(table) if field else 0)
-        table += struct.pack("<I", field) if isinstance(field, int) and field else field or b""
-    return struct.pack(f"<HH{len(offsets)}H", 4 + 2 * len(offsets), 4 + len(table), *offsets), table
-
-
-def model(kind: int, size: int, padding: int = 0) -> bytes:
-    """Return the smallest model with one initializer `w` of `size` bytes, written by hand, its data shifted."""
-    data = bytearray(struct.pack("<I", 0) + b"ORTM")
-
-    def table(*slots: int) -> int:
-        vtable, content = flat(*slots)
-        data.extend(vtable)
-        data.extend(bytes(-len(data) % 4))
-        start = len(data)
-        data.extend(struct.pack("<i", len(vtable) + (-len(vtable) % 4)) + content)
-        return start
-
-    def point(field: int, target: int) -> None:
-        struct.pack_into("<I", data, field, target - field)
-
-    session = table(0, 1)
-    point(0, session)
-    model_table = table(0, 0, 0, 0, 0, 0, 0, 1)
-    point(session + 4, model_table)
-    graph = table(1)
-    point(model_table + 4, graph)
-    vector = len(data)
-    data.extend(struct.pack("<II", 1, 0))
-    point(graph + 4, vector)
-    tensor = table(1, 0, 0, kind, 1)
-    point(vector + 4, tensor)
-    point(tensor + 4, len(data))
-    data.extend(struct.pack("<I", 1) + b"w\0\0\0")
-    data.extend(bytes(padding))
-    point(tensor + 12, len(data))
-    data.extend(struct.pack("<I", size) + bytes(size))
-    return bytes(data)
 
 
 def place_of(data: bytes) -> TensorPlace:
@@ -66,7 +23,7 @@ def place_of(data: bytes) -> TensorPlace:
 
 def test_a_tensors_place_is_that_of_its_bytes() -> None:
     """Name, offset in the file, size, and the size of one element."""
-    data = model(1, 256)
+    data = ort_model(1, 256)
     place = place_of(data)
     assert (place.name, place.size_bytes, place.element_bytes) == ("w", 256, 4)
     assert place.offset == len(data) - 256
@@ -76,7 +33,7 @@ def test_a_tensors_place_is_that_of_its_bytes() -> None:
 def test_alignment_is_that_of_one_element(kind: int, element: int) -> None:
     """Each type counts by its own size: what lies well for floats may lie badly for doubles."""
     for padding in range(0, 16, 2):
-        data = model(kind, 256, padding)
+        data = ort_model(kind, 256, padding)
         place = place_of(data)
         assert place.element_bytes == element
         assert place.excess == (len(data) - 256) % element
@@ -92,8 +49,8 @@ def test_a_small_tensor_is_copied_wherever_it_lies() -> None:
 
 def test_strings_have_no_place() -> None:
     """They are kept elsewhere in the file and always copied; a type that does not exist is not looked at."""
-    assert tensor_places(model(8, 256), "m.ort") == ()
-    assert tensor_places(model(99, 256), "m.ort") == ()
+    assert tensor_places(ort_model(8, 256), "m.ort") == ()
+    assert tensor_places(ort_model(99, 256), "m.ort") == ()
 
 
 def test_a_model_of_inner_graphs_without_initializers_has_no_places(tmp_path: Path) -> None:
@@ -101,7 +58,7 @@ def test_a_model_of_inner_graphs_without_initializers_has_no_places(tmp_path: Pa
     path = tmp_path / "m.ort"
     path.write_bytes(BRANCHING)
     assert misaligned_tensors(path) == ()
-    path.write_bytes(model(7, 256, padding=4 if place_of(model(7, 256)).excess == 0 else 0))
+    path.write_bytes(ort_model(7, 256, padding=4 if place_of(ort_model(7, 256)).excess == 0 else 0))
     assert len(misaligned_tensors(path)) == 1
 
 

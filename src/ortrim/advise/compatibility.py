@@ -1,0 +1,159 @@
+"""Would a model run on a runtime that users have: every operator held against what is compiled in. Pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal
+
+from ortrim.advise.installed import FORMAT_VERSIONS, InstalledRuntime, KernelVersions
+from ortrim.advise.type_limits import ONE_HOT, SLOTS, Slot, allowed_types, one_hot_fits, one_hot_triple
+from ortrim.core.operator_uses import ModelUses, OperatorUse
+from ortrim.core.operators import OperatorId
+
+NCHWC: Final = "com.microsoft.nchwc"
+"""Operators whose weights lie in blocks as large as the converting processor likes them (upstream's issue 26174)."""
+Missing = Literal["operator", "opset", "type"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorFinding:
+    """One operator of a model: what it works on, and what of it the runtime lacks, if anything.
+
+    `missing` is None when all is there; `detail` says in words what is missing. `node` is a node that shows it.
+    """
+
+    operator: OperatorId
+    types: tuple[str, ...]
+    missing: Missing | None = None
+    detail: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What a runtime makes of a model: its operators, what else keeps it from loading, and what is not known."""
+
+    operators: tuple[OperatorFinding, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    unknowns: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.obstacles and all(finding.missing is None for finding in self.operators)
+
+    @property
+    def missing(self) -> tuple[OperatorFinding, ...]:
+        """The operators of which something is missing."""
+        return tuple(finding for finding in self.operators if finding.missing)
+
+
+def in_doubt(runtime: InstalledRuntime, model: ModelUses) -> tuple[OperatorId, ...]:
+    """Return the operators that are there at other opsets alone, so that the kernels' versions decide."""
+    return tuple(each for each in _operators(runtime, model) if not runtime.has(each, {}) and runtime.opsets_of(each))
+
+
+def judge(runtime: InstalledRuntime, model: ModelUses, kernels: KernelVersions) -> Judgement:
+    """Hold a model against a runtime; `kernels` are the versions of at least the operators `in_doubt`."""
+    by_operator = {operator: tuple(uses) for operator, uses in groupby(model.uses, key=lambda use: use.operator)}
+    operators = _operators(runtime, model)
+    return Judgement(
+        operators=tuple(_finding(runtime, operator, by_operator.get(operator, ()), kernels) for operator in operators),
+        obstacles=tuple(_obstacles(runtime, model)),
+        unknowns=tuple(_unknowns(runtime, model)),
+    )
+
+
+def _operators(runtime: InstalledRuntime, model: ModelUses) -> tuple[OperatorId, ...]:
+    """Return the operators that a model takes on this runtime, those of saved optimizations if it may apply them."""
+    saved = () if runtime.extended is False else model.saved
+    return tuple(sorted({*(use.operator for use in model.uses), *saved}))
+
+
+def _finding(
+    runtime: InstalledRuntime, operator: OperatorId, uses: tuple[OperatorUse, ...], kernels: KernelVersions
+) -> OperatorFinding:
+    types = tuple(sorted({name for use in uses for name in (*use.inputs, *use.outputs) if name}))
+    if not runtime.has(operator, kernels):
+        missing, detail = _missing_operator(runtime, operator)
+        node = uses[0].node if uses else ""
+        return OperatorFinding(operator=operator, types=types, missing=missing, detail=detail, node=node)
+    for use in uses:
+        if detail := _missing_types(runtime, use):
+            return OperatorFinding(operator=operator, types=types, missing="type", detail=detail, node=use.node)
+    return OperatorFinding(operator=operator, types=types)
+
+
+def _missing_operator(runtime: InstalledRuntime, operator: OperatorId) -> tuple[Missing, str]:
+    if opsets := runtime.opsets_of(operator):
+        return "opset", f"opset {operator.opset}, there for {', '.join(map(str, opsets))}"
+    others = any(each.domain == operator.domain for each in runtime.present)
+    return "operator", "the operator" if others else f"the operator, as all of {operator.domain}"
+
+
+def _missing_types(runtime: InstalledRuntime, use: OperatorUse) -> str:
+    """Return in words the types that one use lacks; empty when it lacks none."""
+    if (use.operator.domain, use.operator.name) == ONE_HOT:
+        if one_hot_fits(runtime.operators, use.inputs):
+            return ""
+        return f"type {', '.join(one_hot_triple(use.inputs))} for indices, values, depth"
+    return "; ".join(_slot_words(runtime, use, slot) for slot in lacking_slots(runtime, use))
+
+
+def lacking_slots(runtime: InstalledRuntime, use: OperatorUse) -> tuple[Slot, ...]:
+    """Return the inputs and outputs of a use whose types a runtime does not have."""
+    slots = SLOTS.get((use.operator.domain, use.operator.name), ())
+    return tuple(slot for slot in slots if not _takes(runtime, use, slot))
+
+
+def type_at(use: OperatorUse, slot: Slot) -> str:
+    """Return the element type at an input or output; empty when there is none."""
+    direction, index = slot
+    types = use.inputs if direction == "input" else use.outputs
+    return types[index] if index < len(types) else ""
+
+
+def _takes(runtime: InstalledRuntime, use: OperatorUse, slot: Slot) -> bool:
+    allowed = allowed_types(runtime.operators, use.operator, slot, extended=runtime.extended is True)
+    return allowed is None or type_at(use, slot) in {"", *allowed}
+
+
+def _slot_words(runtime: InstalledRuntime, use: OperatorUse, slot: Slot) -> str:
+    allowed = allowed_types(runtime.operators, use.operator, slot, extended=runtime.extended is True)
+    return f"type {type_at(use, slot)} for {slot[0]} {slot[1]}, there: {', '.join(sorted(allowed or ())) or 'none'}"
+
+
+def _obstacles(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
+    if model.format_version not in FORMAT_VERSIONS:
+        readable = " and ".join(FORMAT_VERSIONS)
+        yield f"it has version {model.format_version or 'unknown'} of ORT format; the runtime reads {readable}"
+    if "float8" in runtime.without and (types := _float8_types(model.uses)):
+        yield f"it uses {', '.join(types)}, and the runtime is compiled without 8-bit floats"
+    if "sparsetensor" in runtime.without and model.sparse:
+        yield "it has sparse weights, and the runtime is compiled without sparse tensors"
+
+
+def _float8_types(uses: Iterable[OperatorUse]) -> list[str]:
+    return sorted({name for use in uses for name in (*use.inputs, *use.outputs) if name.startswith("Float8")})
+
+
+def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
+    if runtime.extended is not False and (names := _limited(runtime, model.saved)):
+        yield f"the types of what saved optimizations make: {', '.join(names)}"
+    if any(use.operator.domain == NCHWC for use in model.uses):
+        yield "whether users' processors have the layout of the one that converted it, which is baked into the model"
+    listed = frozenset(runtime.operators.globally_allowed_types)
+    doubtful = {
+        use.operator.name
+        for use in model.uses
+        if (use.operator.domain, use.operator.name) not in {*SLOTS, ONE_HOT}
+        and not listed.issuperset({*use.inputs[:1], *use.outputs[:1]} - {""})
+    }
+    if listed and doubtful:
+        yield f"whether the runtime's globally allowed types leave out kernels of {', '.join(sorted(doubtful))}"
+
+
+def _limited(runtime: InstalledRuntime, operators: Iterable[OperatorId]) -> list[str]:
+    """Return the names of operators that a runtime has for some types alone."""
+    limits = dict(runtime.operators.types)
+    return sorted({each.name for each in operators if (each.domain, each.name) in limits})

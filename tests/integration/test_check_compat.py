@@ -1,0 +1,320 @@
+"""`check-compat` with the real converter, and its verdicts held against what the real trimmed library does."""
+
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_samples import model_of, value, write
+from ortrim.advise.answer import Answer, ModelAnswer
+from ortrim.advise.installed import InstalledRuntime
+from ortrim.console import Console
+from ortrim.core.buildspec import ModelSpec
+from ortrim.core.operator_config import parse_config, render_config
+from ortrim.errors import VerifyError
+from ortrim.models.convert import Conversion, convert
+from ortrim.models.kernels import missing_kernel
+from ortrim.models.prepare import prepare
+from ortrim.package.layout import make_package
+from ortrim.pipeline.builders import executor_for
+from ortrim.pipeline.compatibility import check_compatibility
+from ortrim.pipeline.installed_runtime import read_runtime
+from ortrim.pipeline.package_inputs import package_inputs
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.trials import Trials
+from ortrim.tasks.options import request_from
+from ortrim.tools.command import run
+from ortrim.tools.full_runtime import full_runtime
+from ortrim.verify.cases import make_cases
+from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.host import Host
+
+ROOT: Final = Path(__file__).parents[2]
+FLOAT, DOUBLE, INT32, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64
+BOOL = TensorProto.BOOL
+VERSION: Final = "1.21.0"
+DEMO: Final = """\
+ai.onnx;13;Gemm{"inputs": {"0": ["float"]}}
+ai.onnx;14;Relu{"inputs": {"0": ["float"]}}
+"""
+
+
+def console() -> Console:
+    """Return a console that nobody reads."""
+    return Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
+
+
+def one(operator: str, kinds: Sequence[int], *, opset: int = 18, **attributes: Any) -> onnx.ModelProto:
+    """Return a model of one node with inputs of these types; random integers are indices into any of them."""
+    names = [f"x{number}" for number in range(len(kinds))]
+    inputs = [value(name, kind, (10, 10)) for name, kind in zip(names, kinds, strict=True)]
+    node = helper.make_node(operator, names, ["y"], **attributes)
+    return model_of([node], inputs, [value("y", kinds[0], None)], opsets=[("", opset)])
+
+
+def fused() -> onnx.ModelProto:
+    """Return a model of two operators that the demo has and the optimizer joins."""
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
+    return model_of(nodes, [value("x", FLOAT, (2, 2)), value("w", FLOAT, (2, 2))], [value("y", FLOAT, (2, 2))])
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[..., ModelAnswer]:
+    """Hold a model against a runtime of a configuration."""
+
+    def answer(model: onnx.ModelProto, config: str = DEMO) -> ModelAnswer:
+        (tmp_path / "theirs.config").write_text(config)
+        path = write(tmp_path / "new.onnx", model)
+        (found,) = check_compatibility(tmp_path / "theirs.config", [path], console()).models
+        return found
+
+    return answer
+
+
+Check = Callable[..., ModelAnswer]
+
+
+def test_a_lower_level_that_fits_is_found_by_trying(check: Check) -> None:
+    """Extended optimization makes one operator of two that are there, which is not."""
+    found = check(fused())
+    assert [each.operator.name for each in found.operators if each.missing] == ["FusedGemm"]
+    assert found.remedies == tuple(f"convert it with style 'fixed', level '{level}'" for level in ("basic", "disable"))
+
+
+def test_another_opset_that_fits_is_found_by_trying(check: Check) -> None:
+    """The nearest one; the operator is there, in a newer version."""
+    found = check(one("Relu", [FLOAT], opset=13))
+    assert [(each.missing, each.detail) for each in found.operators] == [("opset", "opset 13, there for 14")]
+    assert found.remedies == ("export it with opset 14 of ai.onnx",)
+
+
+def test_nothing_is_promised_that_does_not_fit(check: Check) -> None:
+    """A type is missing whatever the opset and the level."""
+    found = check(one("Relu", [DOUBLE]))
+    assert [(each.missing, each.operator.name) for each in found.operators] == [("type", "Relu")]
+    assert found.remedies == ()
+
+
+def test_a_kernel_serves_the_opsets_of_its_range(check: Check) -> None:
+    """The full runtime says which: that of If from 16 to 18 is kept for a configuration with 18, and serves 16."""
+    identity = {
+        f"{name}_branch": helper.make_graph([helper.make_node("Identity", ["x"], [name])], name, [], [value(name)])
+        for name in ("then", "else")
+    }
+    node = helper.make_node("If", ["c"], ["y"], **identity)
+    model = model_of([node], [value("x"), value("c", BOOL, ())], opsets=[("", 17)])
+    others = "ai.onnx;16;Identity\n"
+    assert check(model, "ai.onnx;18;If\n" + others).fits
+    assert not check(model, "ai.onnx;13;If\n" + others).fits
+
+
+def test_a_model_that_is_too_new_says_what_would_do(check: Check) -> None:
+    """An IR version is only a number; the older one is tried."""
+    model = one("Relu", [FLOAT])
+    model.ir_version = 11
+    found = check(model)
+    assert "IR version 11" in found.obstacles[0]
+    assert found.remedies == ("export it with IR version 10",)
+
+
+def test_an_opset_that_is_too_new_is_converted_to_an_older_one(check: Check) -> None:
+    """When ONNX's converter can do it and the model then fits."""
+    found = check(one("Flatten", [FLOAT], opset=23), "ai.onnx;21;Flatten\nai.onnx;13;Flatten\n")
+    assert "opset 23" in found.obstacles[0]
+    assert found.remedies == ("export it with opset 22 of ai.onnx",)
+
+
+def test_an_operator_of_a_custom_library_is_named(check: Check) -> None:
+    """It cannot be built in at all, which is an answer."""
+    node = helper.make_node("Foo", ["x"], ["y"], domain="my.ops")
+    found = check(model_of([node], opsets=[("", 17), ("my.ops", 1)]))
+    assert not found.fits
+    assert "my.ops Foo" in found.obstacles[0]
+    assert "custom library" in found.obstacles[0]
+
+
+def test_weights_in_other_files_are_converted_with_the_model(tmp_path: Path) -> None:
+    """As a build would; the answer is about the whole."""
+    weights = numpy_helper.from_array(numpy_helper.to_array(helper.make_tensor("w", FLOAT, [300, 2], [0.5] * 600)), "w")
+    node = helper.make_node("Gemm", ["x", "w"], ["y"])
+    model = model_of([node], [value("x", FLOAT, (2, 300))], [value("y", FLOAT, (2, 2))], initializers=[weights])
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    (tmp_path / "theirs.config").write_text(DEMO)
+    answer = check_compatibility(tmp_path / "theirs.config", [tmp_path / "m.onnx"], console())
+    assert (tmp_path / "m.data").stat().st_size >= 2400
+    assert answer.fits
+
+
+def quantized() -> onnx.ModelProto:
+    """Return an addition of 8-bit numbers that an extended build makes one operator of."""
+    scale = helper.make_tensor("scale", FLOAT, [], [0.1])
+    zero = helper.make_tensor("zero", TensorProto.INT8, [], [3])
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["a"]),
+        helper.make_node("DequantizeLinear", ["z", "scale", "zero"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "scale", "zero"], ["y"]),
+    ]
+    ends = [value(name, TensorProto.INT8, (4,)) for name in "xzy"]
+    return model_of(nodes, ends[:2], ends[2:], initializers=[scale, zero])
+
+
+QUANTIZED: Final = "ai.onnx;13;DequantizeLinear,QuantizeLinear\nai.onnx;14;Add\n"
+
+
+@pytest.mark.parametrize(
+    ("extended", "more", "missing"),
+    [
+        (False, "", []),
+        (True, "", ["operator"]),
+        (True, "com.microsoft;1;QLinearAdd\n", []),
+        (True, 'com.microsoft;1;QLinearAdd{"inputs": {"0": ["uint8_t"]}}\n', ["type"]),
+    ],
+)
+def test_saved_optimizations_need_operators_where_they_are_applied(
+    tmp_path: Path,
+    extended: bool,  # noqa: FBT001 - a parameter of the test
+    more: str,
+    missing: list[str],
+) -> None:
+    """With their types, which the converter has told; a plain minimal build leaves them alone."""
+    operators = parse_config(QUANTIZED + more)
+    runtime = InstalledRuntime(
+        label="theirs", ort_version=VERSION, operators=operators, extended=extended, conversions=(("runtime", "all"),)
+    )
+    trials = Trials(runtime)
+    judged = trials.judge(trials.convert(trials.prepare(write(tmp_path / "m.onnx", quantized())), trials.usual))
+    assert [each.missing for each in judged.missing] == missing
+    assert [each.operator.name for each in judged.missing] == ["QLinearAdd"] * len(missing)
+    assert judged.unknowns == ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """The demo's package, and the runner that loads and runs a model on its library."""
+
+    package: Path
+    library: Path
+    runner: Path
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Build and package the demo."""
+    request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("out")))
+    here = console()
+    planned = make_planned(request, here)
+    (target,) = planned.plan.targets
+    with here.step("build") as step:
+        executor = executor_for(planned, target, request, step)
+        result, runner = executor.run(target.job), executor.run_runner(target.runner)
+    package = make_package(package_inputs(planned, target.job, result), tmp_path_factory.mktemp("package"))
+    return Installed(package=package.archive, library=result.library, runner=runner)
+
+
+def refusal(installed: Installed, path: Path, folder: Path) -> VerifyError | None:
+    """Convert a model as the demo's, load and run it on the trimmed library; return what that makes of it."""
+    spec = ModelSpec(name="model", path=Path(path.name))
+    prepared = prepare(spec, base=folder, root=folder / "models", ort_version=VERSION, where="model")
+    ort = convert(prepared, Conversion(), runtime=full_runtime(VERSION, None), root=folder / "conversions")
+    request = RunRequest(
+        runner=installed.runner,
+        library=installed.library,
+        model=ort.path,
+        cases=make_cases(prepared, spec, folder, folder / "cases"),
+        repetition=Repetition(runs=1, warmup=0, timeout_seconds=60),
+    )
+    try:
+        with closing(Host()) as host:
+            host.run(request)
+    except VerifyError as error:
+        return error
+    return None
+
+
+def branch_of(operator: str) -> onnx.ModelProto:
+    """Return a model with an operator in a graph inside a node."""
+    branches = {
+        f"{name}_branch": helper.make_graph([helper.make_node(operator, ["x"], [name])], name, [], [value(name)])
+        for name in ("then", "else")
+    }
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    return model_of([node], [value("x"), value("c", BOOL, ())], opsets=[("", 18)])
+
+
+UNSIGNED: Final = TensorProto.UINT32
+MODELS: Final[dict[str, tuple[onnx.ModelProto, str]]] = {
+    "as in the demo": (one("Relu", [FLOAT]), ""),
+    "an operator in a branch": (branch_of("Relu"), ""),
+    "integers that are always kept": (one("Add", [INT64, INT64]), ""),
+    "a type that is listed to no effect": (one("Gather", [INT32, INT64]), ""),
+    "elements as large as those that are there": (one("Concat", [UNSIGNED, UNSIGNED], axis=0), ""),
+    "an operator without types": (one("Sigmoid", [FLOAT]), ""),
+    "no such operator": (one("Softplus", [FLOAT]), "operator"),
+    "no such operator in a branch": (branch_of("Neg"), "operator"),
+    "a contributed operator that the optimizer makes": (fused(), "operator"),
+    "an older opset": (one("Relu", [FLOAT], opset=13), "opset"),
+    "another type": (one("Relu", [DOUBLE]), "type"),
+    "another type of two inputs": (one("Add", [DOUBLE, DOUBLE]), "type"),
+    "another type that only running meets": (one("Concat", [BOOL, BOOL], axis=0), "type"),
+}
+"""Models, and what of them the demo's runtime lacks."""
+
+
+@pytest.mark.build
+@pytest.mark.network
+@pytest.mark.parametrize("name", MODELS)
+def test_the_verdict_is_what_the_trimmed_library_does(installed: Installed, tmp_path: Path, name: str) -> None:
+    """A model that fits loads and runs; of one that does not, ONNX Runtime names the same operator and opset."""
+    model, lacking = MODELS[name]
+    path = write(tmp_path / "model.onnx", model)
+    (answer,) = check_compatibility(installed.package, [path], console()).models
+    error = refusal(installed, path, tmp_path)
+    assert answer.fits is (error is None) is (not lacking), error
+    missing = [each for each in answer.operators if each.missing]
+    assert [each.missing for each in missing] == ([lacking] if lacking else [])
+    if error and error.reference == "model-refused":
+        named = missing_kernel(error.why)
+        assert named is not None, error.why
+        assert (named.name, named.opset) == (missing[0].operator.name, str(missing[0].operator.opset))
+    elif error:
+        assert (error.reference, missing[0].operator.name) == ("inference-failed", "Concat")
+
+
+@pytest.mark.build
+@pytest.mark.network
+def test_a_runtime_fits_the_models_in_its_own_package(installed: Installed, tmp_path: Path) -> None:
+    """Through the command line, on the package's archive; and its configuration says the same."""
+    with tarfile.open(installed.package) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (model,) = tmp_path.glob("*/models/silero-vad.ort")
+    words: list[str | Path] = [sys.executable, "-m", "invoke", "check-compat", "--json", "--model", model, "--runtime"]
+    done = run([*words, installed.package], cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["fits"], document["targets"], document["change"]) == (True, ["linux-x64"], "")
+    config = tmp_path / "required_operators.config"
+    config.write_text(render_config(read_runtime(installed.package).operators))
+    assert json.loads(run([*words, config], cwd=ROOT).stdout)["models"] == document["models"]
+
+
+@pytest.mark.build
+@pytest.mark.network
+def test_a_model_of_another_kind_does_not_fit(installed: Installed) -> None:
+    """A transformer on the voice detector's runtime; the change is what its own build would have more."""
+    answer: Answer = check_compatibility(installed.package, [ROOT / "buildspecs/transformer/encoder.onnx"], console())
+    assert not answer.fits
+    assert {"LayerNormalization", "Softmax", "MatMul"} <= {
+        each.operator.name for each in answer.models[0].operators if each.missing
+    }
+    assert "ai.onnx;17;LayerNormalization\n" in answer.change
+    assert answer.buildspec.startswith('[[models]]\nname = "encoder"\n')

@@ -1,0 +1,152 @@
+"""Models held against runtimes, with the versions of kernels as the full runtime tells them."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from judged_models import model, models, runtime, use
+from ortrim.advise.compatibility import in_doubt, judge
+from ortrim.advise.installed import ANY_LATER
+from ortrim.core.operator_uses import ModelUses
+from ortrim.core.operators import OperatorId
+
+CONFIG = """\
+ai.onnx;13;Concat{"inputs": {"0": ["float"]}},Gather{"inputs": {"0": ["float"], "1": ["int64_t"]}},If
+ai.onnx;14;Relu{"inputs": {"0": ["float"]}},Reshape
+"""
+
+
+def test_a_model_of_what_is_there_fits() -> None:
+    """Nothing is missing, and every operator is listed with the types that it works on."""
+    judged = judge(runtime(CONFIG), model(use("Relu", 14), use("Reshape", 14, "float", "int64_t")), {})
+    assert judged.fits
+    assert [(each.operator.name, each.types) for each in judged.operators] == [
+        ("Relu", ("float",)),
+        ("Reshape", ("float", "int64_t")),
+    ]
+
+
+def test_a_missing_operator_is_named_with_a_node() -> None:
+    """And with its domain, when nothing of that is there."""
+    judged = judge(runtime(CONFIG), model(use("Softplus", 1), use("FusedConv", 1, domain="com.microsoft")), {})
+    first, second = judged.missing
+    assert (first.missing, first.detail, first.node) == ("operator", "the operator", "a Softplus")
+    assert second.detail == "the operator, as all of com.microsoft"
+    assert not judged.fits
+
+
+def test_a_missing_type_is_named_with_what_is_there() -> None:
+    """With the input that has it."""
+    (found,) = judge(runtime(CONFIG), model(use("Relu", 14, "double"), use("Relu", 14)), {}).missing
+    assert (found.missing, found.detail) == ("type", "type double for input 0, there: float")
+
+
+def test_two_uses_of_an_operator_are_both_looked_at() -> None:
+    """The one that fits does not hide the other."""
+    judged = judge(runtime(CONFIG), model(use("Relu", 14), use("Relu", 14, "double")), {})
+    assert [each.missing for each in judged.operators] == ["type"]
+
+
+@pytest.mark.parametrize(
+    ("opset", "kernels", "fits"),
+    [
+        (13, ((13, 13), (14, ANY_LATER)), False),
+        (16, ((14, ANY_LATER),), False),
+        (16, ((14, 18),), True),
+        (12, ((14, 18),), False),
+        (13, ((13, 15),), True),
+        (14, (), True),
+    ],
+)
+def test_kernels_serve_a_range_of_opsets(opset: int, kernels: tuple[tuple[int, int], ...], fits: bool) -> None:  # noqa: FBT001
+    """A kernel with an end serves all of its range; one without serves the opset that it begins with alone."""
+    wanted, installed = model(use("Relu", opset)), runtime(CONFIG)
+    judged = judge(installed, wanted, {("ai.onnx", "Relu"): kernels})
+    assert judged.fits is fits
+    if not fits:
+        assert (judged.missing[0].missing, judged.missing[0].detail) == ("opset", f"opset {opset}, there for 14")
+
+
+def test_only_other_opsets_are_in_doubt() -> None:
+    """Not what is there as it is wanted, nor what is not there at all."""
+    wanted = model(use("Relu", 13), use("Reshape", 14), use("Softplus", 1))
+    assert in_doubt(runtime(CONFIG), wanted) == (OperatorId(domain="ai.onnx", opset=13, name="Relu"),)
+
+
+def test_a_configuration_with_an_imported_opset_has_the_kernel_before_it() -> None:
+    """Upstream writes the opset that a raw model imports; the kernel that begins earlier is kept for it."""
+    installed = runtime("ai.onnx;17;Relu\n")
+    assert judge(installed, model(use("Relu", 14)), {("ai.onnx", "Relu"): ((14, ANY_LATER),)}).fits
+
+
+def test_everything_is_there_when_all_operators_are() -> None:
+    """Of any opset and domain."""
+    installed = runtime("!no_ops_specified_means_all_ops_are_required\n")
+    assert judge(installed, model(use("Relu", 13, "double"), use("Foo", 9, domain="com.microsoft")), {}).fits
+
+
+def test_an_extended_build_has_the_operators_of_layouts() -> None:
+    """They are compiled in whatever the configuration says."""
+    wanted = model(use("Transpose", 13, "bool"), use("Identity", 16))
+    assert not judge(runtime(CONFIG, extended=False), wanted, {}).fits
+    assert judge(runtime(CONFIG, extended=True), wanted, {}).fits
+
+
+def test_saved_optimizations_count_where_they_may_be_applied() -> None:
+    """A plain minimal build leaves them alone; of a build of unknown kind the worst is assumed."""
+    made = OperatorId(domain="com.microsoft", opset=1, name="QLinearAdd")
+    wanted = replace(model(use("Relu", 14)), saved=(made,))
+    assert judge(runtime(CONFIG, extended=False), wanted, {}).fits
+    for extended in (True, None):
+        judged = judge(runtime(CONFIG, extended=extended), wanted, {})
+        assert [each.operator for each in judged.missing] == [made]
+
+
+@pytest.mark.parametrize("version", ["4", "7", "", "6 "])
+def test_another_version_of_the_format_is_an_obstacle(version: str) -> None:
+    """Whatever the operators are."""
+    judged = judge(runtime(CONFIG), replace(model(use("Relu", 14)), format_version=version), {})
+    assert not judged.fits
+    assert "the runtime reads 5 and 6" in judged.obstacles[0]
+
+
+def test_types_that_are_compiled_out_are_an_obstacle() -> None:
+    """8-bit floats on Android, sparse weights where asked for; elsewhere they are none."""
+    wanted = replace(model(use("Reshape", 14, "Float8E5M2")), sparse=True)
+    assert judge(runtime(CONFIG), wanted, {}).fits
+    judged = judge(runtime(CONFIG, without=("float8", "sparsetensor")), wanted, {})
+    assert [line.split(",")[0] for line in judged.obstacles] == ["it uses Float8E5M2", "it has sparse weights"]
+
+
+def test_what_globally_allowed_types_leave_open_is_said() -> None:
+    """Of operators whose kernels may or may not be registered by type."""
+    installed = runtime("!globally_allowed_types;float\nai.onnx;13;Relu,Tile,Shape\n")
+    judged = judge(installed, model(use("Relu", 13), use("Tile", 13, "double", "int64_t")), {})
+    assert judged.fits
+    assert judged.unknowns == ("whether the runtime's globally allowed types leave out kernels of Tile",)
+
+
+def test_types_of_saved_optimizations_are_not_known() -> None:
+    """The file does not say them, so that a limit on such an operator leaves a question."""
+    made = OperatorId(domain="com.microsoft", opset=1, name="QLinearAdd")
+    wanted = replace(model(use("Relu", 14)), saved=(made,))
+    limited = runtime(CONFIG + 'com.microsoft;1;QLinearAdd{"inputs": {"0": ["uint8_t"]}}\n')
+    assert judge(limited, wanted, {}).unknowns == ("the types of what saved optimizations make: QLinearAdd",)
+    assert judge(runtime(CONFIG + "com.microsoft;1;QLinearAdd\n"), wanted, {}).unknowns == ()
+
+
+def test_a_layout_of_one_processor_leaves_a_question() -> None:
+    """Whether others have it nobody knows here."""
+    installed = runtime(CONFIG + "com.microsoft.nchwc;1;Conv\n")
+    judged = judge(installed, model(use("Conv", 1, domain="com.microsoft.nchwc")), {})
+    assert judged.fits
+    assert "baked into the model" in judged.unknowns[0]
+
+
+@given(models)
+def test_no_model_fits_a_runtime_of_nothing(wanted: ModelUses) -> None:
+    """Unless it has no operator."""
+    judged = judge(runtime(""), wanted, {})
+    assert judged.fits is (not wanted.uses)
+    assert len(judged.operators) == len({use.operator for use in wanted.uses})

@@ -1,0 +1,77 @@
+"""What has to be added to a runtime: enough, and no more."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judged_models import configs, global_configs, model, models, runtime, use
+from ortrim.advise.compatibility import judge
+from ortrim.advise.installed import InstalledRuntime
+from ortrim.advise.smallest_change import smallest_change
+from ortrim.core.operator_config import GLOBAL_TYPES, render_config
+from ortrim.core.operator_uses import ModelUses
+
+CONFIG = 'ai.onnx;13;Gather{"inputs": {"1": ["int64_t"]}}\nai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'
+
+
+def change(installed: InstalledRuntime, *wanted: ModelUses) -> str:
+    """Return the lines that let a runtime take models."""
+    found = smallest_change(installed, [(each, judge(installed, each, {})) for each in wanted])
+    return render_config(found) if found else ""
+
+
+def changed(config: str, lines: str) -> str:
+    """Return a configuration with the lines behind it; the line of global types is one for all."""
+    kept = [line for line in config.splitlines(keepends=True) if GLOBAL_TYPES not in line or GLOBAL_TYPES not in lines]
+    return "".join(kept) + lines
+
+
+def test_nothing_is_added_for_what_fits() -> None:
+    """Nor for what no operator or type mends."""
+    assert change(runtime(CONFIG), model(use("Relu", 14))) == ""
+
+
+def test_operators_come_with_their_types() -> None:
+    """Those that the model uses, where a configuration can limit them."""
+    lines = change(runtime(CONFIG), model(use("Cast", 13, "int64_t", outputs=("float",)), use("Shape", 15)))
+    assert lines == 'ai.onnx;13;Cast{"inputs": {"0": ["int64_t"]}, "outputs": {"0": ["float"]}}\nai.onnx;15;Shape\n'
+
+
+def test_a_new_type_comes_with_the_old_ones() -> None:
+    """Since upstream takes a later line in place of an earlier one."""
+    lines = change(runtime(CONFIG), model(use("Relu", 14, "double")))
+    assert lines == 'ai.onnx;14;Relu{"inputs": {"0": ["double", "float"]}}\n'
+
+
+def test_another_opset_of_an_operator_keeps_the_types() -> None:
+    """Upstream holds types for all opsets of an operator together."""
+    lines = change(runtime(CONFIG), model(use("Relu", 13, "double")))
+    assert lines == 'ai.onnx;13;Relu{"inputs": {"0": ["double", "float"]}}\n'
+
+
+def test_what_several_models_lack_is_one_change() -> None:
+    """With the types of all of them."""
+    lines = change(runtime(CONFIG), model(use("Abs", 13)), model(use("Abs", 13, "double")))
+    assert lines == 'ai.onnx;13;Abs{"inputs": {"0": ["double", "float"]}}\n'
+
+
+def test_global_types_are_one_line_for_all() -> None:
+    """No types of single operators stand beside it."""
+    installed = runtime("!globally_allowed_types;float\nai.onnx;13;Relu\n")
+    lines = change(installed, model(use("Relu", 13, "double"), use("Abs", 13)))
+    assert lines == "!globally_allowed_types;double,float\nai.onnx;13;Abs,Relu\n"
+
+
+def test_operators_of_custom_libraries_are_left_out() -> None:
+    """No build can have them; nor a name that would be another line of the configuration."""
+    wanted = model(use("Foo", 1, domain="my.ops"), use("A\nai.onnx;1;Evil", 1), use("Abs", 13))
+    assert change(runtime(CONFIG), wanted) == 'ai.onnx;13;Abs{"inputs": {"0": ["float"]}}\n'
+
+
+@given(st.one_of(configs, global_configs), models, models)
+def test_with_the_change_the_models_fit(config: str, one: ModelUses, other: ModelUses) -> None:
+    """Read as ortrim reads it, with the lines at the end of what was there."""
+    lines = change(runtime(config), one, other)
+    after = runtime(changed(config, lines))
+    assert judge(after, one, {}).fits
+    assert judge(after, other, {}).fits
+    assert change(after, one, other) == ""

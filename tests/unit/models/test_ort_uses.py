@@ -1,0 +1,112 @@
+"""What a model in ORT format asks of a runtime, read from files that ONNX Runtime 1.21.0 wrote."""
+
+from pathlib import Path
+
+import onnxruntime
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import ModelProto, TensorProto, helper
+
+from onnx_samples import model_of, value
+from ortrim.core.operators import OperatorId
+from ortrim.errors import ExitCode, ModelError
+from ortrim.models.ort_uses import read_uses
+
+RECORDED = Path(__file__).parent / "data" / "branching_first.ort"
+INT64 = TensorProto.INT64
+
+
+def converted(model: ModelProto, folder: Path, **entries: str) -> Path:
+    """Write a model in ORT format, not optimized unless the entries of the session's configuration say so."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.optimized_model_filepath = str(folder / "m.ort")
+    level = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if entries else level.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    for key, entry in entries.items():
+        options.add_session_config_entry(key.replace("__", "."), entry)
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return folder / "m.ort"
+
+
+def test_operators_of_inner_graphs_are_among_them() -> None:
+    """A value that a branch takes from outside has its type there too."""
+    found = read_uses(RECORDED)
+    uses = {use.operator.name: use for use in found.uses}
+    assert found.format_version == "6"
+    assert (uses["If"].operator.opset, uses["If"].inputs, uses["If"].outputs) == (16, ("bool",), ("float",))
+    assert uses["Relu"].inputs == uses["Neg"].inputs == ("float",)
+    assert (found.saved, found.sparse) == ((), False)
+
+
+def test_types_and_left_out_inputs_are_told(tmp_path: Path) -> None:
+    """In the names of upstream's configurations, by position; one node of those that are alike is named."""
+    nodes = [
+        helper.make_node("Clip", ["x", "", "most"], ["a"], name="first"),
+        helper.make_node("Clip", ["a", "", "most"], ["b"], name="second"),
+        helper.make_node("Cast", ["b"], ["y"], to=TensorProto.STRING),
+    ]
+    model = model_of(nodes, [value("x"), value("most", shape=())], [value("y", TensorProto.STRING)])
+    cast, clip = read_uses(converted(model, tmp_path)).uses
+    assert clip.operator == OperatorId(domain="ai.onnx", opset=13, name="Clip")
+    assert (clip.inputs, clip.outputs, clip.node) == (("float", "", "float"), ("float",), "first")
+    assert (cast.inputs, cast.outputs) == (("float",), ("std::string",))
+
+
+def test_what_is_no_tensor_has_no_type(tmp_path: Path) -> None:
+    """A sequence, for one."""
+    nodes = [helper.make_node("SequenceConstruct", ["x"], ["s"]), helper.make_node("SequenceLength", ["s"], ["y"])]
+    model = model_of(nodes, outputs=[value("y", INT64, ())])
+    uses = {use.operator.name: use for use in read_uses(converted(model, tmp_path)).uses}
+    assert uses["SequenceLength"].inputs == ("",)
+
+
+def test_saved_optimizations_are_told(tmp_path: Path) -> None:
+    """A quantized addition that an extended build makes when it loads the model."""
+    scale = helper.make_tensor("scale", TensorProto.FLOAT, [], [0.1])
+    zero = helper.make_tensor("zero", TensorProto.UINT8, [], [3])
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["a"]),
+        helper.make_node("DequantizeLinear", ["z", "scale", "zero"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "scale", "zero"], ["y"]),
+    ]
+    ends = [value(name, TensorProto.UINT8, (4,)) for name in "xzy"]
+    model = model_of(nodes, ends[:2], ends[2:], initializers=[scale, zero])
+    found = read_uses(converted(model, tmp_path, optimization__minimal_build_optimizations="save"))
+    assert found.saved == (OperatorId(domain="com.microsoft", opset=1, name="QLinearAdd"),)
+    assert "Add" in {use.operator.name for use in found.uses}
+
+
+@pytest.mark.parametrize(
+    ("content", "reference"),
+    [(None, "model-missing"), (b"", "not-ort"), (b"onnx", "not-ort"), (b"\x18\0\0\0ORTM", "not-ort")],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes | None, reference: str) -> None:
+    """None at all, an empty one, a model in another format, a head without a body."""
+    path = tmp_path / "m.ort"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        read_uses(path)
+    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.MODEL)
+
+
+@given(st.integers(8, RECORDED.stat().st_size - 1), st.binary(max_size=8), st.booleans())
+def test_a_damaged_model_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    place: int,
+    noise: bytes,
+    cut: bool,  # noqa: FBT001 - hypothesis draws it
+) -> None:
+    """Cut off or overwritten anywhere: a value or a diagnostic, never another error."""
+    content = RECORDED.read_bytes()
+    path = tmp_path_factory.getbasetemp() / "damaged-uses.ort"
+    path.write_bytes(content[:place] + noise + (b"" if cut else content[place + len(noise) :]))
+    try:
+        read_uses(path)
+    except ModelError as error:
+        assert error.reference == "not-ort"  # noqa: PT017 - both outcomes are right

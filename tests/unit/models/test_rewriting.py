@@ -1,0 +1,67 @@
+"""The same model in another opset or IR version."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import helper
+
+from onnx_samples import model_of, relu, weighted, write
+from ortrim.models.rewriting import at_ir_version, at_opset, since_versions
+
+
+def opset_of(path: Path) -> int:
+    """Return the opset of ONNX's own operators that a model imports."""
+    return int(next(entry.version for entry in onnx.load(path).opset_import if not entry.domain))
+
+
+@pytest.mark.parametrize("opset", [15, 18])
+def test_a_model_is_written_in_another_opset(tmp_path: Path, opset: int) -> None:
+    """An older one or a newer one; the original stays as it is."""
+    path = write(tmp_path / "m.onnx", relu())
+    before = path.read_bytes()
+    assert at_opset(path, opset, tmp_path / "new.onnx")
+    assert opset_of(tmp_path / "new.onnx") == opset
+    assert path.read_bytes() == before
+
+
+def test_what_onnx_cannot_convert_is_no_error(tmp_path: Path) -> None:
+    """An operator of another domain; nothing is written."""
+    model = model_of([helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")], opsets=[("", 17)])
+    assert not at_opset(write(tmp_path / "m.onnx", model), 13, tmp_path / "new.onnx")
+    assert not (tmp_path / "new.onnx").exists()
+
+
+def test_weights_in_other_files_come_along(tmp_path: Path) -> None:
+    """The new model stands by itself."""
+    (tmp_path / "w.bin").write_bytes(bytes(16))
+    path = write(tmp_path / "m.onnx", weighted("w.bin"))
+    (tmp_path / "else where").mkdir()
+    assert at_opset(path, 14, tmp_path / "else where" / "new.onnx")
+    assert len(onnx.load(tmp_path / "else where" / "new.onnx").graph.initializer[0].raw_data) == 16
+
+
+@pytest.mark.parametrize("location", ["absent.bin", "../outside.bin"])
+def test_weights_that_cannot_be_read_are_no_error(tmp_path: Path, location: str) -> None:
+    """They are missing, or lie where a model has no business."""
+    (tmp_path / "outside.bin").write_bytes(bytes(16))
+    (tmp_path / "in").mkdir()
+    path = write(tmp_path / "in" / "m.onnx", weighted(location))
+    assert not at_opset(path, 14, tmp_path / "new.onnx")
+    assert not at_ir_version(path, 8, tmp_path / "new.onnx")
+    assert not (tmp_path / "new.onnx").exists()
+
+
+def test_a_model_is_written_with_another_ir_version(tmp_path: Path) -> None:
+    """And nothing else of it changes."""
+    model = relu()
+    model.ir_version = 99
+    assert at_ir_version(write(tmp_path / "m.onnx", model), 8, tmp_path / "new.onnx")
+    assert onnx.load(tmp_path / "new.onnx") == relu()
+
+
+def test_operators_have_the_version_that_an_opset_gives_them() -> None:
+    """None when one of them is not in it."""
+    assert since_versions(["Relu", "Abs"], 17) == {"Relu": 14, "Abs": 13}
+    assert since_versions(["Relu", "Gelu"], 17) is None
+    assert since_versions([], 17) == {}

@@ -1,0 +1,34 @@
+"""What a release or a run has of what is wanted, before anything large is fetched."""
+
+from typing import Protocol
+
+from ortrim.core.artifacts import FileEntry
+from ortrim.fetch.lock import LockedArtifact
+from ortrim.fetch.side_by_side import Download
+from ortrim.fetch.store import Store
+
+
+class Offer(Protocol):
+    """What there is: `commit` is what it was made of, `page` where people see it, `words` what it is."""
+
+    @property
+    def commit(self) -> str:
+        """The commit."""
+
+    @property
+    def page(self) -> str:
+        """The page."""
+
+    @property
+    def words(self) -> str:
+        """A few words on it."""
+
+    @property
+    def artifacts(self) -> tuple[LockedArtifact, ...]:
+        """The archives that the files are in; empty for a release."""
+
+    def downloads(self, store: Store) -> tuple[Download, ...]:
+        """Return what is not in the store yet."""
+
+    def files(self, store: Store) -> tuple[FileEntry, ...]:
+        """Return the files, in order; of a run they are known once everything is in the store."""

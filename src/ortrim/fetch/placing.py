@@ -1,0 +1,101 @@
+"""Putting fetched files where an app's build takes them: all of them at once, or none."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import SUMS, parse_sums, sums_text
+from ortrim.errors import StorageError
+from ortrim.fetch.store import Store
+from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.folders import remove_leftovers
+
+SHOWN: Final = 5
+
+
+def place(
+    files: Sequence[FileEntry], store: Store, output: Path, when_ready: Callable[[], None] = lambda: None
+) -> bool:
+    """Make a folder hold these files of the store and their `SHA256SUMS`, and nothing else.
+
+    Returns False when it does so already. An earlier one is replaced as a whole, unless it has files that were not
+    fetched. `when_ready` is called when everything lies on the disk and only names are left to change. The caller sees
+    to it that nobody else is at work there. Raises `StorageError` (`path-in-the-way`, `cache-damaged`, or what the disk
+    says), and what `when_ready` raises; then the folder is as it was.
+    """
+    with storage_errors(output):
+        if _is_right(files, output):
+            when_ready()
+            return False
+        _require_own(output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(output)
+        with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.partial-") as work:
+            _fill(Path(work) / "new", files, store)
+            when_ready()
+            _swap(Path(work) / "new", output, Path(work) / "old")
+    return True
+
+
+def _is_right(files: Iterable[FileEntry], output: Path) -> bool:
+    if output.is_symlink() or not output.is_dir():
+        return False
+    wanted = {entry.path: entry for entry in files}
+    if _inside(output) != {*wanted, SUMS} or (output / SUMS).read_bytes() != sums_text(wanted.values()).encode():
+        return False
+    return all(_is_as_listed(output / path, entry) for path, entry in wanted.items())
+
+
+def _is_as_listed(path: Path, entry: FileEntry) -> bool:
+    plain = path.is_file() and not path.is_symlink()
+    return plain and path.stat().st_size == entry.size_bytes and sha256_of(path) == entry.sha256
+
+
+def _inside(folder: Path) -> set[str]:
+    """Return what is in a folder, but for folders with something in them; links count as themselves."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {path.relative_to(folder).as_posix() for path in found}
+
+
+def _require_own(output: Path) -> None:
+    """Refuse a folder that holds what was not fetched, for it is going to be removed."""
+    hint = "move it away, or choose another folder with --output"
+    if output.is_symlink() or (output.exists() and not output.is_dir()):
+        raise StorageError("path-in-the-way", "is not a folder of its own", where=str(output), hint=hint)
+    strange = sorted(_inside(output) - _listed(output)) if output.is_dir() else []
+    if strange:
+        what = "holds something that was not fetched, and would be lost"
+        why = ", ".join(strange[:SHOWN]) + (", ..." if len(strange) > SHOWN else "")
+        raise StorageError("path-in-the-way", what, where=str(output), why=why, hint=hint)
+
+
+def _listed(output: Path) -> set[str]:
+    try:
+        return {SUMS, *parse_sums((output / SUMS).read_text(encoding="utf-8"))}
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return set()
+
+
+def _fill(folder: Path, files: Iterable[FileEntry], store: Store) -> None:
+    folder.mkdir(mode=0o755)
+    for entry in files:
+        path = folder / entry.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store.copy(entry, path)
+    (folder / SUMS).write_text(sums_text(files), encoding="utf-8")
+
+
+def _swap(new: Path, output: Path, old: Path) -> None:
+    if not output.exists():
+        new.rename(output)
+        return
+    output.rename(old)
+    try:
+        new.rename(output)
+    except BaseException:
+        old.rename(output)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,838 @@
+"""`invoke fetch` against the stand-in for GitHub: what arrives, what is locked, and everything that can go wrong."""
+
+import errno
+import hashlib
+import io
+import os
+import random
+import tracemalloc
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from github_checks import refused
+from github_fetching import (
+    ANDROID,
+    ANDROID_FILES,
+    LINUX,
+    LINUX_FILES,
+    RELEASED,
+    SIGNER,
+    Apps,
+    delivery,
+    recorded,
+    running_apps,
+    sums,
+    vouching,
+    wanted,
+    with_sigstores_own_keys,
+)
+from github_service import answer, message
+from github_state import COMMIT, Artifact
+from github_wire import Reply
+from ortrim.console import Console
+from ortrim.core.artifacts import FileEntry
+from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, StorageError, UsageError
+from ortrim.fetch.attested import ask_attestations
+from ortrim.fetch.lock_file import read_lock
+from ortrim.fetch.provenance import Claim, check_provenance
+from ortrim.fetch.store import Store, user_store
+from ortrim.github.addresses import find_service
+from ortrim.github.repositories import Repository
+from ortrim.pipeline import apps as apps_module
+from ortrim.pipeline import fetching
+from ortrim.pipeline.apps import App
+from ortrim.pipeline.connection import Remote as Named
+from ortrim.pipeline.connection import connect
+from ortrim.pipeline.fetching import Fetched, fetch_files
+from ortrim.storage.files import storage_errors
+from ortrim.storage.folders import locked_if_free
+from ortrim.tasks.program import program
+
+OTHER_COMMIT: Final = 40 * "e"
+OVER: Final = {"status": "completed", "conclusion": "success"}
+V1: Final = wanted(release="v1")
+
+
+@pytest.fixture
+def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
+    """Run the stand-in; an app has an empty folder."""
+    with running_apps(monkeypatch, tmp_path) as running:
+        yield running
+
+
+def fetch(apps: Apps, what: Any, app: str = "app", output: str = "", repo: str = "") -> Fetched:
+    """Fetch as `invoke fetch` does in an app's folder."""
+    place = App(folder=apps.folder / app, output=Path(output) if output else None)
+    return fetch_files(what, Named(repository=repo), place, Console(stdout=io.StringIO(), stderr=io.StringIO()))
+
+
+def check_files(apps: Apps, files: dict[str, bytes], app: str = "app") -> None:
+    """Check that an app has these files, their sums and a lock file that says the same, and nothing else."""
+    output = apps.output(app)
+    assert {name: (output / name).read_bytes() for name in files} == files
+    assert (output / "SHA256SUMS").read_bytes() == sums(files)
+    assert apps.names(app) == {f"ortrim-runtime/{name}" for name in (*files, "SHA256SUMS")} | {"ortrim.lock"}
+    lock = read_lock(apps.lock(app))
+    assert lock is not None
+    assert {file.path: file.sha256 for file in lock.files} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in files.items()
+    }
+
+
+def check_nothing_came(apps: Apps) -> None:
+    """Check that the app's folder is as it was, and that the cache holds no part of anything."""
+    assert apps.names() == set()
+    assert [path.name for path in (apps.folder / "cache").rglob("*.partial-*")] == []
+
+
+# What arrives
+
+
+def test_a_release_is_fetched_and_locked(apps: Apps) -> None:
+    """All of its files; the lock says which commit. A second fetch asks GitHub nothing and changes nothing."""
+    apps.service.release("v1", RELEASED)
+    fetched = fetch(apps, V1)
+    check_files(apps, RELEASED)
+    assert fetched.changed
+    origin = fetched.lock.origin
+    assert (origin.release, origin.run, origin.commit, origin.repository) == ("v1", 0, COMMIT, "octo/ort")
+    assert {each.words for each in fetched.attestations.values()} == {"not attested"}
+    asked, before = len(apps.service.seen), apps.lock().stat()
+    assert not fetch(apps, wanted()).changed
+    assert (len(apps.service.seen), apps.lock().stat()) == (asked, before)
+
+
+def test_only_one_target_of_a_release_is_fetched(apps: Apps) -> None:
+    """And only that is downloaded."""
+    apps.service.release("v1", RELEASED)
+    fetch(apps, wanted("kws", "android", release="v1"))
+    check_files(apps, {name: content for name, content in RELEASED.items() if name.startswith(ANDROID)})
+    assert sum(seen.status == 200 for seen in apps.service.seen if seen.server == "storage") == 3
+
+
+def test_a_run_is_fetched_and_locked(apps: Apps) -> None:
+    """Its deliveries come as archives; the lock has the archives' digests, too."""
+    linux, android = delivery(7, "linux-x64", LINUX_FILES), delivery(8, "android", ANDROID_FILES)
+    run = apps.service.delivered(linux, android, Artifact(id=9, name="compiled-kws-linux-x64", content=b"no archive"))
+    fetched = fetch(apps, wanted(run=run.id))
+    check_files(apps, {**LINUX_FILES, **ANDROID_FILES})
+    assert [(each.name, each.sha256) for each in fetched.lock.artifacts] == [
+        (each.name, hashlib.sha256(each.content).hexdigest()) for each in (android, linux)
+    ]
+    assert (fetched.lock.origin.run, fetched.lock.origin.commit) == (run.id, COMMIT)
+
+
+def test_the_newest_run_is_fetched_when_it_is_asked_for(apps: Apps) -> None:
+    """The newest that succeeded and has the target, not one that failed, nor one without it; the lock names it."""
+    old = apps.service.delivered(delivery(7, "android", {"old.aar": b"1"}))
+    meant = apps.service.delivered(delivery(8, "android", ANDROID_FILES))
+    apps.service.delivered(delivery(9, "linux-x64", LINUX_FILES))
+    apps.service.delivered(replace(delivery(10, "android", {"gone.aar": b"1"}), expired=True))
+    apps.service.delivered(delivery(11, "android", {"bad.aar": b"1"}), conclusion="failure")
+    fetched = fetch(apps, wanted("kws", "android", latest=True))
+    check_files(apps, ANDROID_FILES)
+    assert fetched.lock.origin.run == meant.id != old.id
+
+
+@pytest.mark.parametrize("what", [wanted(), wanted("kws"), wanted("kws", "android")])
+def test_the_newest_is_never_implied(apps: Apps, what: Any) -> None:
+    """Without a run, a release or `--latest`, and without a lock file, nothing is asked and nothing fetched."""
+    apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    with refused("fetch-which", UsageError) as caught:
+        fetch(apps, what)
+    assert "--latest" in caught[0].hint
+    assert apps.service.seen == []
+
+
+def test_several_downloads_run_side_by_side(apps: Apps) -> None:
+    """Twelve files over cut links, at most four connections: all arrive whole, and little comes twice."""
+    files = {f"ortrim-kws-linux-x64-1.21.{n}.tar.gz": bytes([n]) * 300_000 for n in range(12)}
+    apps.service.release("v1", files)
+    apps.service.blobs.cuts = deque([2, *[100_000] * 12])
+    fetch(apps, V1)
+    check_files(apps, files)
+    assert len({seen.path for seen in apps.service.seen if seen.server == "storage"}) == 13
+
+
+def test_two_hundred_megabytes_over_a_bad_link(apps: Apps) -> None:
+    """A delivery of 200 MB over a link that is cut 20 times: intact in the app, nothing twice, memory flat."""
+    content = random.Random(7).randbytes(200_000_000)  # noqa: S311
+    made = delivery(7, "android", {f"{ANDROID}.aar": content})
+    run = apps.service.delivered(made)
+    apps.service.blobs.cuts = deque([len(made.content) // 21] * 20)
+    tracemalloc.start()
+    try:
+        fetch(apps, wanted(run=run.id))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 24_000_000
+    sent = [seen for seen in apps.service.seen if seen.server == "storage"]
+    assert [seen.status for seen in sent] == [200] + [206] * 20
+    assert [int(seen.headers["range"][6:-1]) for seen in sent[1:]] == [
+        n * (len(made.content) // 21) for n in range(1, 21)
+    ]
+    assert all(seen.headers["if-range"] for seen in sent[1:])
+    assert (apps.output() / f"{ANDROID}.aar").stat().st_size == len(content)
+    assert hashlib.sha256((apps.output() / f"{ANDROID}.aar").read_bytes()).digest() == hashlib.sha256(content).digest()
+
+
+def test_no_login_reaches_the_server_that_stores_files(apps: Apps) -> None:
+    """Neither the token nor a login of `.netrc`: only what the address itself carries."""
+    apps.service.release("v1", RELEASED)
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    fetch(apps, V1)
+    fetch(apps, wanted(run=run.id, update=True))
+    stored = [seen for seen in apps.service.seen if seen.server == "storage"]
+    assert len(stored) == 6
+    for seen in stored:
+        assert not {"authorization", "cookie", "proxy-authorization"} & set(seen.headers)
+    for path in apps.folder.rglob("*"):
+        assert not path.is_file() or apps.service.token.encode() not in path.read_bytes()
+
+
+def test_a_public_release_needs_no_token(apps: Apps) -> None:
+    """Nor do its attestations."""
+    apps.service.release("v1", RELEASED)
+    apps.secret = ""
+    fetch(apps, V1)
+    check_files(apps, RELEASED)
+
+
+# The lock file and the cache
+
+
+def test_an_app_is_built_from_its_lock_file_alone(apps: Apps) -> None:
+    """In another checkout, with an empty cache: the same files, to the byte, with no option at all."""
+    apps.service.release("v1", RELEASED)
+    fetch(apps, wanted("kws", "android", release="v1"))
+    apps.service.release("v2", LINUX_FILES)
+    apps.forget()
+    (apps.folder / "other").mkdir()
+    apps.lock("other").write_bytes(apps.lock().read_bytes())
+    fetch(apps, wanted(), "other")
+    assert {path.name: path.read_bytes() for path in apps.output("other").iterdir()} == {
+        path.name: path.read_bytes() for path in apps.output().iterdir()
+    }
+    assert apps.lock("other").read_bytes() == apps.lock().read_bytes()
+
+
+def test_a_run_is_fetched_again_from_the_lock_file(apps: Apps) -> None:
+    """By its archives' digests, also where the run was repeated and left a second archive of the name."""
+    first, second = delivery(7, "android", ANDROID_FILES), delivery(8, "android", {f"{ANDROID}.aar": b"other"})
+    run = apps.service.delivered(first)
+    fetch(apps, wanted(run=run.id))
+    run.artifacts = (first, second)
+    apps.forget()
+    (apps.output() / f"{ANDROID}.aar").unlink()
+    fetch(apps, wanted())
+    check_files(apps, ANDROID_FILES)
+
+
+def test_apps_share_what_was_fetched(apps: Apps) -> None:
+    """The second app's files come from the cache: GitHub is asked what there is, and no file is sent."""
+    apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    fetch(apps, wanted(run=5000))
+    sent = len(apps.service.lines("storage"))
+    (apps.folder / "second").mkdir()
+    fetch(apps, wanted(run=5000), "second")
+    check_files(apps, ANDROID_FILES, "second")
+    assert len(apps.service.lines("storage")) == sent
+
+
+def test_offline_takes_everything_from_the_cache(apps: Apps) -> None:
+    """What was fetched before can be placed again with nobody to ask."""
+    apps.service.release("v1", RELEASED)
+    fetch(apps, V1)
+    asked = len(apps.service.seen)
+    for path in apps.output().iterdir():
+        path.unlink()
+    fetch(apps, wanted(offline=True))
+    check_files(apps, RELEASED)
+    assert len(apps.service.seen) == asked
+
+
+def test_offline_without_the_files_is_reported(apps: Apps) -> None:
+    """One file is missing in the cache: nothing is asked, and nothing changed."""
+    apps.service.release("v1", RELEASED)
+    fetch(apps, V1)
+    user_store().path_of(hashlib.sha256(b"{}").hexdigest()).unlink()
+    (apps.output() / f"{LINUX}.tar.gz").unlink()
+    asked, before = len(apps.service.seen), apps.names()
+    with refused("not-in-cache", StorageError) as caught:
+        fetch(apps, wanted(offline=True))
+    assert f"{LINUX}.manifest.json" in caught[0].what
+    assert (len(apps.service.seen), apps.names()) == (asked, before)
+
+
+@pytest.mark.parametrize("what", [wanted(offline=True), wanted(offline=True, release="v1")])
+def test_offline_needs_a_lock_file(apps: Apps, what: Any) -> None:
+    """Without one nobody knows what is meant."""
+    with refused("offline-needs-lock", UsageError):
+        fetch(apps, what)
+    check_nothing_came(apps)
+
+
+def test_a_damaged_cache_is_mended(apps: Apps) -> None:
+    """A file that is not what its name says is fetched again; offline it is missing."""
+    apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    cached = user_store().path_of(hashlib.sha256(LINUX_FILES[f"{LINUX}.tar.gz"]).hexdigest())
+    cached.write_bytes(b"x" * 5000)
+    fetch(apps, wanted())
+    check_files(apps, LINUX_FILES)
+    cached.write_bytes(b"y" * 5000)
+    with refused("not-in-cache", StorageError):
+        fetch(apps, wanted(offline=True))
+
+
+def test_what_was_changed_in_the_output_is_made_right(apps: Apps) -> None:
+    """A build gets what the lock file says, whatever became of the files."""
+    apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    (apps.output() / f"{LINUX}.tar.gz").write_bytes(b"patched")
+    assert fetch(apps, wanted()).changed
+    check_files(apps, LINUX_FILES)
+
+
+def test_another_version_needs_to_be_asked_for(apps: Apps) -> None:
+    """The lock file stands until `--update`; then folder and lock change together, the selection stays."""
+    apps.service.release("v1", RELEASED)
+    newer = {f"{ANDROID}.aar": b"newer", f"{LINUX}.tar.gz": b"newer"}
+    apps.service.release("v2", newer, OTHER_COMMIT)
+    fetch(apps, wanted("kws", "android", release="v1"))
+    for what in (wanted(release="v2"), wanted(run=3), wanted(latest=True), wanted("other"), wanted("", "linux")):
+        with refused("lock-differs", UsageError) as caught:
+            fetch(apps, what)
+        assert "--update" in caught[0].hint
+    with refused("lock-differs", UsageError):
+        fetch(apps, wanted(), repo="github.invalid/octo/other")
+    check_files(apps, {name: RELEASED[name] for name in RELEASED if name.startswith(ANDROID)})
+    fetched = fetch(apps, wanted(release="v2", update=True))
+    check_files(apps, {f"{ANDROID}.aar": b"newer"})
+    assert (fetched.lock.origin.commit, fetched.lock.origin.target) == (OTHER_COMMIT, "android")
+
+
+def test_an_update_without_a_version_takes_what_the_release_is_now(apps: Apps) -> None:
+    """A release that was made anew is accepted only so."""
+    release = apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    changed = {**LINUX_FILES, f"{LINUX}.manifest.json": b"other"}
+    release.files = {**changed, "SHA256SUMS": sums(changed)}
+    fetch(apps, wanted(update=True))
+    check_files(apps, changed)
+
+
+def test_a_further_file_of_a_release_does_not_disturb_a_lock(apps: Apps) -> None:
+    """What is locked is still there, as it was."""
+    release = apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    release.files = {**RELEASED, "SHA256SUMS": sums(RELEASED)}
+    apps.forget()
+    fetch(apps, wanted())
+    check_files(apps, LINUX_FILES)
+
+
+def test_an_output_of_its_own_is_remembered(apps: Apps) -> None:
+    """By the lock file, so that it need not be said again; one outside of the app is not."""
+    apps.service.release("v1", LINUX_FILES)
+    assert fetch(apps, V1, output="third_party/ort").lock.output == "third_party/ort"
+    assert fetch(apps, wanted()).output == apps.folder / "app" / "third_party/ort"
+    outside = apps.folder / "outside"
+    assert fetch(apps, wanted(), output=str(outside)).lock.output == "third_party/ort"
+    assert (outside / "SHA256SUMS").read_bytes() == sums(LINUX_FILES)
+
+
+# What is refused
+
+
+def test_a_locked_release_that_changed_is_refused(apps: Apps) -> None:
+    """Another file under the same name, with sums that agree with it; the app keeps what it has."""
+    release = apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    changed = {**LINUX_FILES, f"{LINUX}.tar.gz": b"evil"}
+    release.files = {**changed, "SHA256SUMS": sums(changed)}
+    apps.forget()
+    with refused("lock-mismatch", NetworkError) as caught:
+        fetch(apps, wanted())
+    assert f"{LINUX}.tar.gz: locked " in caught[0].why
+    assert f"{LINUX}.manifest.json" not in caught[0].why
+    check_files(apps, LINUX_FILES)
+
+
+def test_a_tag_that_moved_is_refused(apps: Apps) -> None:
+    """The files may be the same; who locked a commit is told."""
+    apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    apps.service.commits["v1"] = OTHER_COMMIT
+    apps.forget()
+    with refused("lock-mismatch", NetworkError) as caught:
+        fetch(apps, wanted())
+    assert caught[0].why == f"commit: locked {COMMIT}, now {OTHER_COMMIT}"
+
+
+def test_a_locked_run_that_changed_is_refused(apps: Apps) -> None:
+    """Its archive is another one: nothing of it is downloaded."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    fetch(apps, wanted(run=run.id))
+    run.artifacts = (delivery(8, "android", {f"{ANDROID}.aar": b"evil"}),)
+    apps.forget()
+    sent = len(apps.service.lines("storage"))
+    with refused("lock-mismatch", NetworkError):
+        fetch(apps, wanted())
+    assert len(apps.service.lines("storage")) == sent
+    check_files(apps, ANDROID_FILES)
+
+
+def test_a_lock_file_that_lies_about_a_file_is_refused(apps: Apps) -> None:
+    """The archive is the locked one, and what is in it is not what the lock file says."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    fetch(apps, wanted(run=run.id))
+    digest = hashlib.sha256(ANDROID_FILES[f"{ANDROID}.aar"]).hexdigest()
+    apps.lock().write_text(apps.lock().read_text().replace(digest, 64 * "0"))
+    apps.forget()
+    with refused("lock-mismatch", NetworkError) as caught:
+        fetch(apps, wanted())
+    assert caught[0].why == f"{ANDROID}.aar: locked {64 * '0'}, now {digest}"
+
+
+def test_a_lock_file_does_not_decide_who_gets_the_token(apps: Apps) -> None:
+    """One that names another GitHub is followed only when the user names that, too."""
+    apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    apps.lock().write_text(apps.lock().read_text().replace('"github.invalid"', '"evil.invalid"'))
+    apps.forget()
+    asked = len(apps.service.seen)
+    with refused("lock-other-host", UsageError) as caught:
+        fetch(apps, wanted())
+    assert "--repo evil.invalid/octo/ort" in caught[0].hint
+    assert len(apps.service.seen) == asked
+
+
+@pytest.mark.parametrize("content", [b"", b"[origin]\n", b"\xff", b"schema = 1\n"])
+def test_a_damaged_lock_file_is_not_replaced(apps: Apps, content: bytes) -> None:
+    """Whoever wrote it may want it back."""
+    apps.lock().write_bytes(content)
+    for what in (wanted(), V1, wanted(release="v1", update=True)):
+        with refused("lock-damaged", StorageError):
+            fetch(apps, what)
+    assert apps.lock().read_bytes() == content
+    assert apps.service.seen == []
+
+
+@pytest.mark.parametrize(
+    ("what", "reference"),
+    [(V1, "release-not-found"), (wanted(run=77), "run-not-found"), (wanted(latest=True), "run-not-found")],
+)
+def test_what_is_not_there_is_reported(apps: Apps, what: Any, reference: str) -> None:
+    """No such release, no such run, no run that has it."""
+    with refused(reference, NetworkError) as caught:
+        fetch(apps, what)
+    assert caught[0].exit_code == ExitCode.NETWORK
+    check_nothing_came(apps)
+
+
+def test_a_target_that_was_not_built_is_reported(apps: Apps) -> None:
+    """With those that were."""
+    apps.service.release("v1", RELEASED)
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    for what in (wanted("", "linux-arm64", release="v1"), wanted("", "linux", run=run.id)):
+        with refused("nothing-to-fetch", UsageError) as caught:
+            fetch(apps, what)
+        assert "kws for android" in caught[0].why
+    check_nothing_came(apps)
+
+
+def test_an_expired_artifact_is_reported(apps: Apps) -> None:
+    """Listed as such, or gone by the time it is asked for."""
+    run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), expired=True))
+    with refused("artifact-expired", NetworkError):
+        fetch(apps, wanted(run=run.id))
+    run.artifacts = (delivery(7, "android", ANDROID_FILES),)
+    apps.service.fault("/zip", message(410, "Artifact has expired"))
+    with refused("artifact-expired", NetworkError):
+        fetch(apps, wanted(run=run.id))
+    check_nothing_came(apps)
+
+
+def test_a_run_without_a_commit_is_refused(apps: Apps) -> None:
+    """It could not be locked."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    apps.service.fault("/actions/runs/", answer({**run.data(0, "https://github.invalid/x"), **OVER, "head_sha": ""}))
+    with refused("github-unexpected-answer", NetworkError):
+        fetch(apps, wanted(run=run.id))
+
+
+def test_a_run_that_is_not_over_is_not_fetched(apps: Apps) -> None:
+    """Half of its deliveries may be missing."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    run.ends = None
+    with refused("run-not-over", NetworkError) as caught:
+        fetch(apps, wanted(run=run.id))
+    assert f"invoke attach {run.id}" in caught[0].hint
+
+
+@pytest.mark.parametrize(
+    ("listed", "reference"),
+    [
+        (b"", "sums-damaged"),
+        (b"not sums\n", "sums-damaged"),
+        (sums(ANDROID_FILES)[:-1], "sums-damaged"),
+        (sums({"../up": b""}), "sums-damaged"),
+        (b"\xff\n", "sums-damaged"),
+    ],
+)
+def test_a_delivery_with_damaged_sums_is_refused(apps: Apps, listed: bytes, reference: str) -> None:
+    """Nothing can be checked then."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES, listed))
+    with refused(reference, PackageError) as caught:
+        fetch(apps, wanted(run=run.id))
+    assert caught[0].exit_code == ExitCode.PACKAGE
+    check_nothing_came(apps)
+
+
+@pytest.mark.parametrize(
+    ("files", "listed", "reference"),
+    [
+        ({"a": b"1", "b": b"2"}, {"a": b"1"}, "unlisted-file"),
+        ({"a": b"1"}, {"a": b"1", "b": b"2"}, "file-missing"),
+        ({"a": b"1"}, {"a": b"2"}, "digest-mismatch"),
+    ],
+)
+def test_a_delivery_that_differs_from_its_sums_is_refused(
+    apps: Apps, files: dict[str, bytes], listed: dict[str, bytes], reference: str
+) -> None:
+    """Too much, too little, or something else."""
+    run = apps.service.delivered(delivery(7, "android", files, sums(listed)))
+    with pytest.raises(DiagnosticGroup) as caught:
+        fetch(apps, wanted(run=run.id))
+    assert [each.reference for each in caught.value.diagnostics] == [reference]
+    assert caught.value.exit_code == ExitCode.PACKAGE
+    check_nothing_came(apps)
+
+
+def test_an_archive_that_is_not_what_github_says_is_refused(apps: Apps) -> None:
+    """Before it is unpacked."""
+    run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), digest="sha256:" + 64 * "0"))
+    with refused("artifact-digest-mismatch", NetworkError):
+        fetch(apps, wanted(run=run.id))
+    check_nothing_came(apps)
+
+
+@pytest.mark.parametrize("digest", [None, "sha512:00"])
+def test_an_archive_without_a_digest_is_refused(apps: Apps, digest: str | None) -> None:
+    """It could not be checked."""
+    run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), digest=digest))
+    with refused("artifact-no-digest", NetworkError):
+        fetch(apps, wanted(run=run.id))
+    check_nothing_came(apps)
+
+
+@pytest.mark.parametrize("content", [b"PK no zip", b"", delivery(7, "android", ANDROID_FILES).content[:-40]])
+def test_a_damaged_archive_is_refused(apps: Apps, content: bytes) -> None:
+    """Cut short, empty, or none at all, though its digest is right."""
+    run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), content=content))
+    with pytest.raises(StorageError) as caught:
+        fetch(apps, wanted(run=run.id))
+    assert caught.value.reference in {"corrupt-archive", "nothing-unpacked"}
+    check_nothing_came(apps)
+
+
+def test_an_archive_that_climbs_is_refused(apps: Apps) -> None:
+    """No file lands outside."""
+    run = apps.service.delivered(delivery(7, "android", {"../../../evil": b"1"}))
+    with refused("unsafe-archive", StorageError):
+        fetch(apps, wanted(run=run.id))
+    check_nothing_came(apps)
+    assert not list(apps.folder.rglob("evil"))
+
+
+def test_a_release_whose_sums_github_contradicts_is_refused(apps: Apps) -> None:
+    """Somebody replaced a file and not the sums: nothing of it is downloaded."""
+    release = apps.service.release("v1", LINUX_FILES)
+    release.files[f"{LINUX}.tar.gz"] = b"evil"
+    with refused("digest-mismatch", PackageError) as caught:
+        fetch(apps, V1)
+    assert hashlib.sha256(b"evil").hexdigest() in caught[0].why
+    check_nothing_came(apps)
+
+
+@pytest.mark.parametrize("listed", [b"", b"no sums\n", sums(LINUX_FILES)[:-1], b"\xff\n", b"a" * 5_000_000])
+def test_a_release_with_damaged_sums_is_refused(apps: Apps, listed: bytes) -> None:
+    """Empty, cut short, something else, or without an end."""
+    release = apps.service.release("v1", LINUX_FILES)
+    release.files["SHA256SUMS"] = listed
+    with refused("sums-damaged", PackageError):
+        fetch(apps, V1)
+    check_nothing_came(apps)
+
+
+def test_a_file_of_another_size_than_github_says_is_refused(apps: Apps) -> None:
+    """The lock file would say something wrong of it."""
+    release = apps.service.release("v1", {f"{ANDROID}.aar": b"aar"})
+    listed = release.assets()
+    apps.service.fault("/assets$", answer([{**listed[0], "size": 4}, listed[1]]))
+    with refused("artifact-digest-mismatch", NetworkError):
+        fetch(apps, V1)
+    check_nothing_came(apps)
+
+
+def test_a_release_without_sums_or_without_a_file_of_them_is_refused(apps: Apps) -> None:
+    """Nothing in it could be checked, or something is missing."""
+    release = apps.service.release("v1", LINUX_FILES)
+    del release.files[f"{LINUX}.manifest.json"]
+    with refused("asset-missing", NetworkError) as caught:
+        fetch(apps, V1)
+    assert f"{LINUX}.manifest.json" in caught[0].what
+    del release.files["SHA256SUMS"]
+    with refused("asset-missing", NetworkError) as caught:
+        fetch(apps, V1)
+    assert "SHA256SUMS" in caught[0].what
+    check_nothing_came(apps)
+
+
+def test_a_file_of_a_release_that_comes_wrong_is_refused(apps: Apps) -> None:
+    """The storage gives other bytes, each time; the other files have come, and a second try needs only this one."""
+    apps.service.release("v1", LINUX_FILES)
+    apps.service.fault("GET /blob/asset-4000", *(Reply(body=b"evil", headers={"ETag": '"1"'}) for _ in range(3)))
+    with refused("artifact-digest-mismatch", NetworkError):
+        fetch(apps, V1)
+    check_nothing_came(apps)
+    apps.service.faults.clear()
+    fetch(apps, V1)
+    check_files(apps, LINUX_FILES)
+
+
+def test_a_link_that_does_not_come_back_is_reported(apps: Apps) -> None:
+    """All downloads are given up, and what was finished need not come again."""
+    apps.service.release("v1", RELEASED)
+    apps.service.fault("GET /blob/asset-4001", *(Reply(silent=True) for _ in range(20)))
+    with refused("download-failed", NetworkError):
+        fetch(apps, V1)
+    check_nothing_came(apps)
+
+
+def full(*_: object) -> None:
+    """Be a disk without space."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_stops_a_download(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of it."""
+    apps.service.release("v1", LINUX_FILES)
+    monkeypatch.setattr(os, "fsync", full)
+    with refused("disk-full", StorageError) as caught:
+        fetch(apps, V1)
+    assert caught[0].exit_code == ExitCode.STORAGE
+    check_nothing_came(apps)
+
+
+@pytest.mark.parametrize("moment", ["copying", "locking"])
+def test_a_full_disk_stops_an_update(apps: Apps, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """In the middle of a file, or when the lock file is to be written: the earlier version stays, and its lock."""
+    apps.service.release("v1", LINUX_FILES)
+    apps.service.release("v2", {f"{LINUX}.tar.gz": b"newer"})
+    fetch(apps, V1)
+    copy = Store.copy
+
+    def half(store: Store, entry: FileEntry, destination: Path) -> None:
+        copy(store, entry, destination)
+        full()
+
+    def written(path: Path, _: object) -> None:
+        with storage_errors(path):
+            full()
+
+    if moment == "copying":
+        monkeypatch.setattr(Store, "copy", half)
+    else:
+        monkeypatch.setattr(fetching, "write_lock", written)
+    with refused("disk-full", StorageError):
+        fetch(apps, wanted(release="v2", update=True))
+    check_files(apps, LINUX_FILES)
+
+
+def test_two_apps_fetch_the_same_at_once(apps: Apps) -> None:
+    """One of them downloads, the other waits for it; both get everything."""
+    run = apps.service.delivered(delivery(7, "android", {f"{ANDROID}.aar": bytes(5_000_000)}))
+    (apps.folder / "second").mkdir()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda app: fetch(apps, wanted(run=run.id), app), ("app", "second")))
+    for app in ("app", "second"):
+        check_files(apps, {f"{ANDROID}.aar": bytes(5_000_000)}, app)
+    assert len(apps.service.lines("storage")) == 1
+
+
+def test_two_fetches_for_one_app_do_not_mix(apps: Apps) -> None:
+    """The second is turned away while the first is at work."""
+    apps.service.release("v1", LINUX_FILES)
+    name = hashlib.sha256(str((apps.folder / "app").resolve()).encode()).hexdigest()
+    with locked_if_free(user_store().folder / "apps" / name), refused("fetch-under-way", StorageError):
+        fetch(apps, V1)
+    assert apps.service.seen == []
+    fetch(apps, V1)
+    check_files(apps, LINUX_FILES)
+
+
+@pytest.mark.parametrize("where", ["/blob/", "/zip", "/artifacts", "/attestations/"])
+def test_ctrl_c_leaves_nothing_half_done(apps: Apps, where: str) -> None:
+    """At any moment; afterwards the same command does all of it."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES), delivery(8, "linux-x64", LINUX_FILES))
+    apps.service.interrupts = where
+    with pytest.raises(KeyboardInterrupt):
+        fetch(apps, wanted(run=run.id))
+    check_nothing_came(apps)
+    fetch(apps, wanted(run=run.id))
+    check_files(apps, {**LINUX_FILES, **ANDROID_FILES})
+
+
+def test_what_was_not_fetched_is_not_removed(apps: Apps) -> None:
+    """A folder with files of the user's own is left alone, and so are files and links in its place."""
+    apps.service.release("v1", LINUX_FILES)
+    (apps.output() / "src").mkdir(parents=True)
+    (apps.output() / "src" / "own.c").write_text("int main;")
+    with refused("path-in-the-way", StorageError) as caught:
+        fetch(apps, V1)
+    assert caught[0].why == "src/own.c"
+    assert apps.names() == {"ortrim-runtime/src/own.c"}
+    (apps.folder / "app" / "link").symlink_to(apps.folder)
+    for output in ("link", "ortrim-runtime/src/own.c"):
+        with refused("path-in-the-way", StorageError):
+            fetch(apps, V1, output=output)
+
+
+@pytest.mark.parametrize("name", ["models/kws.ort", "models/KWS.ort", f"{ANDROID}.AAR"])
+def test_two_deliveries_with_one_name_are_refused(apps: Apps, name: str) -> None:
+    """Which of them is meant, nobody can say, and some file systems cannot hold both."""
+    other = delivery(8, "linux-x64", {name: b"another one"})
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES), other)
+    with refused("name-twice", PackageError) as caught:
+        fetch(apps, wanted(run=run.id))
+    assert "--target" in caught[0].hint
+    assert apps.names() == set()
+
+
+def test_files_that_differ_in_capitals_only_are_refused(apps: Apps) -> None:
+    """Not all file systems could hold both."""
+    apps.service.release("v1", {"Ort.aar": b"1", "ort.aar": b"2"})
+    with refused("name-twice", PackageError):
+        fetch(apps, V1)
+    check_nothing_came(apps)
+
+
+# Attestations
+
+
+def test_an_attested_release_is_locked_with_its_signer(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One attestation vouches for many files, and is asked for once."""
+    monkeypatch.setattr(fetching, "check_provenance", vouching(*LINUX_FILES.values()))
+    apps.service.release("v1", RELEASED)
+    for content in LINUX_FILES.values():
+        apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
+    fetched = fetch(apps, V1)
+    assert {file.path: file.signer for file in fetched.lock.files if file.signer} == dict.fromkeys(LINUX_FILES, SIGNER)
+    assert fetched.attestations[f"{LINUX}.tar.gz"].words == f"attested by {SIGNER}"
+    assert fetched.attestations[f"{ANDROID}.aar"].words == "not attested"
+    assert sum("/attestations/" in line for line in apps.service.lines()) == 3
+    again = fetch(apps, wanted())
+    assert again.attestations[f"{LINUX}.tar.gz"].words == f"locked: attested by {SIGNER}"
+
+
+def test_an_attestation_of_something_else_stops_the_fetch(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real one, of another repository and other files: nothing is placed, nothing locked."""
+    with_sigstores_own_keys(monkeypatch, apps.folder / "home")
+    apps.service.release("v1", LINUX_FILES)
+    digest = hashlib.sha256(LINUX_FILES[f"{LINUX}.tar.gz"]).hexdigest()
+    apps.service.bundles[digest] = [recorded("provenance.json")]
+    with refused("attestation-invalid", NetworkError) as caught:
+        fetch(apps, V1)
+    assert caught[0].where == f"{LINUX}.tar.gz"
+    check_nothing_came(apps)
+
+
+def test_a_real_attestation_is_verified(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GitHub's own provenance of a published file, through the API's form, by sigstore's real keys, offline."""
+    with_sigstores_own_keys(monkeypatch, apps.folder / "home")
+    content = recorded("provenance.json")
+    digest = "9bb1add04b1b4e182be6b0b80931593f7a291eb49d69b4fd728a5d4cbcdc4bd3"
+    apps.service.bundles[digest] = [content]
+    claim = Claim(
+        repository="https://github.com/trailofbits/pypi-attestations",
+        commit="08802efe1f8e5fec4ad842d6b8ce97656092ee72",
+    )
+    entry = FileEntry(path="pypi_attestations-0.0.19.tar.gz", size_bytes=29882, sha256=digest)
+    octo = Repository(owner="octo", name="ort")
+    known = ask_attestations(apps.remote.client, octo, claim, [entry], check_provenance)
+    workflow = "https://github.com/trailofbits/pypi-attestations/.github/workflows/release.yml@refs/tags/v0.0.19"
+    assert known[entry.path].signer == workflow
+
+
+def test_an_attestation_that_is_lost_is_warned_of(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update from attested files to others."""
+    monkeypatch.setattr(fetching, "check_provenance", vouching(*LINUX_FILES.values()))
+    apps.service.release("v1", LINUX_FILES)
+    for content in LINUX_FILES.values():
+        apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
+    apps.service.release("v2", {f"{LINUX}.tar.gz": b"newer"})
+    fetch(apps, V1)
+    said = io.StringIO()
+    place = App(folder=apps.folder / "app")
+    fetch_files(wanted(release="v2", update=True), Named(), place, Console(stdout=said, stderr=said, width=500))
+    assert f"warning: files were attested by {SIGNER.partition('@')[0]} before" in said.getvalue()
+
+
+def test_without_a_token_github_is_not_asked_too_much(apps: Apps) -> None:
+    """It answers 60 questions an hour: after twenty files without an attestation the rest is not asked about."""
+    files = {f"ortrim-kws-linux-x64-1.21.{n}.tar.gz": b"%d" % n for n in range(30)}
+    apps.service.release("v1", files)
+    apps.secret = ""
+    fetched = fetch(apps, V1)
+    words = [each.words for each in fetched.attestations.values()]
+    assert [word == "not attested" for word in words] == [True] * 20 + [False] * 10
+    assert sum("/attestations/" in line for line in apps.service.lines()) == 20
+
+
+def test_the_lock_file_is_readable(apps: Apps) -> None:
+    """What a reviewer sees."""
+    apps.service.release("v1", {f"{ANDROID}.aar": b"aar"})
+    fetch(apps, wanted("", "android", release="v1"))
+    digest = hashlib.sha256(b"aar").hexdigest()
+    assert apps.lock().read_text() == (
+        "# What `invoke fetch` brought: keep this file under version control.\n"
+        "# `invoke fetch` makes the same files again; `invoke fetch --update` changes this file.\n"
+        'schema = "ortrim-lock/1"\noutput = "ortrim-runtime"\n\n'
+        '[origin]\nhost = "github.invalid"\nrepository = "octo/ort"\nrelease = "v1"\n'
+        f'commit = "{COMMIT}"\ntarget = "android"\n\n'
+        f'[[file]]\npath = "{ANDROID}.aar"\nsize = 3\nsha256 = "{digest}"\n'
+    )
+
+
+# The program
+
+
+def test_the_program_fetches_and_says_what(
+    apps: Apps, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """From the command line to the files, with a token of the environment; later without any option."""
+    apps.service.release("v1", RELEASED)
+    monkeypatch.setattr(fetching, "connect", connect)
+    monkeypatch.setattr(apps_module, "find_service", find_service)
+    monkeypatch.setenv("GITHUB_API_URL", apps.service.url)
+    monkeypatch.setenv("GH_TOKEN", apps.service.token)
+    monkeypatch.setenv("GH_ENTERPRISE_TOKEN", apps.service.token)
+    monkeypatch.chdir(apps.folder / "app")
+    program.run(["ortrim", "fetch", "--release", "v1", "--target", "android", "--repo", "octo/ort"], exit=False)
+    said = capfd.readouterr().out
+    check_files(apps, {name: content for name, content in RELEASED.items() if name.startswith(ANDROID)})
+    assert f"octo/ort v1, commit {COMMIT}; locked in ortrim.lock" in said
+    assert "0 of them twice" in said
+    program.run(["ortrim", "fetch", "--offline"], exit=False)
+    said = capfd.readouterr().out
+    assert "2 files of 3,003 bytes were in ortrim-runtime" in said
+    assert apps.service.token not in said

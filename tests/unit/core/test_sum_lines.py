@@ -1,0 +1,84 @@
+"""The form of `SHA256SUMS`."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import is_plain_path, parse_sums, sums_text
+
+A = 64 * "a"
+PATHS = st.lists(st.text(st.characters(codec="ascii"), min_size=1, max_size=9), min_size=1, max_size=3).map("/".join)
+
+
+def entry(path: str, sha256: str = A) -> FileEntry:
+    """Return a file."""
+    return FileEntry(path=path, size_bytes=1, sha256=sha256)
+
+
+def test_lines_are_as_sha256sum_reads_them() -> None:
+    """In order of the paths, whatever the order of the files."""
+    text = sums_text([entry("b/c"), entry("a d")])
+    assert text == f"{A}  a d\n{A}  b/c\n"
+    assert parse_sums(text) == {"a d": A, "b/c": A}
+
+
+@given(
+    st.dictionaries(
+        PATHS.filter(lambda path: is_plain_path(path) and path != "SHA256SUMS"),
+        st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
+        min_size=1,
+    )
+)
+def test_what_is_written_is_read_back(files: dict[str, str]) -> None:
+    """Every list of plain paths."""
+    assert parse_sums(sums_text(entry(path, sha256) for path, sha256 in files.items())) == files
+
+
+@given(st.text())
+def test_no_text_is_read_as_more_than_it_says(text: str) -> None:
+    """Either it is refused, or each line is in the result and stays in its folder."""
+    try:
+        found = parse_sums(text)
+    except ValueError:
+        return
+    assert sorted(f"{sha256}  {path}" for path, sha256 in found.items()) == sorted(text.split("\n")[:-1])
+    assert all(is_plain_path(path) for path in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no file"),
+        (f"{A}  a", "cut short"),
+        (f"{A}  a\n{A}  a\n", "line 2"),
+        (f"{A} a\n", "line 1"),
+        (f"{A.upper()}  a\n", "line 1"),
+        (f"{A[1:]}  a\n", "line 1"),
+        (f"{A}  a\n\n", "line 2"),
+        (f"{A}  ../a\n", "line 1"),
+        (f"{A}  /a\n", "line 1"),
+        (f"{A}  SHA256SUMS\n", "line 1"),
+    ],
+)
+def test_what_is_no_list_is_refused(text: str, told: str) -> None:
+    """With the line."""
+    with pytest.raises(ValueError, match=re.escape(told)):
+        parse_sums(text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", ".", "..", "a/..", "/a", "a//b", "a/", "./a", "a\\b", "C:a", "a\nb", "a\x1b[2J", "a\u202eb", "x" * 401, "a*"],
+)
+def test_paths_that_are_not_plain(path: str) -> None:
+    """They climb, mean something else elsewhere, or look like something else."""
+    assert not is_plain_path(path)
+
+
+@pytest.mark.parametrize("path", ["a", "a b/c.d", "ü/models/kws.ort", "..a", "a..b", ".hidden"])
+def test_paths_that_are_plain(path: str) -> None:
+    """Everything else."""
+    assert is_plain_path(path)

@@ -1,0 +1,224 @@
+"""Attestations that GitHub really signed, checked by sigstore's real keys, and what becomes of forged ones.
+
+`tests/integration/data/attested/README.md` says where they are from.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from github_fetching import recorded, with_sigstores_own_keys
+from ortrim.core.artifacts import FileEntry
+from ortrim.errors import NetworkError
+from ortrim.fetch import attested, provenance
+from ortrim.fetch.attested import ask_attestations
+from ortrim.fetch.provenance import MISSING, OTHER_SERVICE, Claim, Provenance, Unchecked, check_provenance
+from ortrim.github.addresses import Service
+from ortrim.github.client import GitHub
+from ortrim.github.repositories import Repository
+
+REPOSITORY: Final = "https://github.com/trailofbits/pypi-attestations"
+COMMIT: Final = "08802efe1f8e5fec4ad842d6b8ce97656092ee72"
+CLAIM: Final = Claim(repository=REPOSITORY, commit=COMMIT)
+DIGEST: Final = "9bb1add04b1b4e182be6b0b80931593f7a291eb49d69b4fd728a5d4cbcdc4bd3"
+RIGHT: Final = Provenance(
+    signer=f"{REPOSITORY}/.github/workflows/release.yml@refs/tags/v0.0.19", subjects=frozenset({DIGEST})
+)
+
+
+FROM_SIGSTORE: Final = provenance._verifier
+
+
+@pytest.fixture(autouse=True)
+def _own_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with_sigstores_own_keys(monkeypatch, tmp_path)
+
+
+def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of all strings in a document."""
+    if isinstance(node, str):
+        yield path
+    elif isinstance(node, dict | list):
+        for key, each in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from leaves(each, (*path, key))
+
+
+def outcome(bundle: str) -> Provenance | str:
+    """Return what a bundle says, or why it is refused."""
+    try:
+        return check_provenance(bundle, CLAIM)
+    except NetworkError as error:
+        return error.reference
+    except Unchecked as error:
+        return str(error)
+
+
+def refused(bundle: str, claim: Claim = CLAIM) -> str:
+    """Return why a bundle is refused."""
+    with pytest.raises(NetworkError) as caught:
+        check_provenance(bundle, claim)
+    assert caught.value.reference == "attestation-invalid"
+    assert caught.value.why
+    return caught.value.why
+
+
+def test_a_provenance_of_githubs_is_right() -> None:
+    """Who signed, and for which file."""
+    assert check_provenance(json.dumps(recorded("provenance.json")), CLAIM) == RIGHT
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim(repository="https://github.com/octo/ort", commit=COMMIT),
+        Claim(repository="https://github.com/trailofbits", commit=COMMIT),
+        Claim(repository=REPOSITORY + "2", commit=COMMIT),
+        Claim(repository=REPOSITORY, commit=40 * "0"),
+        Claim(repository=REPOSITORY, commit=""),
+        Claim(repository="", commit=COMMIT),
+    ],
+)
+def test_another_repository_or_commit_is_refused(claim: Claim) -> None:
+    """The signature is right, and says something else."""
+    refused(json.dumps(recorded("provenance.json")), claim)
+
+
+def test_a_signature_for_something_else_is_no_provenance() -> None:
+    """The same workflow signed the upload to PyPI, too."""
+    assert "docs.pypi.org/attestations/publish" in refused(json.dumps(recorded("publish.json")))
+
+
+def test_parts_of_two_right_ones_are_refused() -> None:
+    """A signature of one statement does not make another one true."""
+    one, other = recorded("provenance.json"), recorded("publish.json")
+    refused(json.dumps({**one, "dsseEnvelope": other["dsseEnvelope"]}))
+    refused(json.dumps({**one, "verificationMaterial": other["verificationMaterial"]}))
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_changed_character_proves_anything_else(data: st.DataObject) -> None:
+    """Wherever a bundle is changed, it is refused, or says exactly what it said."""
+    bundle = deepcopy(recorded("provenance.json"))
+    path = data.draw(st.sampled_from(sorted(leaves(bundle), key=str)))
+    node = bundle
+    for key in path[:-1]:
+        node = node[key]
+    text = node[path[-1]]
+    place = data.draw(st.integers(0, max(len(text) - 1, 0)))
+    node[path[-1]] = text[:place] + data.draw(st.sampled_from("AB+/=0Z\x00ü")) + text[place + 1 :]
+    assert outcome(json.dumps(bundle)) in {"attestation-invalid", OTHER_SERVICE, RIGHT}
+
+
+@pytest.mark.parametrize("bundle", ["", "{}", "[]", "null", '"x"', "[" * 5000, '{"verificationMaterial": 3}'])
+def test_what_is_no_bundle_is_refused(bundle: str) -> None:
+    """With a diagnostic, whatever it is."""
+    refused(bundle)
+
+
+def test_a_signature_of_githubs_own_service_is_said_to_be_unchecked() -> None:
+    """Private repositories get theirs from there; it is in no public log."""
+    bundle = recorded("provenance.json")
+    bundle["verificationMaterial"]["tlogEntries"] = []
+    with pytest.raises(Unchecked, match="gh attestation verify"):
+        check_provenance(json.dumps(bundle), CLAIM)
+
+
+def test_without_the_library_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to install is said."""
+    monkeypatch.setitem(sys.modules, "sigstore.models", None)
+    with pytest.raises(Unchecked) as caught:
+        check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
+    assert str(caught.value) == MISSING
+
+
+def test_keys_are_those_of_today_or_those_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sigstore's own server is asked first; when nobody answers, what came with the library counts."""
+    from sigstore.errors import TUFError  # noqa: PLC0415 - slow to import
+    from sigstore.verify import Verifier  # noqa: PLC0415
+
+    asked: list[bool] = []
+    real = Verifier.production
+
+    def unreachable(*, offline: bool = False) -> Verifier:
+        asked.append(offline)
+        if not offline:
+            raise TUFError("no network")
+        return real(offline=True)
+
+    monkeypatch.setattr(Verifier, "production", unreachable)
+    monkeypatch.setattr(provenance, "_verifier", FROM_SIGSTORE.__wrapped__)
+    assert check_provenance(json.dumps(recorded("provenance.json")), CLAIM) == RIGHT
+    assert asked == [False, True]
+
+    def broken(*, offline: bool = False) -> Verifier:
+        raise TUFError(f"damaged, offline or not: {offline}")
+
+    monkeypatch.setattr(Verifier, "production", broken)
+    with pytest.raises(Unchecked, match="keys cannot be read"):
+        check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
+
+
+# Which files are attested
+
+
+FILES: Final = tuple(FileEntry(path=name, size_bytes=1, sha256=64 * name) for name in "abc")
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, bundles: dict[str, tuple[str, ...]], check: Any) -> Any:
+    """Return what is known of three files, by the bundles that GitHub has for each, and how often it was asked."""
+    questions: list[str] = []
+
+    def answered(_client: object, _repository: object, sha256: str) -> tuple[str, ...]:
+        questions.append(sha256[0])
+        return bundles.get(sha256[0], ())
+
+    monkeypatch.setattr(attested, "provenance_bundles", answered)
+    client = GitHub(Service(), None)
+    known = ask_attestations(client, Repository(owner="octo", name="ort"), CLAIM, FILES, check)
+    return {path: each.words for path, each in known.items()}, questions
+
+
+def vouch(bundle: str, _claim: Claim) -> Provenance:
+    """Find a bundle right if it begins with `ok`, and about the files that follow."""
+    if bundle == "later":
+        raise Unchecked("no library")
+    if not bundle.startswith("ok"):
+        raise NetworkError("attestation-invalid", "is not right", why=bundle)
+    return Provenance(signer="build.yml", subjects=frozenset(64 * name for name in bundle[2:]))
+
+
+def test_one_attestation_may_be_of_many_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those are not asked about any more."""
+    words, questions = asked(monkeypatch, {"a": ("okac",)}, vouch)
+    assert words == {"a": "attested by build.yml", "b": "not attested", "c": "attested by build.yml"}
+    assert questions == ["a", "b"]
+
+
+def test_one_right_attestation_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was repeated, or a fork, may have left others."""
+    words, _ = asked(monkeypatch, {"a": ("wrong", "oka")}, vouch)
+    assert words["a"] == "attested by build.yml"
+
+
+@pytest.mark.parametrize("bundles", [("wrong",), ("wrong", "wrong too"), ("okc",)])
+def test_a_file_with_only_wrong_attestations_is_refused(
+    monkeypatch: pytest.MonkeyPatch, bundles: tuple[str, ...]
+) -> None:
+    """Damaged, forged, or of other files; the file is named."""
+    with pytest.raises(NetworkError) as caught:
+        asked(monkeypatch, {"b": bundles}, vouch)
+    assert (caught.value.reference, caught.value.where) == ("attestation-invalid", "b")
+
+
+def test_an_attestation_that_cannot_be_checked_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no proof, and no reason to stop."""
+    words, _ = asked(monkeypatch, {"a": ("later",)}, vouch)
+    assert words["a"] == "attested, not checked: no library"

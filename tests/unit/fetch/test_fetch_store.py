@@ -1,0 +1,174 @@
+"""The cache of fetched files, and how they get from there into an app."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import sums_text
+from ortrim.errors import StorageError
+from ortrim.fetch.deliveries import delivered_files
+from ortrim.fetch.placing import place
+from ortrim.fetch.store import Store
+from ortrim.github.records import Artifact
+
+
+def kept(store: Store, folder: Path, **files: bytes) -> tuple[FileEntry, ...]:
+    """Put files into a store."""
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return store.adopt(folder, {name: hashlib.sha256(content).hexdigest() for name, content in files.items()})
+
+
+def names(folder: Path) -> set[str]:
+    """Return what is in a folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Return an empty store."""
+    return Store(folder=tmp_path / "store")
+
+
+def test_files_are_kept_by_their_content(store: Store, tmp_path: Path) -> None:
+    """Two of the same content are one file there; both can be copied out."""
+    entries = kept(store, tmp_path / "in", a=b"same", b=b"same", c=b"other")
+    assert [(entry.path, entry.size_bytes) for entry in entries] == [("a", 4), ("b", 4), ("c", 5)]
+    assert sum(path.is_file() for path in store.folder.rglob("*")) == 2
+    assert store.missing(entries) == ()
+    store.copy(entries[1], tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"same"
+
+
+@pytest.mark.parametrize("content", [b"", b"sam", b"SAME", b"same and more"])
+def test_a_damaged_file_is_missing(store: Store, tmp_path: Path, content: bytes) -> None:
+    """And removed, so that it can come again."""
+    entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
+    store.path_of(entries[0].sha256).write_bytes(content)
+    assert store.missing(entries) == entries[:1]
+    assert not store.path_of(entries[0].sha256).exists()
+
+
+def test_a_file_that_changes_while_it_is_copied_is_noticed(store: Store, tmp_path: Path) -> None:
+    """The copy is not taken for good."""
+    (entry,) = kept(store, tmp_path / "in", a=b"same")
+    store.path_of(entry.sha256).write_bytes(b"SAME")
+    with pytest.raises(StorageError) as caught:
+        store.copy(entry, tmp_path / "copy")
+    assert caught.value.reference == "cache-damaged"
+
+
+def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tmp_path: Path) -> None:
+    """Otherwise it has to come again; so too when the list of it is damaged."""
+    entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
+    assert store.remembered("archive") is None
+    store.remember("archive", entries)
+    assert store.remembered("archive") == entries
+    store.list_of("archive").write_text('[{"path": "a"}]')
+    assert store.remembered("archive") is None
+    store.remember("archive", entries)
+    store.path_of(entries[0].sha256).unlink()
+    assert store.remembered("archive") is None
+
+
+def test_a_delivery_that_is_gone_is_not_half_there(store: Store, tmp_path: Path) -> None:
+    """Somebody may empty the cache at any time."""
+    artifact = Artifact(id=1, name="a", size_in_bytes=1, expired=False, digest=f"sha256:{64 * 'a'}")
+    entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
+    store.remember(64 * "a", entries)
+    assert delivered_files(store, artifact) == entries
+    store.path_of(entries[0].sha256).unlink()
+    with pytest.raises(StorageError) as caught:
+        delivered_files(store, artifact)
+    assert caught.value.reference == "cache-damaged"
+
+
+# Placing
+
+
+def test_files_are_placed_with_their_sums(store: Store, tmp_path: Path) -> None:
+    """Once; the second time there is nothing to do, and nothing is touched."""
+    entries, output = kept(store, tmp_path / "in", a=b"1", b=b"2"), tmp_path / "app" / "out"
+    told: list[set[str]] = []
+    assert place(entries, store, output, lambda: told.append(names(tmp_path / "app")))
+    assert {path.name: path.read_text() for path in output.iterdir()} == {
+        "a": "1",
+        "b": "2",
+        "SHA256SUMS": sums_text(entries),
+    }
+    assert "out" not in told[0]
+    before = output.stat()
+    assert not place(entries, store, output, lambda: told.append(set()))
+    assert (output.stat(), len(told)) == (before, 2)
+    assert names(tmp_path / "app") == {"out"}
+
+
+@pytest.mark.parametrize("change", ["edit", "remove", "sums", "link"])
+def test_what_was_changed_is_placed_again(store: Store, tmp_path: Path, change: str) -> None:
+    """A listed file that is another one, gone, or a link."""
+    entries, output = kept(store, tmp_path / "in", a=b"1", b=b"2"), tmp_path / "out"
+    place(entries, store, output)
+    changed = output / ("SHA256SUMS" if change == "sums" else "a")
+    if change == "link":
+        changed.unlink()
+        changed.symlink_to(tmp_path / "nowhere")
+    elif change == "remove":
+        changed.unlink()
+    else:
+        changed.write_text(changed.read_text() + f"{64 * '0'}  c\n")
+    assert place(entries, store, output)
+    assert (output / "a").read_bytes() == b"1"
+    assert not (output / "a").is_symlink()
+
+
+def test_an_older_version_is_replaced_as_a_whole(store: Store, tmp_path: Path) -> None:
+    """Files that the new one does not have are gone."""
+    old, new = kept(store, tmp_path / "in", a=b"1", b=b"2"), kept(store, tmp_path / "in", c=b"3")
+    place(old, store, tmp_path / "out")
+    place(new, store, tmp_path / "out")
+    assert names(tmp_path / "out") == {"c", "SHA256SUMS"}
+
+
+@pytest.mark.parametrize("strange", ["own.txt", "deep/own.txt"])
+def test_a_file_of_the_users_own_is_kept(store: Store, tmp_path: Path, strange: str) -> None:
+    """Also beside files that were fetched; it is named."""
+    old, new = kept(store, tmp_path / "in", a=b"1"), kept(store, tmp_path / "in", a=b"2")
+    place(old, store, tmp_path / "out")
+    (tmp_path / "out" / strange).parent.mkdir(exist_ok=True)
+    (tmp_path / "out" / strange).write_text("mine")
+    with pytest.raises(StorageError) as caught:
+        place(new, store, tmp_path / "out")
+    assert (caught.value.reference, caught.value.why) == ("path-in-the-way", strange)
+    assert (tmp_path / "out" / strange).read_text() == "mine"
+    assert (tmp_path / "out" / "a").read_bytes() == b"1"
+
+
+def test_a_failed_swap_is_undone(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The earlier version is back in its place, and nothing else is left."""
+    old, new = kept(store, tmp_path / "in", a=b"1"), kept(store, tmp_path / "in", a=b"2")
+    output = tmp_path / "app" / "out"
+    place(old, store, output)
+    rename = Path.rename
+
+    def failing(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(StorageError) as caught:
+        place(new, store, output)
+    assert caught.value.reference == "storage-failed"
+    assert (output / "a").read_bytes() == b"1"
+    assert names(tmp_path / "app") == {"out"}
+
+
+def test_what_a_killed_fetch_left_is_removed(store: Store, tmp_path: Path) -> None:
+    """By the next one."""
+    entries = kept(store, tmp_path / "in", a=b"1")
+    (tmp_path / "app" / ".out.partial-x" / "new").mkdir(parents=True)
+    place(entries, store, tmp_path / "app" / "out")
+    assert names(tmp_path / "app") == {"out"}

@@ -8,9 +8,9 @@
 #include "report.h"
 
 static const char *const USAGE =
-    "usage: ortrim-runner --library FILE --model FILE [--case NAME=FOLDER]... [--runs N] [--warmup N] "
-    "[--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--threads N] [--allow-spinning 0|1] [--arena 0|1] "
-    "[--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
+    "usage: ortrim-runner --library FILE [--preload FILE]... --model FILE [--case NAME=FOLDER]... [--runs N] "
+    "[--warmup N] [--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--threads N] [--allow-spinning 0|1] "
+    "[--arena 0|1] [--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
 
 static long whole_number(const char *option, const char *text, long low, long high) {
   char *end = NULL;
@@ -47,6 +47,12 @@ static void check_case(const struct options *options) {
     if (!strcmp(options->cases[i].key, name)) fail(EXIT_USAGE, "--case: '%s' is given twice", name);
 }
 
+static void add_companion(struct options *options, const char *word) {
+  size_t size = (options->companion_count + 1) * sizeof *options->companions;
+  options->companions = resize(options->companions, size);
+  options->companions[options->companion_count++] = word;
+}
+
 static bool read_number(struct options *options, const char *option, const char *text) {
   if (!strcmp(option, "--runs")) options->runs = whole_number(option, text, 1, 1000000);
   else if (!strcmp(option, "--warmup")) options->warmup = whole_number(option, text, 0, 1000000);
@@ -62,6 +68,7 @@ static bool read_number(struct options *options, const char *option, const char 
 static void read_option(struct options *options, const char *option, char *word) {
   if (read_number(options, option, word)) return;
   if (!strcmp(option, "--library")) options->library = word;
+  else if (!strcmp(option, "--preload")) add_companion(options, word);
   else if (!strcmp(option, "--model")) options->model = word;
   else if (!strcmp(option, "--outputs")) options->outputs = word;
   else if (!strcmp(option, "--json")) report_to(options->json = word);

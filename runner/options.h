@@ -12,6 +12,8 @@ struct setting {
 
 struct options {
   const char *library;
+  const char **companions;       /* libraries that the library needs, opened before it */
+  size_t companion_count;
   const char *model;
   const char *outputs;           /* NULL: outputs are not saved */
   const char *json;              /* NULL: standard output */

@@ -19,14 +19,19 @@ static bool is_linked(const char *library) {
 }
 #endif
 
-static const OrtApiBase *find_base(const char *library) {
-#ifdef ORTRIM_LINKED
-  if (is_linked(library)) return OrtGetApiBase();
-#endif
+static void *open_library(const char *library) {
   /* Without a slash, dlopen would look in the system's folders instead of here. */
   if (!strchr(library, '/')) fail(EXIT_LIBRARY, "%s: give the library's path, at least './%s'", library, library);
   void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!opened) fail(EXIT_LIBRARY, "%s", dlerror());
+  return opened;
+}
+
+static const OrtApiBase *find_base(const char *library) {
+#ifdef ORTRIM_LINKED
+  if (is_linked(library)) return OrtGetApiBase();
+#endif
+  void *opened = open_library(library);
   const OrtApiBase *(*get_base)(void) = NULL;
   void *symbol = dlsym(opened, "OrtGetApiBase");
   if (!symbol) fail(EXIT_LIBRARY, "%s has no OrtGetApiBase", library);
@@ -37,6 +42,7 @@ static const OrtApiBase *find_base(const char *library) {
 void runtime_open(struct runtime *runtime, const struct options *options) {
   enter_stage("open", options->library);
   double start = now_ms();
+  for (size_t i = 0; i < options->companion_count; i++) open_library(options->companions[i]);
   const OrtApiBase *base = find_base(options->library);
   runtime->version = base->GetVersionString();
   runtime->api = base->GetApi(API_VERSION);

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from ortrim.errors import Diagnostic, StorageError, ToolError
@@ -16,7 +15,10 @@ from ortrim.tools.base import Tool, require
 from ortrim.tools.containers import Engine
 from ortrim.tools.containers_choice import ENGINES, probe
 from ortrim.tools.doctor_devices import DEVICE_TOOLS, FETCH_COMMAND, machine_parts_found
+from ortrim.tools.doctor_farms import FARM_CHECKS
 from ortrim.tools.emulators import EMULATIONS
+from ortrim.tools.findings import ALL_TARGETS, Finding
+from ortrim.tools.javac import find_jdk
 from ortrim.tools.ndk import installed_ndk
 
 GIGABYTE: Final = 10**9
@@ -24,31 +26,8 @@ CACHE_BYTES: Final = 4 * GIGABYTE
 """Room for the sources (0.5 GB unpacked), the tools (0.8 GB), the compiler cache and a build, of 1.21.0."""
 MEMORY_BYTES: Final = 2 * GIGABYTE
 """What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
-ALL_TARGETS: Final = "all targets"
 NDK: Final = "Android NDK"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing examined.
-
-    `found` is a version and a path, or an amount; empty when the thing is absent. `needed_for` says for which
-    targets and when. `problem` is empty when all is well; `remedy` is then, too, and otherwise the command that
-    helps, or advice. What is not `required` keeps from the builds that `needed_for` names, and from no others.
-    """
-
-    name: str
-    found: str
-    needed_for: str = ALL_TARGETS
-    required: bool = True
-    problem: str = ""
-    remedy: str = ""
-
-    @property
-    def satisfied(self) -> bool:
-        """Whether nothing needs to be done."""
-        return not self.problem
-
+JDK: Final = "JDK"
 
 TOOLS: Final = (
     (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
@@ -72,18 +51,18 @@ def examine() -> tuple[Finding, ...]:
     )
     general = tuple(_guarded(name, check) for name, check in checks)
     tools = tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS))
-    ndk = (_guarded(NDK, _ndk),)
+    android = (_guarded(NDK, _ndk), _guarded(JDK, _jdk))
     engines = tuple(_guarded(engine.tool.name, _engine_check(engine)) for engine in ENGINES)
-    return (
-        general + tools + ndk + engines + tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
-    )
+    machines = tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
+    farms = tuple(_guarded(name, check, required=False) for name, check in FARM_CHECKS)
+    return general + tools + android + engines + machines + farms
 
 
-def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
+def _guarded(name: str, check: Callable[[], Finding], *, required: bool = True) -> Finding:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a doctor who dies of one symptom is no use
-        return Finding(name=name, found="", problem=f"cannot be examined: {error}")
+        return Finding(name=name, found="", required=required, problem=f"cannot be examined: {error}")
 
 
 def _python() -> Finding:
@@ -141,6 +120,16 @@ def _ndk() -> Finding:
         problem = ": ".join(filter(None, (error.what, error.why)))
         return Finding(name=NDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=error.hint)
     return Finding(name=NDK, found=f"{ndk.version} ({ndk.folder})", needed_for=needed_for, required=False)
+
+
+def _jdk() -> Finding:
+    needed_for = "android targets: the classes and the JNI library of an AAR"
+    try:
+        jdk = find_jdk()
+    except ToolError as error:
+        problem, remedy = error.why or error.what, error.hint.removeprefix("run: ")
+        return Finding(name=JDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
+    return Finding(name=JDK, found=f"{jdk.version} ({jdk.javac})", needed_for=needed_for, required=False)
 
 
 def _machine_parts(debian: str) -> Finding:

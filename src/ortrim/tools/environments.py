@@ -54,9 +54,9 @@ def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str
     options = ("--only-binary", ":all:", "--require-hashes", "--target", temporary, "--requirement", listing)
     foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
     machines = tuple(word for platform in platforms for word in ("--platform", platform))
-    done = run((*command, "--no-input", *foreign, *machines, *options), environment=_pip_environment())
+    done = run((*command, "--no-input", *foreign, *machines, *options), environment=pip_environment())
     if done.returncode != 0:
-        raise _install_error(name, done.stderr)
+        raise install_error(name, done.stderr)
 
 
 OVERRULING_VARIABLES: Final = (
@@ -69,7 +69,7 @@ OVERRULING_VARIABLES: Final = (
 )
 
 
-def _pip_environment() -> dict[str, str]:
+def pip_environment() -> dict[str, str]:
     """Return the user's environment, in which the index and the proxy are named, without what bends `--target`."""
     return {name: value for name, value in os.environ.items() if name not in OVERRULING_VARIABLES}
 
@@ -79,8 +79,8 @@ UNREACHABLE: Final = ("Retrying (", "Could not fetch URL", "Read timed out")
 HASH_MISMATCH: Final = "DO NOT MATCH THE HASHES"
 
 
-def _install_error(name: str, printed: str) -> Diagnostic:
-    """Tell the causes apart by pip's own words; it has one exit code for all of them."""
+def install_error(name: str, printed: str) -> Diagnostic:
+    """Return what pip's own words mean: it has one exit code for all causes. `name` says what was to be installed."""
     why = "\n".join(printed.strip().splitlines()[-5:])
     if any(words in printed for words in DISK_FULL):
         hint = "free some space (see: invoke doctor), then run the same command again"

@@ -5,6 +5,7 @@ It holds the credentials, the project and the endpoints; ortrim asks it for none
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,11 @@ from ortrim.tools.watched import watch
 
 GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0, 0))
 """402.0.0 of September 2022 is the first with `gcloud storage` for everybody (its release notes)."""
-INSTALL_HINT: Final = (
-    "no distribution has it: see https://cloud.google.com/sdk/docs/install, or run: gcloud components update"
-)
+GUIDE: Final = "https://cloud.google.com/sdk/docs/install has other ways"
+UPDATE_HINT: Final = "run: gcloud components update (or update the package that it came in)"
+CREDENTIAL_FILES: Final = ("CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE")
+"""Variables that name a file with a credential, which gcloud uses without anybody being signed in."""
+ANSWER_SECONDS: Final = 60.0
 MOST_PRINTED_BYTES: Final = 64 << 20
 SETTINGS: Final[dict[str, str]] = {
     "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
@@ -49,6 +52,7 @@ class Gcloud:
 
     program: Path
     environment: Mapping[str, str]
+    version: str = ""
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
         """Run a command to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, ...)."""
@@ -76,8 +80,30 @@ def find_gcloud(environment: Mapping[str, str] | None = None) -> Gcloud:
     try:
         installed = require(GCLOUD)
     except ToolError as error:
-        raise ToolError(error.reference, error.what, where=error.where, why=error.why, hint=INSTALL_HINT) from error
-    return Gcloud(program=installed.path, environment=dict(os.environ if environment is None else environment))
+        hint = install_hint() if error.reference == "tool-missing" else UPDATE_HINT
+        raise ToolError(error.reference, error.what, where=error.where, why=error.why, hint=hint) from error
+    given = dict(os.environ if environment is None else environment)
+    return Gcloud(program=installed.path, environment=given, version=installed.version)
+
+
+def install_hint() -> str:
+    """Return the command that installs gcloud here: no distribution has it among its own packages."""
+    if shutil.which("brew"):
+        return f"run: brew install --cask gcloud-cli; {GUIDE}"
+    prefix = "" if os.geteuid() == 0 else "sudo "
+    return f"run: {prefix}snap install google-cloud-cli --classic; {GUIDE}"
+
+
+def has_account(gcloud: Gcloud) -> bool:
+    """Whether gcloud has a credential to work with; which one, and whether Google takes it, is not asked.
+
+    Raises `ToolError` as `Gcloud.run` does.
+    """
+    if any(gcloud.environment.get(name) for name in CREDENTIAL_FILES):
+        return True
+    words = ("auth", "list", "--filter=status:ACTIVE", "--format=value(status)")
+    done = gcloud.run(*words, timeout_seconds=ANSWER_SECONDS)
+    return done.returncode == 0 and bool(done.stdout.strip())
 
 
 def without_secrets(text: str) -> str:

@@ -18,7 +18,7 @@ Gradle files compile the same sources for on a desktop. A newer javac warns of i
 VERSION: Final = re.compile(r"javac (\d+[\w.+-]*)")
 OLDEST: Final = 9
 """The first that knows `--release`."""
-PACKAGE: Final = "openjdk-17-jdk-headless"
+PACKAGE: Final = "default-jdk-headless"
 ANSWER_SECONDS: Final = 30
 
 

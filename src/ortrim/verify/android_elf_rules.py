@@ -2,9 +2,12 @@
 
 from typing import Final
 
+from ortrim.core.aar import AarFacts
 from ortrim.core.android import ABI_FACTS, NativeLibrary
 from ortrim.verify.android_rules import Promise, Rule, in_each_library, some
 
+PREBUILT: Final = "libc++_shared.so"
+WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
 WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
 
 
@@ -27,21 +30,41 @@ def _unaligned_segments(library: NativeLibrary, promise: Promise) -> str:
     return "" if library.segments else "it has no PT_LOAD at all"
 
 
-def _crooked_relro(library: NativeLibrary, promise: Promise) -> str:
-    """Tell what becomes read-only with RELRO: the loader protects up to the end of the page in which that ends.
+def _least_alignment(aar: AarFacts) -> str:
+    least = min((segment.alignment for library in aar.libraries for segment in library.segments), default=0)
+    return f"all to {least:,} bytes or more"
+
+
+def _covered_data(library: NativeLibrary, promise: Promise) -> str:
+    """Tell what becomes read-only with RELRO: the loader protects whole pages, those in which it begins and ends too.
 
     Linkers let RELRO end at 4 KB and begin what stays writable on the next page of the size they were told, which is
-    well, or right behind, which is not: https://github.com/ericsink/SQLitePCL.raw/issues/676.
+    well, or right behind, which is not: https://github.com/ericsink/SQLitePCL.raw/issues/676. Android's own check
+    (AOSP's `elf_policy.cpp`) is the same in other words: RELRO begins and ends with a page or with its segment.
     """
     if library.relro is None:
         return ""
-    end = library.relro.end
-    protected = -(-end // promise.page_bytes) * promise.page_bytes
+    page, start, end = promise.page_bytes, library.relro.address, library.relro.end
+    first_page, protected = start // page * page, -(-end // page) * page
     for segment in library.segments:
+        if segment.writable and segment.address < start and segment.end > first_page:
+            first = max(first_page, segment.address)
+            return f"RELRO begins at {start:#x}, and {first:#x} in the same page must stay writable"
         if segment.writable and segment.address < protected and segment.end > end:
             first = max(end, segment.address)
             return f"RELRO ends at {end:#x}, and {first:#x} in the same page must stay writable"
     return ""
+
+
+def _relro_in_mid_page(library: NativeLibrary, promise: Promise) -> str:
+    """Tell where RELRO ends, unless with a page; the NDK's own C++ library comes as it is."""
+    if library.relro is None or library.name == PREBUILT or library.relro.end % promise.page_bytes == 0:
+        return ""
+    return f"RELRO ends at {library.relro.end:#x}"
+
+
+def _not_promised(_aar: AarFacts, promise: Promise) -> str:
+    return "" if promise.whole_relro else "asked of what ortrim delivers alone: Android does not ask for it"
 
 
 def _executable_stack(library: NativeLibrary, _promise: Promise) -> str:
@@ -95,13 +118,22 @@ ELF_RULES: Final = (
         what="the library cannot be loaded where pages have 16 KB",
         hint=WHOLE_PAGES,
         search=in_each_library(_unaligned_segments),
+        told=_least_alignment,
+    ),
+    Rule(
+        reference="relro-covers-data",
+        name="RELRO apart from writable data",
+        what="where pages have 16 KB, protecting RELRO would make writable data read-only",
+        hint=f"{WHOLE_PAGES}; with an old linker add {WHOLE_RELRO}, or -z norelro",
+        search=in_each_library(_covered_data),
     ),
     Rule(
         reference="relro-not-page-aligned",
-        name="RELRO ends with its page",
-        what="where pages have 16 KB, protecting RELRO would make writable data read-only",
-        hint=f"{WHOLE_PAGES}; with an old linker add -Wl,-z,common-page-size=16384, or -z norelro",
-        search=in_each_library(_crooked_relro),
+        name="RELRO ends with a page of 16 KB",
+        what="RELRO ends in the midst of a page, so that it depends on the linker what else lies there",
+        hint=f"link with {WHOLE_RELRO}, as ortrim does: something took it off the linker's line",
+        search=in_each_library(_relro_in_mid_page),
+        doubt=_not_promised,
     ),
     Rule(
         reference="stack-executable",

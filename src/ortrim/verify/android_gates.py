@@ -1,9 +1,10 @@
 """Properties without which an AAR is not fit to ship, each with a reference of its own."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from ortrim.core.aar import AarFacts
-from ortrim.core.measurements import Gate
+from ortrim.core.measurements import Gate, Verdict
 from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.verify.android_elf_rules import ELF_RULES
 from ortrim.verify.android_link_rules import LINK_RULES
@@ -18,6 +19,12 @@ OLDEST_API: Final = 21
 def check_aar(aar: AarFacts, promise: Promise) -> tuple[Gate, ...]:
     """Return each property that an AAR must have, and whether it has it."""
     return tuple(rule.gate(aar, promise) for rule in RULES)
+
+
+def broken_rules(gates: Sequence[Gate]) -> tuple[str, ...]:
+    """Return the references of the rules whose gates fail, in their order."""
+    references = {rule.name: rule.reference for rule in RULES}
+    return tuple(references[gate.name] for gate in gates if gate.verdict is Verdict.FAIL)
 
 
 def require_sound_aar(aar: AarFacts, promise: Promise) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ortrim.console import counted
 from ortrim.core.aar import AarFacts, AarManifest
 from ortrim.verify.android_rules import Breach, Promise, Rule, some
 
@@ -100,6 +101,7 @@ PACKAGE_RULES: Final = (
         what="the AAR lacks an ABI",
         hint="build every android target of the buildspec before the AAR",
         search=_missing_abis,
+        told=lambda aar: ", ".join(aar.abis),
     ),
     Rule(
         reference="abis-differ",
@@ -107,6 +109,7 @@ PACKAGE_RULES: Final = (
         what="an app would crash on the devices of this ABI",
         hint="build the ABIs with the same options",
         search=_uneven_abis,
+        told=lambda aar: ", ".join(sorted({library.name for library in aar.libraries})),
     ),
     Rule(
         reference="jni-exports-missing",
@@ -115,6 +118,7 @@ PACKAGE_RULES: Final = (
         hint=f"build {JNI} from java/src/main/native, with JNIEXPORT visible",
         search=_missing_exports,
         doubt=_without_natives,
+        told=lambda aar: f"{JNI} for {counted(len(aar.abis), 'ABI')}",
     ),
     Rule(
         reference="native-method-unbound",
@@ -122,6 +126,7 @@ PACKAGE_RULES: Final = (
         what="a call of the Java API would end in UnsatisfiedLinkError",
         hint="compile classes and JNI library from the same sources",
         search=_unbound_methods,
+        told=lambda aar: counted(len(aar.classes.native_methods) if aar.classes else 0, "native method"),
     ),
     Rule(
         reference="keep-rules-missing",
@@ -129,6 +134,7 @@ PACKAGE_RULES: Final = (
         what="R8 would rename or remove classes that the JNI library looks for by name",
         hint="put `-keep class ai.onnxruntime.** { *; }` into proguard.txt",
         search=_missing_rules,
+        told=lambda _: "proguard.txt keeps ai.onnxruntime.**",
     ),
     Rule(
         reference="class-version-too-new",
@@ -136,6 +142,7 @@ PACKAGE_RULES: Final = (
         what="D8 cannot read these classes",
         hint="compile them with javac --release 8",
         search=_newer_classes,
+        told=lambda aar: f"version {aar.classes.class_version}" if aar.classes else "there are none",
     ),
     Rule(
         reference="minimum-api-differs",
@@ -143,6 +150,7 @@ PACKAGE_RULES: Final = (
         what="the manifest promises apps another API level",
         hint="make the AAR anew from the plan",
         search=_other_api_level,
+        told=lambda aar: f"minSdkVersion {aar.minimum_api}",
     ),
     Rule(
         reference="extraction-set",
@@ -150,6 +158,7 @@ PACKAGE_RULES: Final = (
         what="how libraries are installed is the app's choice, and manifests would conflict",
         hint="remove android:extractNativeLibs; Android Gradle Plugin sets it from useLegacyPackaging",
         search=_extraction,
+        told=lambda _: f"{ANDROID_MANIFEST} does not say",
     ),
     Rule(
         reference="manifest-contradicts",
@@ -158,5 +167,6 @@ PACKAGE_RULES: Final = (
         hint="make the AAR anew from the plan; do not edit it",
         search=_contradictions,
         doubt=lambda aar, _promise: "" if aar.manifest else "ortrim did not make this AAR",
+        told=lambda _: "version, API level, page size, ABIs and build-ids",
     ),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ortrim.console import counted
 from ortrim.core.aar import AarFacts
 from ortrim.core.android import PAGE_BYTES, NativeLibrary
 from ortrim.core.measurements import Gate, Verdict
@@ -16,12 +17,14 @@ SHOWN = 3
 class Promise:
     """What an AAR was made to keep: the least API level, its ABIs, the page size.
 
-    Without `abis` those that it has are right.
+    Without `abis` those that it has are right. With `whole_relro` the RELRO part of each library that ortrim links ends
+    where a page does.
     """
 
     api_level: int
     abis: tuple[str, ...] = ()
     page_bytes: int = PAGE_BYTES
+    whole_relro: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +37,19 @@ class Breach:
 
 Search = Callable[[AarFacts, Promise], Iterable[Breach]]
 Doubt = Callable[[AarFacts, Promise], str]
+Tell = Callable[[AarFacts], str]
+
+
+def _libraries(aar: AarFacts) -> str:
+    return f"in {counted(len(aar.libraries), 'file')} of {counted(len(aar.abis), 'ABI')}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """A property that every AAR must have.
 
-    `name` says it, `what` its absence. `doubt` returns why an AAR cannot be judged by it, empty when it can.
+    `name` says it, `what` its absence. `doubt` returns why an AAR cannot be judged by it, empty when it can; `told`
+    what was found in one that has it.
     """
 
     reference: str
@@ -49,6 +58,7 @@ class Rule:
     hint: str
     search: Search
     doubt: Doubt = lambda _aar, _promise: ""
+    told: Tell = _libraries
 
     def gate(self, aar: AarFacts, promise: Promise) -> Gate:
         """Return whether an AAR has the property."""
@@ -56,8 +66,7 @@ class Rule:
             return Gate(name=self.name, verdict=Verdict.NOT_JUDGED, detail=reason)
         found = [f"{breach.where}: {breach.why}" for breach in self.search(aar, promise)]
         if not found:
-            detail = f"{len(aar.libraries)} libraries of {len(aar.abis)} ABIs"
-            return Gate(name=self.name, verdict=Verdict.PASS, detail=detail)
+            return Gate(name=self.name, verdict=Verdict.PASS, detail=self.told(aar))
         more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         detail = f"{self.reference}: {'; '.join(found[:SHOWN])}{more}"
         return Gate(name=self.name, verdict=Verdict.FAIL, detail=detail)

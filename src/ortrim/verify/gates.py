@@ -20,6 +20,20 @@ PAGE_BYTES: Final = {
 """The largest pages of the kernels that run an architecture."""
 CXX_PREFIXES: Final = ("_ZNSt", "_ZNKSt", "_ZSt", "_Znw", "_Zna", "_Zdl", "_Zda", "__cxa_throw", "__gxx_personality")
 """What begins the names of the C++ library and its runtime, all of which an archive brings itself."""
+TENSORS: Final = "tensors of"
+LEAVE_OFF: Final = (
+    "leave session.use_ort_model_bytes_for_initializers off for this processor, so that they are copied, or have such "
+    "tensors as int32 or float32 in the model"
+)
+FAULT_HINT: Final = (
+    'do not ship it; with a compiler of your own look at what it adds, and with ortrim\'s own (compiler = "zig", or '
+    "the NDK) report this"
+)
+HINTS: Final = {
+    "oldest glibc": 'promise less (glibc in the target), or build with compiler = "zig", which links for an older one',
+    "needed libraries": 'build with compiler = "zig", which puts what not every system has into the library',
+}
+"""Gates that the buildspec can mend."""
 VERSION: Final = re.compile(r"GLIBC_(\d+(?:\.\d+)+)")
 
 
@@ -59,13 +73,26 @@ def check_archive(offered: frozenset[str], asked: frozenset[str], shared: Librar
     return _gate(name, passed=True, detail=f"offers {counted(len(offered), 'name')}, asks for {len(asked):,}")
 
 
-def check_tensors(model: str, misaligned: tuple[str, ...]) -> Gate:
+def check_tensors(model: str, misaligned: tuple[str, ...], *, in_place: bool) -> Gate:
     """Return whether a model's tensors lie where a processor without unaligned access can read them.
 
-    ONNX Runtime reads them in place, in the bytes of the file (upstream's issues 26772 and 4103).
+    It faults on crooked ones (upstream's issues 26772 and 4103) when they are read `in_place`, in the file's bytes.
+    Otherwise they are copied to where they are aligned: there is nothing to judge, and an application is advised.
     """
-    detail = f"not at a multiple of their elements: {_some(misaligned)}" if misaligned else "all are aligned"
-    return _gate(f"tensors of {model}", not misaligned, detail)
+    name = f"{TENSORS} {model}"
+    if not misaligned:
+        return _gate(name, passed=True, detail="all are aligned")
+    detail = f"not at a multiple of their elements: {_some(misaligned)}"
+    if in_place:
+        return _gate(name, passed=False, detail=detail)
+    return Gate(name=name, verdict=Verdict.NOT_JUDGED, detail=f"{detail}; {LEAVE_OFF}")
+
+
+def gate_hint(gate: Gate) -> str:
+    """Return what to do about a gate that failed."""
+    if gate.name.startswith(TENSORS):
+        return LEAVE_OFF
+    return HINTS.get(gate.name, FAULT_HINT)
 
 
 def _gate(name: str, passed: bool, detail: str) -> Gate:  # noqa: FBT001 - a verdict is what it is about

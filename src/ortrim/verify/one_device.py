@@ -13,7 +13,7 @@ from ortrim.verify.devices.farms.batch import FarmDevice
 from ortrim.verify.devices.least_memory import REPETITION, least_memory, tries
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, QemuSystem
 from ortrim.verify.judge import Meaningless, model_comparisons
-from ortrim.verify.outputs import device_folder, our_outputs, trace_of
+from ortrim.verify.outputs import ONCE, device_folder, our_outputs, trace_of
 from ortrim.verify.parity import compare
 from ortrim.verify.progress import OnProgress, Runs
 from ortrim.verify.rounds import Measurement, Round, Rounds, measure, request_of, results
@@ -48,6 +48,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     parity = tuple(output for proof in proofs for output in proof.parity)
     return DeviceReport(
         device=device.name,
+        exit_code=0,
         host=_described(device),
         baseline=baseline.name,
         comparisons=comparisons,
@@ -68,6 +69,7 @@ def _measurement(subject: Subject, task: Task) -> Measurement:
         baseline_library=task.baseline.library,
         onnx_model=subject.prepared.path,
         cases=subject.cases,
+        companions=task.delivery.companions,
         repetition=task.repetition,
     )
 
@@ -107,7 +109,8 @@ class _Work:
         with self.runs.one(f"parity of {plan.model}"):
             ours, ran = our_outputs(plan, self.device, self._outputs(plan))
         parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
-        return _Proof(parity=parity, once=Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),)))
+        once = Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),), warmup=ONCE.warmup)
+        return _Proof(parity=parity, once=once)
 
     def measured(self, plan: Measurement) -> Rounds:
         """Measure one model."""

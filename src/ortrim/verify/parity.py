@@ -22,12 +22,16 @@ KEYS: Final = ("_keys.npy", "_keys.strings")
 
 @dataclass(frozen=True, kw_only=True)
 class _Difference:
-    """How two arrays of one shape differ. `reason` is empty when nothing but the numbers below decides."""
+    """How two arrays of one shape differ. `reason` is empty when nothing but the numbers below decides.
+
+    `nan_mismatch` counts elements that are not a number in one of them alone; None for arrays that were not compared.
+    """
 
     max_absolute: float = 0.0
     max_relative: float = 0.0
     cosine: float = 1.0
     argmax_agreement: float = 1.0
+    nan_mismatch: int | None = None
     reason: str = ""
 
 
@@ -91,18 +95,18 @@ def _compare_output(
     return difference_of(arrays[0], arrays[1], theirs.element_type, _bounds(theirs, tolerances))
 
 
-def _total(reason: str) -> _Difference:
-    return _Difference(cosine=0.0, argmax_agreement=0.0, reason=reason)
+def _total(reason: str, nan_mismatch: int | None = None) -> _Difference:
+    return _Difference(cosine=0.0, argmax_agreement=0.0, nan_mismatch=nan_mismatch, reason=reason)
 
 
 def difference_of(reference: Array, ours: Array, element_type: str, tolerance: Bounds) -> _Difference:
     """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are."""
     if reference.size == 0:
-        return _Difference()
+        return _Difference(nan_mismatch=0)
     theirs, mine = _as_numbers(reference, ours, element_type)
     misplaced = _misplaced(theirs, mine)
     if misplaced:
-        return _total(misplaced)
+        return _total(misplaced, int((np.isnan(theirs) != np.isnan(mine)).sum()))
     finite = np.isfinite(theirs)
     absolute, relative = _element_differences(theirs, mine, finite, reference != ours)
     cosine = _cosine(theirs[finite], mine[finite], tolerance.absolute)
@@ -113,6 +117,7 @@ def difference_of(reference: Array, ours: Array, element_type: str, tolerance: B
         max_relative=float(relative.max(initial=0.0)),
         cosine=cosine,
         argmax_agreement=agreement,
+        nan_mismatch=0,
         reason=_reason(int(outside.sum()), reference.size, cosine, agreement, tolerance),
     )
 
@@ -196,6 +201,7 @@ def _judged(
         max_relative=difference.max_relative,
         cosine=difference.cosine,
         argmax_agreement=difference.argmax_agreement,
+        nan_mismatch=difference.nan_mismatch,
         absolute_tolerance=tolerance.absolute,
         relative_tolerance=tolerance.relative,
         verdict=verdict,

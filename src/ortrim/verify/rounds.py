@@ -27,7 +27,7 @@ ROUNDS: Final = 9
 class Measurement:
     """What to measure: our library with the converted model, the baseline with the original one, same settings.
 
-    Without a baseline, ours alone is measured.
+    Without a baseline, ours alone is measured. `companions` are those of our library.
     """
 
     model: str
@@ -37,6 +37,7 @@ class Measurement:
     baseline_library: Path | None
     onnx_model: Path
     cases: tuple[Case, ...]
+    companions: tuple[Path, ...] = ()
     session: SessionSettings = DEFAULT_SESSION
     repetition: Repetition = DEFAULT_REPETITION
     rounds: int = ROUNDS
@@ -52,10 +53,11 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """All rounds of one model."""
+    """All rounds of one model, with `warmup` runs of each case before those that are timed."""
 
     model: str
     rounds: tuple[Round, ...]
+    warmup: int = DEFAULT_REPETITION.warmup
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ def measure(device: Device, measurement: Measurement, on_round: Callable[[], Non
     for number in range(measurement.rounds):
         rounds.append(_round(device, measurement, ours_first=number % 2 == 0))
         on_round()
-    return Rounds(model=measurement.model, rounds=tuple(rounds))
+    return Rounds(model=measurement.model, rounds=tuple(rounds), warmup=measurement.repetition.warmup)
 
 
 def _round(device: Device, measurement: Measurement, *, ours_first: bool) -> Round:
@@ -85,12 +87,16 @@ def _round(device: Device, measurement: Measurement, *, ours_first: bool) -> Rou
 
 
 def request_of(measurement: Measurement, library: Path, model: Path) -> RunRequest:
-    """Return the run of one library, which differs from the other's in library and model alone."""
+    """Return the run of one library, which differs from the other's in library and model alone.
+
+    Companions go with our library.
+    """
     return RunRequest(
         runner=measurement.runner,
         library=library,
         model=model,
         cases=measurement.cases,
+        companions=measurement.companions if library == measurement.library else (),
         session=measurement.session,
         repetition=measurement.repetition,
     )
@@ -100,8 +106,8 @@ def results(rounds: Rounds, deadline_ms: float | None) -> tuple[RunnerResult, ..
     """Sum up all rounds: ours, then the baseline's when there is one. Without a deadline no run misses it."""
     baseline = [turn.baseline for turn in rounds.rounds if turn.baseline is not None]
     return (
-        _result("ours", rounds.model, [turn.ours for turn in rounds.rounds], deadline_ms),
-        *([_result("baseline", rounds.model, baseline, deadline_ms)] if baseline else []),
+        _result("ours", rounds, [turn.ours for turn in rounds.rounds], deadline_ms),
+        *([_result("baseline", rounds, baseline, deadline_ms)] if baseline else []),
     )
 
 
@@ -111,17 +117,19 @@ def missed_runs(run: CaseRun, deadline_ms: float | None) -> int:
 
 
 def _result(
-    library: Literal["ours", "baseline"], model: str, outputs: list[RunnerOutput], deadline_ms: float | None
+    library: Literal["ours", "baseline"], rounds: Rounds, outputs: list[RunnerOutput], deadline_ms: float | None
 ) -> RunnerResult:
     memory = [output.memory for output in outputs]
     return RunnerResult(
         library=library,
-        model=model,
+        model=rounds.model,
         runtime_version=outputs[0].runtime_version,
+        warmup=rounds.warmup,
         load_ms=distribution(output.load_ms for output in outputs),
         loaded_rss_bytes=_known([use.loaded_rss_bytes for use in memory]),
         peak_rss_bytes=distribution(use.peak_rss_bytes for use in memory),
         inference_peak_rss_bytes=_known([use.inference_peak_rss_bytes for use in memory]),
+        peak_source=memory[0].peak_source,
         cases=tuple(
             _timing([output.cases[index] for output in outputs], deadline_ms) for index in range(len(outputs[0].cases))
         ),

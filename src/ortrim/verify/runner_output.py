@@ -34,13 +34,23 @@ OUT_OF_MEMORY: Final = "there is not enough memory to load the model and run it"
 EXIT_MEMORY: Final = 1
 
 
+class RunnerEnded(VerifyError):
+    """A runner that did not end well; `returncode` is its exit code, or the negative number of a signal."""
+
+    def __init__(
+        self, reference: str, what: str, *, returncode: int, where: str = "", why: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(reference, what, where=where, why=why, hint=hint)
+        self.returncode = returncode
+
+
 def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
     """Return what a finished runner measured.
 
-    Raises `VerifyError`: `illegal-instruction` (the signal SIGILL), `runner-crashed` (any other signal, which is
-    named), `runner-garbage` (no report, or another program's), `out-of-memory` (the runner's own word),
-    `runner-failed` (an exit code of its own), and one for each exit code in `FAILURES`; for a trace that was asked for,
-    which a device brings along with the outputs, those of `check_trace`.
+    Raises `RunnerEnded`: `illegal-instruction` (the signal SIGILL), `runner-crashed` (any other signal, which is
+    named), `out-of-memory` (the runner's own word), `runner-failed` (an exit code of its own), and one for each exit
+    code in `FAILURES`; `VerifyError` `runner-garbage` (no report, or another program's); for a trace that was asked
+    for, which a device brings along with the outputs, those of `check_trace`.
     """
     where = place_of(request)
     if completed.returncode < 0:
@@ -94,26 +104,32 @@ def _is_plain(name: str) -> bool:
     return PurePosixPath(name).name == name != ".."
 
 
-def _crash(completed: Completed, where: str) -> VerifyError:
-    number = -completed.returncode
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
+def _crash(completed: Completed, where: str) -> RunnerEnded:
+    code, why = completed.returncode, _tail(completed)
+    name = signal_name(code)
     if name == "SIGILL":
-        return VerifyError("illegal-instruction", ILLEGAL, where=where, why=_tail(completed), hint=ILLEGAL_HINT)
+        return RunnerEnded("illegal-instruction", ILLEGAL, returncode=code, where=where, why=why, hint=ILLEGAL_HINT)
     hint = {"SIGABRT": ABORT_HINT, "SIGKILL": KILL_HINT, "SIGBUS": ALIGNMENT_HINT}.get(name, "")
     what = f"the runner was ended by {name}"
-    return VerifyError("runner-crashed", what, where=where, why=_tail(completed), hint=hint)
+    return RunnerEnded("runner-crashed", what, returncode=code, where=where, why=why, hint=hint)
 
 
-def _failure(completed: Completed, request: RunRequest) -> VerifyError:
+def signal_name(returncode: int) -> str:
+    """Return the name of the signal that a negative return code stands for."""
+    try:
+        return signal.Signals(-returncode).name
+    except ValueError:
+        return f"signal {-returncode}"
+
+
+def _failure(completed: Completed, request: RunRequest) -> RunnerEnded:
     """Return the diagnostic of an orderly failure, in the runner's words when it printed any."""
-    why = _message(completed.stdout)
-    if completed.returncode == EXIT_MEMORY and why == "out of memory":
-        return out_of_memory(request, why)
-    reference, what = FAILURES.get(completed.returncode, ("runner-failed", f"exit code {completed.returncode}"))
-    return VerifyError(reference, what, where=place_of(request), why=why or _tail(completed))
+    code, why = completed.returncode, _message(completed.stdout)
+    if code == EXIT_MEMORY and why == "out of memory":
+        said = out_of_memory(request, why)
+        return RunnerEnded(said.reference, said.what, returncode=code, where=said.where, why=said.why, hint=said.hint)
+    reference, what = FAILURES.get(code, ("runner-failed", f"exit code {code}"))
+    return RunnerEnded(reference, what, returncode=code, where=place_of(request), why=why or _tail(completed))
 
 
 def _message(stdout: str) -> str:

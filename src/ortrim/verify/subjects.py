@@ -46,7 +46,8 @@ class Identity:
 class Delivery:
     """What is verified: the package's archive, its library, and what was read from both.
 
-    `gates` are the properties that it must have; `sizes` are lines of the report that tell more of its size.
+    `gates` are the properties that it must have; `sizes` are lines of the report that tell more of its size;
+    `companions` are the libraries in the package that its library needs, as `RunRequest` has them.
     """
 
     archive: Path
@@ -55,6 +56,7 @@ class Delivery:
     gates: tuple[Gate, ...]
     size: LibrarySize
     sizes: tuple[Comparison, ...] = ()
+    companions: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from ortrim.core.measurements import DeviceFailure, DeviceReport, Verdict
+from ortrim.core.measurements import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, Verdict
 from ortrim.errors import Diagnostic, ExitCode
+from ortrim.verify.runner_output import RunnerEnded, signal_name
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
@@ -12,7 +13,7 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:
-    """Return the report of a device that gave nothing but a diagnostic."""
+    """Return the report of a device that gave nothing but a diagnostic: failed, unless the target was not for it."""
     failure = DeviceFailure(
         reference=error.reference,
         what=error.what,
@@ -21,15 +22,18 @@ def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport
         hint=error.hint,
         exit_code=int(error.exit_code),
     )
+    code = error.returncode if isinstance(error, RunnerEnded) else None
     return DeviceReport(
         device=device,
+        exit_code=code if code is not None and code >= 0 else None,
+        signal=signal_name(code) if code is not None and code < 0 else None,
         host=None,
         baseline=baseline,
         comparisons=(),
         parity=(),
         runs=(),
         failure=failure,
-        verdict=Verdict.FAIL,
+        verdict=Verdict.NOT_JUDGED if error.reference == NOT_FOR_DEVICE else Verdict.FAIL,
     )
 
 

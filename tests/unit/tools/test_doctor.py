@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from aar_samples import fake_jdk
 from fake_engine import fake_engine
 from ortrim.tools import doctor, ndk
-from ortrim.tools.doctor import Finding, examine
+from ortrim.tools.doctor import examine
 from ortrim.tools.doctor_devices import DEVICE_TOOLS
+from ortrim.tools.findings import Finding
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +53,22 @@ def test_absent_tools_have_a_remedy_and_block_only_their_builds(
     assert list(absent)[: len(tools)] == tools
     assert all(found.remedy and not found.required for found in absent.values())
     assert {absent[name].problem for name in tools} == {"is not installed"}
+
+
+def test_the_kit_that_compiles_the_classes_of_an_aar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its version and place when it is there; without, how to get it, since no AAR is made then."""
+    jdk = fake_jdk(tmp_path / "jdk" / "bin")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    there = finding("JDK")
+    assert there.satisfied
+    assert there.found == f"17.0.15 ({jdk.javac})"
+    assert "android" in there.needed_for
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    absent = finding("JDK")
+    assert (absent.found, absent.required, absent.satisfied) == ("", False, False)
+    assert str(tmp_path) in absent.problem
+    assert "install" in absent.remedy
+    assert not absent.remedy.startswith("run: ")
 
 
 def test_emulated_machines_are_looked_for(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_gcloud_that_will_not_do(folder: Path, printed: str, reference: str) -> 
 def test_gcloud_is_found(folder: Path) -> None:
     """With the environment that it is given, or this process's own."""
     path = program(folder, "echo 'Google Cloud SDK 528.0.0'; echo 'bq 2.1.18'")
-    assert find_gcloud({"A": "b"}) == Gcloud(program=path, environment={"A": "b"})
+    assert find_gcloud({"A": "b"}) == Gcloud(program=path, environment={"A": "b"}, version="528.0.0")
     assert find_gcloud().environment["PATH"] == str(folder)
 
 

@@ -1,22 +1,36 @@
 """Each rule for AARs is broken by a real library, or by a member, and by nothing else."""
 
+import struct
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from aar_samples import ABIS, CLASS, MANIFEST, facts_of, members, with_program_header, zipped
-from android_samples import BINDING, RUNTIME, sample
+from aar_samples import (
+    ABIS,
+    CLASS,
+    MANIFEST,
+    aar_inputs,
+    facts_of,
+    fake_jdk,
+    members,
+    with_program_header,
+    with_program_header_32,
+    zipped,
+)
+from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.core.measurements import Gate, Verdict
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
+from ortrim.package.android.layout import make_android_package
 from ortrim.verify.android_gates import RULES, check_aar, own_promise, require_sound_aar
 from ortrim.verify.android_rules import Promise
 
 ARM64: Final = f"jni/arm64-v8a/{RUNTIME}"
 ARM64_BINDING: Final = f"jni/arm64-v8a/{BINDING}"
 TINY: Final = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
-PROMISE: Final = Promise(api_level=24, abis=ABIS)
+PROMISE: Final = Promise(api_level=24, abis=ABIS, whole_relro=True)
 GNU_STACK, GNU_RELRO, LOAD = 0x6474E551, 0x6474E552, 1
 GOOD: Final = sample(f"arm64-v8a-{RUNTIME}")
 NEW_CLASS: Final = CLASS[:6] + b"\0\x45" + CLASS[8:]
@@ -27,7 +41,8 @@ BROKEN: Final[dict[str, Members]] = {
     "abi-unknown": {"jni/mips/libother.so": GOOD},
     "abi-mismatch": {f"jni/x86_64/{RUNTIME}": GOOD},
     "segments-not-page-aligned": {ARM64: sample("small-pages.so")},
-    "relro-not-page-aligned": {ARM64: with_program_header(GOOD, GNU_RELRO, 6, 0x100)},
+    "relro-covers-data": {ARM64: with_program_header(GOOD, GNU_RELRO, 6, 0x100)},
+    "relro-not-page-aligned": {ARM64: sample("relro-in-mid-page.so")},
     "stack-executable": {ARM64: with_program_header(GOOD, GNU_STACK, 1, 7)},
     "text-relocations": {ARM64: sample("text-relocations.so")},
     "not-stripped": {ARM64: sample("unstripped.so")},
@@ -54,7 +69,8 @@ BROKEN: Final[dict[str, Members]] = {
 ALONG: Final = {
     "abi-unknown": {"abi-mismatch", "abis-differ", "jni-exports-missing", "native-method-unbound", "soname-differs"},
     "needed-not-public": {"symbol-not-in-android"},
-    "segments-not-page-aligned": {"relro-not-page-aligned"},
+    "relro-covers-data": {"relro-not-page-aligned"},
+    "segments-not-page-aligned": {"relro-covers-data", "relro-not-page-aligned"},
 }
 """What breaks with it, since one cannot be without the other."""
 
@@ -139,6 +155,30 @@ def test_a_library_that_others_need_has_a_soname(tmp_path: Path) -> None:
     assert "arm64" not in found["soname-differs"].detail
 
 
+def test_a_shared_cxx_library_has_to_lie_beside_in_every_abi(tmp_path: Path) -> None:
+    """With it the AAR passes; without it, or in one ABI only, the gates say what is missing where."""
+    needing = members() | {ARM64: sample("needs-cxx.so")}
+    beside = {f"jni/{abi}/{CXX}": sample(f"{abi}-{CXX}") for abi in ABIS}
+    complete = facts_of(tmp_path, needing | beside)
+    require_sound_aar(complete, PROMISE)
+    assert {library.name for library in complete.of_abi("arm64-v8a")} == {RUNTIME, BINDING, CXX}
+    absent = failed(check_aar(facts_of(tmp_path, needing), PROMISE))
+    assert absent.keys() == {"needed-not-public", "symbol-not-in-android"}
+    assert absent["needed-not-public"].detail.endswith(f"{ARM64}: it needs {CXX}")
+    only = facts_of(tmp_path, needing | {f"jni/arm64-v8a/{CXX}": sample(f"arm64-v8a-{CXX}")})
+    assert failed(check_aar(only, PROMISE)).keys() == {"abis-differ"}
+
+
+def test_a_shared_cxx_library_is_judged_like_the_others(tmp_path: Path) -> None:
+    """That of an NDK before r27 has pages of 4 KB."""
+    beside = {f"jni/{abi}/{CXX}": sample(f"{abi}-{CXX}") for abi in ABIS}
+    small = with_program_header(beside[f"jni/arm64-v8a/{CXX}"], LOAD, 7, 4096)
+    aar = facts_of(tmp_path, members() | beside | {f"jni/arm64-v8a/{CXX}": small})
+    found = failed(check_aar(aar, PROMISE))
+    assert found.keys() == {"segments-not-page-aligned"}
+    assert f"jni/arm64-v8a/{CXX}" in found["segments-not-page-aligned"].detail
+
+
 def test_an_older_promise_finds_newer_formats_and_symbols(tmp_path: Path) -> None:
     """What loads on Android 7 need not load on Android 5."""
     content = members() | {ARM64: sample("new-hash.so")}
@@ -148,15 +188,36 @@ def test_an_older_promise_finds_newer_formats_and_symbols(tmp_path: Path) -> Non
     assert "DT_GNU_HASH (API level 23)" in found["loader-too-old"].detail
 
 
-def test_relro_may_end_anywhere_when_its_page_holds_nothing_else(tmp_path: Path) -> None:
-    """As linkers leave it: what stays writable begins on another page."""
-    aar = facts_of(tmp_path, members(("arm64-v8a",)))
-    library = aar.libraries[0]
+def test_relro_of_others_may_end_in_a_page_that_holds_nothing_else(tmp_path: Path) -> None:
+    """As linkers leave it: what stays writable begins on another page, so that Android loads it."""
+    aar = facts_of(tmp_path, members(("arm64-v8a",)) | {ARM64: sample("relro-in-mid-page.so")})
+    library = next(library for library in aar.libraries if library.name == RUNTIME)
     assert library.relro is not None
-    assert library.relro.end % 16384 != 0
-    assert failed(check_aar(aar, own_promise(aar))) == {}
+    assert library.relro.end % 16384 == 4096
+    found = check_aar(aar, own_promise(aar))
+    verdicts = {gate.name: gate.verdict for gate in found}
+    assert failed(found) == {}
+    assert verdicts["RELRO ends with a page of 16 KB"] is Verdict.NOT_JUDGED
+    assert verdicts["RELRO apart from writable data"] is Verdict.PASS
     after = facts_of(tmp_path, members() | {ARM64: with_program_header(GOOD, GNU_RELRO, 6, 0x3B10)})
-    assert "0xc770 in the same page" in failed(check_aar(after, PROMISE))["relro-not-page-aligned"].detail
+    assert "0xc770 in the same page" in failed(check_aar(after, own_promise(after)))["relro-covers-data"].detail
+
+
+def test_relro_may_not_begin_behind_writable_data_in_its_page(tmp_path: Path) -> None:
+    """The loader protects from the beginning of the page, too."""
+    behind = with_program_header(with_program_header(GOOD, GNU_RELRO, 3, 0x8600), GNU_RELRO, 6, 0x3A00)
+    found = failed(check_aar(facts_of(tmp_path, members() | {ARM64: behind}), PROMISE))
+    assert found.keys() == {"relro-covers-data"}
+    assert "RELRO begins at 0x8600, and 0x85f0 in the same page" in found["relro-covers-data"].detail
+
+
+def test_the_ndks_own_library_is_taken_as_it_is(tmp_path: Path) -> None:
+    """Nobody links it anew; that it can be loaded is asked of it all the same."""
+    beside = {f"jni/{abi}/{CXX}": sample(f"{abi}-{CXX}") for abi in ABIS}
+    aar = facts_of(tmp_path, members() | beside)
+    ends = {library.relro.end % 16384 for library in aar.libraries if library.name == CXX and library.relro}
+    assert ends == {4096}
+    assert failed(check_aar(aar, PROMISE)) == {}
 
 
 def test_an_address_off_its_place_in_the_page_is_refused(tmp_path: Path) -> None:
@@ -175,6 +236,91 @@ def test_many_breaches_are_cut_short_in_a_gate_and_told_in_full_as_diagnostics(t
         require_sound_aar(aar, PROMISE)
     found = [error for error in caught.value.diagnostics if error.reference == "segments-not-page-aligned"]
     assert len(found) == len(changed)
+
+
+@pytest.mark.parametrize("abi", ["armeabi-v7a", "x86"])
+@pytest.mark.parametrize(
+    ("change", "reference"),
+    [
+        ((LOAD, 7, 4096), "segments-not-page-aligned"),
+        ((GNU_RELRO, 5, 0x100), "relro-covers-data"),
+        ((GNU_STACK, 6, 7), "stack-executable"),
+    ],
+)
+def test_32_bit_libraries_are_held_to_the_same(
+    tmp_path: Path, abi: str, change: tuple[int, int, int], reference: str
+) -> None:
+    """Their headers have another layout; the rules are the same in every ABI."""
+    path = f"jni/{abi}/{RUNTIME}"
+    changed = with_program_header_32(sample(f"{abi}-{RUNTIME}"), *change)
+    aar = facts_of(tmp_path, members() | {path: changed})
+    found = failed(check_aar(aar, own_promise(aar)))
+    assert found.keys() == {reference}
+    assert path in found[reference].detail
+
+
+def test_a_stack_that_nothing_is_said_of_is_executable(tmp_path: Path) -> None:
+    """The kernel's default for a library without PT_GNU_STACK."""
+    silent = with_program_header(GOOD, GNU_STACK, 0, 0)
+    found = failed(check_aar(facts_of(tmp_path, members() | {ARM64: silent}), PROMISE))
+    assert found.keys() == {"stack-executable"}
+
+
+def test_every_segment_counts(tmp_path: Path) -> None:
+    """The last one, too, in the JNI library, too."""
+    whole = sample(f"arm64-v8a-{BINDING}")
+    (start,), (count,) = struct.unpack_from("<Q", whole, 32), struct.unpack_from("<H", whole, 56)
+    loads = [at for at in range(start, start + 56 * count, 56) if struct.unpack_from("<I", whole, at)[0] == LOAD]
+    changed = bytearray(whole)
+    struct.pack_into("<Q", changed, loads[-1] + 48, 4096)
+    found = failed(check_aar(facts_of(tmp_path, members() | {ARM64_BINDING: bytes(changed)}), PROMISE))
+    assert len(loads) > 1
+    assert f"{ARM64_BINDING}: a PT_LOAD" in found["segments-not-page-aligned"].detail
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "why"),
+    [
+        (b'"api_level": 24', b'"api_level": 21', "API level 21, promised is 24"),
+        (b'"page_bytes": 16384', b'"page_bytes": 4096', "pages of 4096 bytes, promised are 16384"),
+        (b'"ort_version": "1.21.0"', b'"ort_version": "1.22.0"', "ONNX Runtime 1.22.0, the library says 1.21.0"),
+        (b'"abi": "x86"', b'"abi": "mips"', "it describes other libraries: "),
+    ],
+    ids=["api-level", "page-size", "version", "abi"],
+)
+def test_a_manifest_that_describes_another_aar(tmp_path: Path, said: bytes, instead: bytes, why: str) -> None:
+    """API level, page size, version, ABIs and build-ids have to be those of the libraries."""
+    package = make_android_package(aar_inputs(tmp_path / "in"), fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    with zipfile.ZipFile(package.aar) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    own = "META-INF/ortrim/manifest.json"
+    assert said in content[own]
+    require_sound_aar(facts_of(tmp_path, content), PROMISE)
+    found = failed(check_aar(facts_of(tmp_path, content | {own: content[own].replace(said, instead)}), PROMISE))
+    assert found.keys() == {"manifest-contradicts"}
+    assert why in found["manifest-contradicts"].detail
+
+
+def test_every_rule_has_something_that_breaks_it() -> None:
+    """In this file: what breaks one rule alone is in the table, the others have tests of their own."""
+    elsewhere = {
+        "not-for-android": test_a_library_for_linux_is_refused_as_such,
+        "loader-too-old": test_an_older_promise_finds_newer_formats_and_symbols,
+        "abi-missing": test_an_abi_without_the_library_is_missed,
+        "jni-exports-missing": test_a_jni_library_has_to_be_there_and_to_export,
+        "manifest-contradicts": test_a_manifest_that_describes_another_aar,
+    }
+    assert {rule.reference for rule in RULES} == set(BROKEN) | set(elsewhere)
+
+
+def test_what_passes_says_what_was_found(tmp_path: Path) -> None:
+    """And not the same of everything."""
+    details = {gate.name: gate.detail for gate in check_aar(facts_of(tmp_path, members()), PROMISE)}
+    assert details["all ABIs"] == "arm64-v8a, armeabi-v7a, x86, x86_64"
+    assert details["segments aligned to 16 KB"] == "all to 16,384 bytes or more"
+    assert details["native methods are bound"] == "3 native methods"
+    assert details["API level in AndroidManifest.xml"] == "minSdkVersion 24"
+    assert details["stripped"] == "in 8 files of 4 ABIs"
 
 
 def test_references_and_names_of_rules_are_their_own() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from device_samples import HEAD, REPORT
-from harness_farm import FakeFarm, carry_out
+from harness_farm import URL, FakeFarm, carry_out
 from ortrim.core.harness import HarnessContent
 from ortrim.core.measurements import Verdict
 from ortrim.core.models import PreparedModel
@@ -16,11 +16,14 @@ from ortrim.errors import VerifyError
 from ortrim.verify.arrays import save_array
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.devices.farms.batch import FarmDevice
+from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.one_device import verify_on
 from ortrim.verify.subjects import Task
-from sample_tasks import REFERENCE, SAVED, sample_task
+from ortrim.verify.target import verify_target
+from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task
 
 MakeModel = Callable[..., PreparedModel]
+PIXEL = DeviceName(kind="firebase", detail="Pixel8-34")
 OUTPUT = f'[{{"name":"{SAVED.name}","element_type":"float32","shape":[2],"file":"{SAVED.file}"}}]'
 SAVING = f"""{HEAD}
 [ "$outputs" ] && mkdir -p "$outputs/only" && cp "${{case#only=}}/answer.npy" "$outputs/only/output_000.npy"
@@ -45,9 +48,10 @@ def fixture_task(make_model: MakeModel, tmp_path: Path) -> Task:
     return replace(task, subjects=(replace(task.subjects[0], cases=(case,)),))
 
 
-def on_a_farm(tmp_path: Path, work: Any = carry_out) -> FarmDevice:
-    """Open a phone of a farm."""
+def on_a_farm(tmp_path: Path, work: Any = carry_out, log: Path | None = None) -> FarmDevice:
+    """Open a phone of a farm, which keeps a log of it or none."""
     farm = FakeFarm(work)
+    farm.log = log
     return FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=tmp_path / "farm")
 
 
@@ -65,6 +69,22 @@ def test_a_good_library_passes_on_a_farm(task: Task, tmp_path: Path) -> None:
     assert told[-1][0] == told[-1][1]
     assert device._answers is not None
     assert {len(numbers) for numbers in device._answers._numbers.values()} == {0}
+
+
+def test_the_report_says_where_the_farm_shows_the_run(task: Task, tmp_path: Path) -> None:
+    """The farm's log of it lies beside the report."""
+    log = tmp_path / "farms" / "log.txt"
+    (report,) = verify_target(IDENTITY, task, [PIXEL], lambda _: on_a_farm(tmp_path, log=log)).devices
+    assert (report.provider_url, report.log, report.exit_code) == (URL, "farms/log.txt", 0)
+
+
+def test_a_run_that_failed_is_found_at_the_farm_too(task: Task, tmp_path: Path) -> None:
+    """Of a library that the device refuses; this farm keeps no log."""
+    (tmp_path / "ours.so").write_text("it refuses")
+    (failed,) = verify_target(IDENTITY, task, [PIXEL], lambda _: on_a_farm(tmp_path)).devices
+    assert failed.failure is not None
+    assert failed.failure.reference == "illegal-instruction"
+    assert (failed.provider_url, failed.log, failed.exit_code, failed.signal) == (URL, None, None, "SIGILL")
 
 
 def test_wrong_outputs_fail(task: Task, tmp_path: Path) -> None:

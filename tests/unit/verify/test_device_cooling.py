@@ -44,7 +44,8 @@ class Phone:
             describe=lambda: Host(system="Linux", machine="aarch64", cpu="", cores=1, memory_bytes=1),
             thermal=self.thermal,
         )
-        self.device = CooledDevice(machine, sleep=self.naps.append)
+        self.told: list[str] = []
+        self.device = CooledDevice(machine, self.told.append, sleep=self.naps.append)
 
     def thermal(self) -> Thermal:
         """Return the next heat; the last goes on."""
@@ -70,6 +71,7 @@ def test_a_cool_phone_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     phone = Phone(monkeypatch, COOL)
     phone.device.run(REQUEST)
     assert (phone.naps, phone.runs, phone.device.time_meaningful, phone.device.heat) == ([], 1, True, "")
+    assert phone.told == []
 
 
 def test_a_phone_that_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +79,16 @@ def test_a_phone_that_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
     phone = Phone(monkeypatch, HOT, WARM, COOL)
     phone.device.run(REQUEST)
     assert (phone.naps, phone.runs, phone.device.time_meaningful) == ([30, 30], 1, True)
+
+
+def test_waiting_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which device, how warm, and for how long at most, so that nobody takes it for a hang."""
+    phone = Phone(monkeypatch, HOT, WARM, COOL)
+    phone.device.run(REQUEST)
+    assert phone.told == [
+        "adb:x cools down, 180 seconds at most: the device throttles (thermal status 2, moderate)",
+        "adb:x cools down, 150 seconds at most: the battery has 38.0 °C, more than 35",
+    ]
 
 
 def test_a_phone_that_stays_hot(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,10 @@
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
 
-from ortrim.errors import ExitCode, VerifyError
+from ortrim.errors import ExitCode, UsageError, VerifyError
 from ortrim.verify.devices.base import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 
@@ -66,6 +67,36 @@ def test_the_users_environment_stays_outside(tmp_path: Path, monkeypatch: pytest
     """No variable of the shell reaches the runner."""
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     assert "OMP" not in refused(request_with(tmp_path, "env >&2; exit 4")).why
+
+
+def only_core() -> int:
+    """Return a core on which this process may run."""
+    return min(os.sched_getaffinity(0))
+
+
+def test_runs_are_kept_on_chosen_cores(tmp_path: Path) -> None:
+    """The runner may run on these alone, and the facts say so."""
+    device = Host((only_core(),))
+    with pytest.raises(VerifyError) as caught:
+        device.run(request_with(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
+    assert caught.value.why.split() == ["Cpus_allowed_list:", str(only_core())]
+    assert device.facts().pinned_cores == (only_core(),)
+    assert Host().facts().pinned_cores == ()
+
+
+@pytest.mark.parametrize("cores", [(1000,), (0, 1000)])
+def test_cores_that_this_machine_does_not_have(cores: tuple[int, ...]) -> None:
+    """All of them have to be there, or the number would be of others than asked for."""
+    with pytest.raises(UsageError) as caught:
+        Host(cores)
+    assert (caught.value.reference, caught.value.where) == ("cannot-pin", "host")
+
+
+def test_a_runner_that_cannot_be_started_on_chosen_cores(tmp_path: Path) -> None:
+    """What ends with 127 then is `taskset`, not the runner."""
+    with pytest.raises(VerifyError) as caught:
+        Host((only_core(),)).run(REQUEST)
+    assert (caught.value.reference, caught.value.where) == ("runner-not-startable", "/absent/runner")
 
 
 def test_the_machine_is_described() -> None:

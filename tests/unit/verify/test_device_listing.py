@@ -1,4 +1,5 @@
 import platform
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from fake_machine import fake_tool
 from ortrim.core.serialization import to_data
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ToolError
+from ortrim.tools import doctor_farms
 from ortrim.tools.base import InstalledTool, Tool
 from ortrim.tools.emulators import EMULATIONS, Emulation
+from ortrim.tools.findings import Finding
 from ortrim.verify.devices import listing
 from ortrim.verify.devices.adb_listing import AdbListing
 from ortrim.verify.devices.listing import ListedDevice, fetch_machines, list_devices
@@ -25,6 +28,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
     monkeypatch.setattr(listing, "find_adb", lambda: None)
     monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
+    monkeypatch.setattr(listing, "FARM_CHECKS", tuple((name, partial(farm, name)) for name in listing.FARM_TOOLS))
+
+
+def farm(name: str) -> Finding:
+    """Find all of a farm but BrowserStack's key."""
+    if name != "BrowserStack":
+        return Finding(name=name, found="1.2, with an account", needed_for="farms", required=False)
+    return Finding(name=name, found="", needed_for="farms", required=False, problem="no key", remedy="set it")
 
 
 def named(name: str) -> ListedDevice:
@@ -44,10 +55,10 @@ def test_what_can_be_measured_where() -> None:
 
 
 def test_every_target_has_a_device_and_names_are_unique() -> None:
-    """No Linux target is without a device here, others have their own, and each line can be told from the others."""
+    """No Linux target is without a device here, Android's have the farms, and each line can be told from the others."""
     devices = list_devices()
     reached = {target for device in devices for target in device.targets}
-    assert reached == {name for name in TARGETS if name.startswith("linux-")}
+    assert reached == set(TARGETS)
     assert len({device.name for device in devices}) == len(devices)
     assert named("qemu-system:cortex-a53").targets == ("linux-arm64", "linux-arm64-musl", "linux-armhf")
     assert to_data(devices[0])["name"] == "host"
@@ -59,6 +70,28 @@ def test_a_device_that_is_not_ready_says_so() -> None:
     assert device.problem == "is offline"
     assert "adb devices -l" in device.remedy
     assert (named("adb:R5CT").problem, named("adb:R5CT").found) == ("", "SM S911B")
+
+
+def test_adb_without_a_phone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is there all the same, with what to do."""
+    monkeypatch.setattr(listing, "adb_devices", lambda _client: ())
+    device = named("adb:[SERIAL]")
+    assert device.problem == "adb sees no device"
+    assert "USB debugging" in device.remedy
+
+
+def test_farms_are_listed_by_the_form_of_their_names() -> None:
+    """With what they are reached with, or what of it is missing; they run Android's targets alone."""
+    firebase, browserstack = named("firebase:MODEL-VERSION"), named("browserstack:DEVICE-VERSION")
+    assert (firebase.found, firebase.problem) == ("gcloud 1.2, with an account", "")
+    assert firebase.targets == tuple(name for name in TARGETS if name.startswith("android-"))
+    assert (browserstack.problem, browserstack.remedy) == ("BrowserStack: no key", "set it")
+    assert named("devicefarm:PROJECT/POOL").time
+
+
+def test_every_farm_has_its_check_in_doctor() -> None:
+    """The names are those of the findings."""
+    assert set(listing.FARM_TOOLS) <= {name for name, _ in doctor_farms.FARM_CHECKS}
 
 
 def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError
-from ortrim.verify.devices.names import DeviceName, default_devices, read_name, read_names, runs_here, ssh_destination
+from ortrim.verify.devices.names import DeviceName, default_devices, read_name, read_names, ssh_destination
+from ortrim.verify.devices.runnable import kinds_for, runs_here
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
@@ -83,6 +84,7 @@ def test_serial_numbers_are_kept_as_they_are() -> None:
         ("linux-arm64", "host", "wrong-device", "qemu-user"),
         ("linux-x64", "qemu-user", "wrong-device", "host"),
         ("linux-x64", "qemu-system", "wrong-device", "host"),
+        ("android-arm64-v8a", "host", "wrong-device", "adb, or a device farm's: firebase:"),
         ("linux-arm64", "ssh", "bad-destination", "user@host"),
         ("linux-arm64", "ssh:-oProxyCommand=x", "bad-destination", "user@host"),
         ("linux-arm64", "ssh:a b", "bad-destination", "user@host"),
@@ -95,6 +97,54 @@ def test_names_that_lead_nowhere(target: str, name: str, reference: str, hint: s
     assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.USAGE)
     assert hint in caught.value.hint
     assert reference == "bad-destination" or "--device" in caught.value.where
+
+
+@pytest.mark.parametrize(
+    ("target", "cpu", "asked", "name"),
+    [
+        ("linux-arm64", "cortex-a76", "qemu-user", "qemu-user:cortex-a76"),
+        ("linux-arm64", "cortex-a78", "qemu-system@128", "qemu-system:cortex-a76@128"),
+        ("linux-arm64", "cortex-a72", "qemu-system:cortex-a53", "qemu-system:cortex-a53"),
+        ("linux-armhf", "cortex-a53", "qemu-user", "qemu-user:max"),
+        ("linux-armhf", "cortex-a53", "qemu-system", "qemu-system:cortex-a53"),
+        ("linux-riscv64", "spacemit-x60", "adb", "adb"),
+    ],
+)
+def test_names_are_completed_to_what_has_the_floor(target: str, cpu: str, asked: str, name: str) -> None:
+    """The first processor that has all instructions of the buildspec's least one; machines elsewhere are taken."""
+    assert str(read_name(TARGETS[target], asked, cpu)) == name
+
+
+@pytest.mark.parametrize(
+    ("target", "cpu", "name", "hint"),
+    [
+        ("linux-arm64", "cortex-a76", "qemu-user:cortex-a53", "there are: qemu-user:cortex-a76"),
+        ("linux-arm64", "cortex-a55", "qemu-system:cortex-a72@64", "there are: qemu-system:cortex-a76"),
+        ("linux-armhf", "cortex-a53", "qemu-user:cortex-a15", "there are: qemu-user:max"),
+        ("linux-riscv64", "spacemit-x60", "qemu-user", "choose adb or ssh:"),
+        ("linux-riscv64", "spacemit-x60", "qemu-user:rv64", "choose adb or ssh:"),
+    ],
+)
+def test_a_processor_below_the_floor(target: str, cpu: str, name: str, hint: str) -> None:
+    """It would end a correct library by an illegal instruction."""
+    with pytest.raises(UsageError) as caught:
+        read_name(TARGETS[target], name, cpu)
+    assert (caught.value.reference, caught.value.exit_code) == ("wrong-device", ExitCode.USAGE)
+    assert cpu in caught.value.why
+    assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_hints_name_only_what_runs_the_target(target: str) -> None:
+    """Whatever a hint offers is a device for that target, and nothing that it leaves out is."""
+    said = kinds_for(TARGETS[target])
+    examples = {"host": "host", "qemu-user": "qemu-user", "qemu-system": "qemu-system", "adb": "adb", "ssh": "ssh:a"}
+    for kind, example in {**examples, "firebase": "firebase:a-1"}.items():
+        if kind in said:
+            read_name(TARGETS[target], example)
+        elif kind != "ssh":  # a phone may run a server
+            with pytest.raises(UsageError):
+                read_name(TARGETS[target], example)
 
 
 @given(st.text(max_size=40))
@@ -152,8 +202,12 @@ def test_machines_by_destination(given: str, destination: str) -> None:
     ("target", "names"),
     [
         ("linux-x64", ("host",)),
-        ("linux-arm64", ("qemu-user", "qemu-system:cortex-a53")),
-        ("linux-riscv64", ("qemu-user",)),
+        (
+            "linux-arm64",
+            ("qemu-user:cortex-a53", "qemu-user:cortex-a76", "qemu-system:cortex-a53", "qemu-system:cortex-a76"),
+        ),
+        ("linux-armhf", ("qemu-user:cortex-a7", "qemu-system:cortex-a53")),
+        ("linux-riscv64", ("qemu-user:rv64",)),
     ],
 )
 def test_devices_that_nobody_named(target: str, names: tuple[str, ...]) -> None:

@@ -1,5 +1,4 @@
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,21 +10,17 @@ from ortrim.verify.devices.pinning import check_pinning, pinned
 class Machine:
     """A machine on which `taskset` ends as it is told to."""
 
-    def __init__(self, returncode: int = 0) -> None:
+    def __init__(self, returncode: int = 0, status: str = "") -> None:
         self.returncode = returncode
+        self.status = status
         self.calls: list[tuple[str, ...]] = []
 
-    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+    def __call__(self, words: Sequence[str], seconds: float) -> Completed:
         """Note the command."""
-        assert timeout_seconds > 0
+        assert seconds > 0
         self.calls.append(tuple(words))
-        return Completed(argv=tuple(words), returncode=self.returncode, stdout="", stderr="taskset: Invalid argument")
-
-    def push(self, files: Mapping[str, Path], folder: str) -> None:
-        """Do nothing."""
-
-    def pull(self, folder: str, destination: Path) -> None:
-        """Do nothing."""
+        stderr = "taskset: Invalid argument"
+        return Completed(argv=tuple(words), returncode=self.returncode, stdout=self.status, stderr=stderr)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +37,15 @@ def test_pinning_is_tried_before() -> None:
     machine = Machine()
     check_pinning(machine, (4, 5), "adb:x")
     check_pinning(machine, (), "adb:x")
-    assert machine.calls == [("taskset", "30", "true")]
+    assert machine.calls == [("taskset", "30", "cat", "/proc/self/status")]
+
+
+def test_cores_that_are_partly_there() -> None:
+    """`taskset` takes them; the report would name cores that nothing ran on."""
+    check_pinning(Machine(status="Name:\tcat\nCpus_allowed_list:\t4-5\n"), (5, 4), "adb:x")
+    with pytest.raises(UsageError) as caught:
+        check_pinning(Machine(status="Cpus_allowed_list:\t4-5\n"), (4, 5, 6, 7), "adb:x")
+    assert (caught.value.reference, caught.value.why) == ("cannot-pin", "of these it has 4-5 alone")
 
 
 @pytest.mark.parametrize("returncode", [1, 126, 127])

@@ -34,7 +34,7 @@ def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
     transport = LocalTransport()
     machine = asked(transport, QUESTIONS)
     assert transport.commands == [("sh", "-c", "echo 'a board'")]
-    assert (machine.name, machine.base, machine.launcher, machine.time_meaningful) == ("local:1", "/base", (), True)
+    assert (machine.name, machine.base, machine.cores, machine.time_meaningful) == ("local:1", "/base", (), True)
     assert (machine.describe().model, machine.thermal().status) == ("a board", 3)
     assert [words[2] for words in transport.commands[1:]] == ["echo 'a board'", "echo 3"]
 
@@ -56,8 +56,8 @@ class PinningTransport(LocalTransport):
 def test_chosen_cores_go_before_the_runner() -> None:
     """They are tried before anything else is asked."""
     transport = PinningTransport()
-    assert asked(transport, QUESTIONS, cores=(0,)).launcher == ("taskset", "1")
-    assert transport.commands[0] == ("taskset", "1", "true")
+    assert asked(transport, QUESTIONS, cores=(0,)).cores == (0,)
+    assert transport.commands[0] == ("taskset", "1", "cat", "/proc/self/status")
 
 
 def test_cores_that_are_not_there() -> None:

@@ -1,4 +1,5 @@
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -71,15 +72,17 @@ def test_only_what_changed_is_pushed_again(machine: Path, tmp_path: Path) -> Non
     assert [Path(name).name for name in transport.pushed[4:]] == ["library.so"]
 
 
-def test_launcher_and_preparation(machine: Path, tmp_path: Path) -> None:
-    """The launcher's words go before the runner's, and what has to happen before a run happens before each."""
+def test_cores_and_preparation(machine: Path, tmp_path: Path) -> None:
+    """The runner is kept on the chosen cores, and what has to happen before a run happens before each."""
     transport, calls = LocalTransport(), []
-    launched = dataclasses.replace(machine_in(machine, transport), launcher=("nice", "-n", "5"))
-    device = RemoteDevice(launched, before_run=lambda: calls.append("cool"))
+    core = min(os.sched_getaffinity(0))
+    on_one = dataclasses.replace(machine_in(machine, transport), cores=(core,))
+    device = RemoteDevice(on_one, before_run=lambda: calls.append("cool"))
     device.run(sample_request(tmp_path))
     device.run(sample_request(tmp_path))
     started = [words for words in transport.commands if "--library" in words]
-    assert [words[:3] for words in started] == [("nice", "-n", "5")] * 2
+    assert [words[:2] for words in started] == [("taskset", f"{1 << core:x}")] * 2
+    assert device.facts().pinned_cores == (core,)
     assert calls == ["cool", "cool"]
 
 

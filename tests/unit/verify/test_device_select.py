@@ -5,7 +5,7 @@ import pytest
 
 from fake_machine import fake_parts, fake_tool
 from ortrim.core.targets import TARGETS
-from ortrim.errors import SourcesError, ToolError
+from ortrim.errors import SourcesError, ToolError, UsageError
 from ortrim.sources.machines import MachineParts
 from ortrim.tools.base import InstalledTool, Tool
 from ortrim.tools.emulators import Emulation
@@ -106,9 +106,25 @@ def test_an_emulator_that_is_missing(monkeypatch: pytest.MonkeyPatch, fetched: l
 
 def test_devices_elsewhere_are_opened_by_their_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only phone has no serial number yet."""
-    asked: list[str | None] = []
-    monkeypatch.setattr(select, "open_adb", asked.append)
-    monkeypatch.setattr(select, "open_ssh", asked.append)
+    told: list[str] = []
+    asked: list[tuple[str | None, tuple[int, ...]]] = []
+
+    def note(place: str | None, *, cores: tuple[int, ...], announce: Callable[[str], None]) -> None:
+        asked.append((place, cores))
+        announce(f"{place} cools down")
+
+    monkeypatch.setattr(select, "open_adb", note)
+    monkeypatch.setattr(select, "open_ssh", note)
     for name in ("adb", "adb:127.0.0.1:5555", "ssh:pi@board:22"):
-        opened("linux-arm64", name)
-    assert asked == [None, "127.0.0.1:5555", "ssh://pi@board:22"]
+        open_device(ARM64, read_name(ARM64, name).on((4, 5)), told.append)
+    places = (None, "127.0.0.1:5555", "ssh://pi@board:22")
+    assert asked == [(place, (4, 5)) for place in places]
+    assert told == [f"{place} cools down" for place in places]
+
+
+def test_the_host_on_chosen_cores() -> None:
+    """They are checked when it is opened."""
+    with pytest.raises(UsageError) as caught:
+        open_device(ARM64, DeviceName(kind="host").on((1000,)))
+    assert caught.value.reference == "cannot-pin"
+    assert DeviceName(kind="qemu-user", detail="cortex-a53").on((0,)).cores == ()

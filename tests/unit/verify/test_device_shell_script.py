@@ -1,3 +1,5 @@
+import os
+import secrets
 import shutil
 
 import pytest
@@ -8,7 +10,10 @@ from ortrim.tools.command import Completed, run
 from ortrim.verify.devices.shell_script import Ended, kill_script, marked_script, quoted, read_ended, signalled
 from running import running
 
-MARK = "@@0123456789abcdef"
+MARK = f"@@{secrets.token_hex(8)}"
+"""Of these tests alone, since all that carries it is killed, on the whole machine."""
+OURS = f"{os.getpid()}"
+"""At the end of a number of seconds, it tells our sleeping programs from those of other tests at the same time."""
 SHELLS = [shell for shell in ("sh", "bash", "mksh", "busybox") if shutil.which(shell)]
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 
@@ -40,21 +45,21 @@ def test_signals_come_back(shell: str) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
-    "script", ["exec sleep 631", "sleep 632; echo on", "trap '' TERM; while :; do sleep 633; done"]
+    "script", ["exec sleep 1{ours}", "sleep 2{ours}; echo on", "trap '' TERM; while :; do sleep 3{ours}; done"]
 )
 def test_the_limit_ends_a_command_and_its_children(shell: str, script: str) -> None:
     """A command is killed at its limit with whatever it started: nothing keeps the streams open."""
-    _, ended = shell_run(shell, ("sh", "-c", f"echo before; {script}"), 1)
+    _, ended = shell_run(shell, ("sh", "-c", f"echo before; {script.replace('{ours}', OURS)}"), 1)
     assert ended == Ended(returncode=137, timed_out=True, stdout="before\n")
-    assert "sleep 63" not in running()
+    assert not {f"sleep {digit}{OURS}" for digit in (1, 2, 3)} & set(running().splitlines())
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_clock_does_not_stay(shell: str) -> None:
     """A short command leaves no process that waits for its limit, however quick it was."""
     for _ in range(25):
-        shell_run(shell, ("true",), 7123)
-    assert "sleep 7123" not in running()
+        shell_run(shell, ("true",), float(f"4{OURS}"))
+    assert f"sleep 4{OURS}" not in running().splitlines()
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -90,11 +95,11 @@ def test_any_output_can_be_read(printed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tail", ["", f"\n{MARK}", f"\n{MARK} ", f"\n{MARK} 0", f"\n{MARK} x y", f"\n{MARK} 0 0 0", f"{MARK} 0 0"]
+    "tail", ["", "\n{mark}", "\n{mark} ", "\n{mark} 0", "\n{mark} x y", "\n{mark} 0 0 0", "{mark} 0 0"]
 )
 def test_an_end_that_was_cut_is_none(tail: str) -> None:
     """Half a last line is as good as none."""
-    assert read_ended(f"output{tail}", MARK) is None
+    assert read_ended(f"output{tail.replace('{mark}', MARK)}", MARK) is None
 
 
 def test_a_command_can_print_marks() -> None:

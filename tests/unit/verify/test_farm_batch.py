@@ -1,6 +1,7 @@
 """A device of a farm: all runs in one go, and then what each ended with, as any other device would say it."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 import pytest
 
 from device_samples import GOOD, REPORT, sample_request
-from harness_farm import PHONE, URL, FakeFarm, Work, carry_out, write_results
+from harness_farm import DEVICE, PHONE, URL, FakeFarm, Work, carry_out, write_results
 from ortrim.core.harness import HarnessContent
 from ortrim.errors import ExitCode, NetworkError, VerifyError
 from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.farms.batch import FarmDevice
+from ortrim.verify.devices.farms.batch import INSTALL_SECONDS, FarmDevice
+from ortrim.verify.devices.farms.firebase_device import PHYSICAL_MINUTES
+from ortrim.verify.devices.farms.harness_requests import MOST_SECONDS
 
-WHERE = f"firebase:Pixel8-34 ({URL})"
+WHERE = f"firebase:Pixel8-34 ({DEVICE}, {URL})"
 ENDED = {"how": "exit", "code": 0, "stdout": REPORT, "stderr": "", "seconds": 1.0, "thermal": 0}
 
 
@@ -82,6 +85,48 @@ def test_what_the_farm_is_asked_for(tmp_path: Path) -> None:
     assert (job.results, job.destination) == ("/sdcard/Download/ortrim", tmp_path / "farm")
     assert job.timeout_seconds == 600
     assert len(json.loads(farm.contents[0].requests)["runs"]) == 1
+
+
+def test_the_device_that_ran_it_is_told(tmp_path: Path) -> None:
+    """A pool of phones gives any of them."""
+    told: list[str] = []
+    farm = FakeFarm(carry_out)
+    device = FarmDevice(
+        farm=farm, device="voice/phones", make_apks=farm.make_apks, folder=tmp_path / "farm", tell=told.append
+    )
+    device.prepare((sample_request(tmp_path / "files"),))
+    assert told == ["running", f"it ran on {DEVICE}"]
+
+
+def test_an_app_that_died_before_it_wrote_results(tmp_path: Path) -> None:
+    """The device's log says of what."""
+
+    def work(_content: HarnessContent, folder: Path) -> None:
+        (folder / "half.npy").write_bytes(b"")
+        (tmp_path / "device.log").write_text("I x: begins\nF libc: Fatal signal 11 (SIGSEGV)\n")
+
+    farm = FakeFarm(work)
+    farm.log = tmp_path / "device.log"
+    with pytest.raises(VerifyError) as caught:
+        device_on(farm, tmp_path).prepare((sample_request(tmp_path / "files"),))
+    assert (caught.value.reference, caught.value.where) == ("farm-results-missing", WHERE)
+    assert caught.value.why == "F libc: Fatal signal 11 (SIGSEGV)"
+
+
+def test_no_two_jobs_have_the_same_name(tmp_path: Path) -> None:
+    """Nobody takes one run for another in a farm's list, nor stops another's."""
+    farm = FakeFarm(carry_out)
+    for name in ("one", "two"):
+        device_on(farm, tmp_path / name).prepare((sample_request(tmp_path / "files"),))
+    one, two = (job.name for job in farm.jobs)
+    assert one != two
+    assert re.fullmatch(r"ortrim-[0-9a-f]{12}", one)
+
+
+def test_the_longest_job_is_well_within_what_farms_allow() -> None:
+    """With minutes to spare for what a farm counts besides: a job that a farm ends has no results at all."""
+    longest = MOST_SECONDS + INSTALL_SECONDS
+    assert longest <= (PHYSICAL_MINUTES - 5) * 60
 
 
 def test_a_request_that_was_not_told_is_our_fault(tmp_path: Path) -> None:

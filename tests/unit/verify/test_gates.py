@@ -5,8 +5,9 @@ import pytest
 
 from ortrim.core.measurements import Gate, LibraryFacts, Verdict
 from ortrim.core.targets import Architecture
-from ortrim.verify.gates import PAGE_BYTES, check_archive, check_library, check_tensors
+from ortrim.verify.gates import HINTS, PAGE_BYTES, check_archive, check_library, check_tensors, gate_hint
 
+CROOKED = ("w (8-byte elements at offset 4)",)
 GOOD = LibraryFacts(
     soname="libonnxruntime.so.1",
     machine="x64",
@@ -126,10 +127,37 @@ def test_an_archive_that_needs_a_cxx_library_fails(name: str) -> None:
 
 def test_crooked_tensors_fail_and_are_named() -> None:
     """The model's name is the gate's, so that several models are told apart."""
-    assert check_tensors("vad", ()).verdict is Verdict.PASS
-    gate = check_tensors("vad", ("w (8-byte elements at offset 4)",))
+    assert check_tensors("vad", (), in_place=True).verdict is Verdict.PASS
+    gate = check_tensors("vad", CROOKED, in_place=True)
     assert (gate.name, gate.verdict) == ("tensors of vad", Verdict.FAIL)
-    assert "w (8-byte elements at offset 4)" in gate.detail
+    assert CROOKED[0] in gate.detail
+
+
+def test_crooked_tensors_that_are_copied_are_told_and_not_judged() -> None:
+    """An application that does not ask for reading in place may have them; the report says what not to do."""
+    gate = check_tensors("vad", CROOKED, in_place=False)
+    assert (gate.name, gate.verdict) == ("tensors of vad", Verdict.NOT_JUDGED)
+    assert CROOKED[0] in gate.detail
+    assert "session.use_ort_model_bytes_for_initializers" in gate.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("oldest glibc", "glibc in the target"),
+        ("needed libraries", 'compiler = "zig"'),
+        ("tensors of vad", "session.use_ort_model_bytes_for_initializers"),
+        ("stripped", "report this"),
+    ],
+)
+def test_a_failed_gate_says_what_to_do(name: str, said: str) -> None:
+    """What the buildspec can mend, or that nothing of one's own is at fault."""
+    assert said in gate_hint(Gate(name=name, verdict=Verdict.FAIL, detail="d"))
+
+
+def test_gates_with_a_hint_of_their_own_exist() -> None:
+    """A gate that is renamed keeps its hint."""
+    assert HINTS.keys() <= gates().keys()
 
 
 @pytest.mark.parametrize("architecture", [*Architecture])

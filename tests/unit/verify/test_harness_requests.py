@@ -67,6 +67,17 @@ def test_ours_and_the_baseline_are_told_apart(request_here: RunRequest, tmp_path
     assert len(content.libraries) == 3
 
 
+def test_a_companion_keeps_the_name_that_it_is_needed_by(request_here: RunRequest, tmp_path: Path) -> None:
+    """The C++ library is put among the app's libraries, and opened from there before the one that needs it."""
+    beside = tmp_path / "libc++_shared.so"
+    beside.write_bytes(b"the C++ library")
+    content = harness_content((replace(request_here, companions=(beside,)),))
+    assert content.libraries["libc++_shared.so"] == beside
+    assert beside not in content.assets.values()
+    (run,) = json.loads(content.requests)["runs"]
+    assert run["words"][run["words"].index("--preload") + 1] == "/@native/libc++_shared.so"
+
+
 @pytest.mark.parametrize("name", ["_hidden", ".hidden", "in put.npy", "weights.gz", "ärger.npy", "CVS", "x~", "a'b\"c"])
 def test_no_name_meets_androids_packaging(request_here: RunRequest, name: str) -> None:
     """What aapt leaves out, unpacks or cannot name lies under its digest, and gets its name back on the device."""

@@ -227,3 +227,13 @@ def test_numbers_are_always_finite(pair: tuple[Any, Any]) -> None:
     assert np.isfinite(numbers).all()
     assert bool(found.reason) == bool(turned.reason)
     assert found.max_relative <= 2
+
+
+def test_elements_that_are_no_number_on_one_side_alone_are_counted(save: Save) -> None:
+    """Wherever they are; on both sides they agree."""
+    assert compared(save, floats(NAN, 1, NAN, 4), floats(NAN, NAN, 3, 4)).nan_mismatch == 2
+
+
+def test_where_both_have_the_same_there_is_no_mismatch(save: Save) -> None:
+    """Integers and strings are always numbers in that sense."""
+    assert compared(save, floats(NAN, 1), floats(NAN, 1)).nan_mismatch == 0

@@ -6,7 +6,7 @@ import pytest
 
 from ortrim.core import measurements
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.base import RunnerOutput, RunRequest
+from ortrim.verify.devices.base import Repetition, RunnerOutput, RunRequest
 from ortrim.verify.rounds import Measurement, Round, Rounds, measure, results
 
 MakeOutput = Callable[..., RunnerOutput]
@@ -49,6 +49,15 @@ MEASUREMENT = Measurement(
     cases=(),
     rounds=4,
 )
+
+
+def test_companions_go_with_our_library_alone(make_output: MakeOutput) -> None:
+    """The C++ library beside ours is none of the baseline's."""
+    device = RecordingDevice(make_output)
+    companions = (Path("/libc++_shared.so"),)
+    measure(device, dataclasses.replace(MEASUREMENT, companions=companions, rounds=1))
+    ours, theirs = device.requests
+    assert (ours.companions, theirs.companions) == (companions, ())
 
 
 def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
@@ -124,3 +133,13 @@ def test_memory_is_summed_up_where_it_is_known(make_output: MakeOutput) -> None:
     assert (both.loaded_rss_bytes.p50, both.inference_peak_rss_bytes.maximum) == (2, 5)
     (mixed,) = results(Rounds(model="m", rounds=(known, unknown)), None)
     assert (mixed.loaded_rss_bytes, mixed.inference_peak_rss_bytes) == (None, None)
+
+
+def test_where_the_peak_was_read_and_how_many_runs_came_before(make_output: MakeOutput) -> None:
+    """What a figure is worth depends on both."""
+    measurement = dataclasses.replace(MEASUREMENT, repetition=Repetition(warmup=7), rounds=1)
+    found = results(measure(RecordingDevice(make_output), measurement), None)
+    assert [(each.library, each.peak_source, each.warmup) for each in found] == [
+        ("ours", "VmHWM", 7),
+        ("baseline", "VmHWM", 7),
+    ]

@@ -1,21 +1,26 @@
 """All devices of a target together: who runs when, and what the failure of one leaves the others."""
 
+import hashlib
 import os
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from android_samples import RUNTIME, sample
 from ortrim.core.buildspec import Budgets
-from ortrim.core.measurements import Gate, Verdict, VerifyReport
+from ortrim.core.measurements import Artifact, Gate, Verdict, VerifiedModel, VerifyReport
 from ortrim.core.models import PreparedModel
 from ortrim.core.serialization import from_json, to_json
-from ortrim.errors import Diagnostic, SourcesError, ToolError, UsageError, VerifyError
+from ortrim.errors import Diagnostic, ExitCode, SourcesError, ToolError, UsageError, VerifyError
 from ortrim.verify.devices.base import Device, RunnerOutput
 from ortrim.verify.devices.names import DeviceName
+from ortrim.verify.runner_output import RunnerEnded
 from ortrim.verify.subjects import Task
 from ortrim.verify.target import verify_target
 from sample_tasks import IDENTITY, SavingDevice, sample_task
@@ -39,12 +44,14 @@ class Desk:
         self.refused: dict[DeviceName, Diagnostic] = {}
         self.values: dict[DeviceName, Any] = {}
         self.names: dict[DeviceName, str] = {}
+        self.raises: dict[DeviceName, Diagnostic] = {}
 
     def open(self, name: DeviceName) -> Device:
         """Open a device."""
         if name in self.refused:
             raise self.refused[name]
         device = SavingDevice(self.make, self.values.get(name, (1, 2)))
+        device.raises = self.raises.get(name)
         device.name = self.names.get(name, str(name))
         self.opened.append(device)
         return device
@@ -89,6 +96,69 @@ def test_several_devices_in_the_order_asked_for(task: Task, desk: Desk) -> None:
     assert [device.device for device in report.devices] == list(map(str, names))
     assert all(device.closed for device in desk.opened)
     assert desk.opened[0].name == "host"
+
+
+def test_the_files_and_models_are_those_that_the_report_names(task: Task, desk: Desk) -> None:
+    """Digests of the package, of its library and of what lies beside that; an archive has no build-id."""
+    linked = sample(f"arm64-v8a-{RUNTIME}")
+    task.delivery.library.write_bytes(linked)
+    companion = task.folder.with_name("libc++_shared.so")
+    companion.write_bytes(sample("no-build-id.so"))
+    report = verify(replace(task, delivery=replace(task.delivery, companions=(companion,))), desk, HOST)
+    package, ours, beside = report.artifacts
+    whole = hashlib.sha256(b"12345").hexdigest()
+    assert package == Artifact(name="package.tar.gz", size_bytes=5, sha256=whole, build_id=None)
+    assert (ours.name, ours.size_bytes, ours.sha256) == ("ours.so", len(linked), hashlib.sha256(linked).hexdigest())
+    assert ours.build_id == "4fd488fb99dfe0445d9d8bcceea09fad9de939c5"
+    assert (beside.name, beside.build_id) == ("libc++_shared.so", None)
+    assert report.models == (VerifiedModel(name="tiny", original_sha256="a" * 64, sha256="b" * 64),)
+    assert report.parity_reference == "ort-full@1.21.0"
+
+
+def test_a_package_that_has_gone_is_a_diagnostic(task: Task, desk: Desk) -> None:
+    """Nothing is run for a report that could not say of what it is."""
+    task.delivery.archive.unlink()
+    with pytest.raises(Diagnostic) as caught:
+        verify(task, desk, HOST)
+    assert (caught.value.exit_code, caught.value.where) == (ExitCode.STORAGE, str(task.delivery.archive))
+    assert not desk.opened
+
+
+def test_each_verification_of_a_device_has_a_name_and_a_time(task: Task, desk: Desk) -> None:
+    """One that could not be opened, too."""
+    desk.refused[BOARD] = FAILURES[0]
+    devices = (*verify(task, desk, HOST, BOARD).devices, *verify(task, desk, HOST).devices)
+    assert len({uuid.UUID(device.run_id) for device in devices}) == 3
+    for device in devices:
+        begun = datetime.fromisoformat(device.started)
+        assert begun.utcoffset() == timedelta()
+        assert timedelta(hours=-1) < datetime.now(UTC) - begun < timedelta(hours=1)
+        assert 0 <= device.duration_s < 3600
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "signal"),
+    [
+        (RunnerEnded("model-refused", "w", returncode=4), 4, None),
+        (RunnerEnded("runner-crashed", "w", returncode=-11), None, "SIGSEGV"),
+        (RunnerEnded("runner-crashed", "w", returncode=-64), None, "SIGRTMAX"),
+        (RunnerEnded("runner-crashed", "w", returncode=-99), None, "signal 99"),
+        (VerifyError("device-lost", "w"), None, None),
+    ],
+)
+def test_how_the_runner_ended(
+    task: Task, desk: Desk, error: Diagnostic, exit_code: int | None, signal: str | None
+) -> None:
+    """Its exit code or its signal; neither when it was something else that failed."""
+    desk.raises[HOST] = error
+    (device,) = verify(task, desk, HOST).devices
+    assert (device.exit_code, device.signal) == (exit_code, signal)
+
+
+def test_a_runner_that_ended_well_says_so(task: Task, desk: Desk) -> None:
+    """Its exit code is 0; what no farm ran has no address there."""
+    (device,) = verify(task, desk, HOST).devices
+    assert (device.exit_code, device.signal, device.provider_url, device.log) == (0, None, None, None)
 
 
 def test_a_failed_gate_fails(task: Task, desk: Desk) -> None:

@@ -1,6 +1,6 @@
 """Devices that `adb` reaches: phones, tablets, emulators, and Linux machines that run `adbd`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -10,6 +10,7 @@ from ortrim.verify.devices.adb_client import AdbClient, find_adb
 from ortrim.verify.devices.adb_errors import COPY_FAILED, LOST, NOT_PERMITTED, adb_error, device_error, known_error
 from ortrim.verify.devices.adb_facts import SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
 from ortrim.verify.devices.adb_listing import AdbListing, choose, read_listing
+from ortrim.verify.devices.base_folders import base_folder
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.marked_run import run_marked
 from ortrim.verify.devices.questions import Questions, asked_machine
@@ -94,13 +95,18 @@ def open_adb(
     serial: str | None = None,
     *,
     client: AdbClient | None = None,
-    base: str = BASE,
+    base: str = "",
     cores: tuple[int, ...] = (),
+    announce: Callable[[str], None] = lambda _: None,
 ) -> CooledDevice:
     """Return the device of a serial number, or the only one there is, ready to run on `cores` (all, when empty).
 
-    Raises what `find_adb`, `choose` and `asked_machine` raise.
+    `base` is the folder below which ours is made, without one that of `base_folder`.
+    `announce` is told when it waits for the device to cool down. Raises `UsageError` `bad-folder`, and what `find_adb`,
+    `choose` and `asked_machine` raise.
     """
+    base = base or base_folder("adb", BASE)
     client = client or find_adb()
     transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
-    return CooledDevice(asked_machine(transport, QUESTIONS, name=f"adb:{transport.serial}", base=base, cores=cores))
+    machine = asked_machine(transport, QUESTIONS, name=f"adb:{transport.serial}", base=base, cores=cores)
+    return CooledDevice(machine, announce)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ortrim.errors import VerifyError
+from ortrim.verify.devices.base_folders import other_folder
 
 Fault = tuple[str, str, str]
 """A diagnostic's reference, what happened, and a hint."""
@@ -53,7 +54,7 @@ FULL: Final[Fault] = (
 NOT_PERMITTED: Final[Fault] = (
     "device-not-permitted",
     "the device's shell may not write there",
-    "name another base folder, one that the device's shell user can write to",
+    other_folder("adb:"),
 )
 COPY_FAILED: Final[Fault] = (
     "copy-failed",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from ortrim.core.measurements import Host
+from ortrim.core.measurements import Host, PeakSource
 from ortrim.verify.cases import Case
 
 
@@ -41,6 +41,10 @@ DEFAULT_REPETITION: Final = Repetition()
 class RunRequest:
     """One process of the runner: one library, one model, its cases. Outputs are saved when `outputs` is given.
 
+    `companions` are the libraries that the library needs and no system has (`libc++_shared.so`), in an order in which
+    each can be opened. The runner opens them before the library, whose need of the same name is then met: on Bionic
+    and with glibc, wherever they lie, and without a variable that would reach every program.
+
     With `trace`, which needs `outputs`, ONNX Runtime's profile of single operators is among them (`traces.TRACE`); it
     costs time and memory, so that what such a run took is not to be judged.
     """
@@ -49,6 +53,7 @@ class RunRequest:
     library: Path
     model: Path
     cases: tuple[Case, ...]
+    companions: tuple[Path, ...] = ()
     outputs: Path | None = None
     trace: bool = False
     session: SessionSettings = DEFAULT_SESSION
@@ -101,7 +106,7 @@ class MemoryUse:
     loaded_rss_bytes: int | None
     peak_rss_bytes: int
     inference_peak_rss_bytes: int | None
-    peak_source: Literal["VmHWM", "ru_maxrss"]
+    peak_source: PeakSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +157,7 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
     return (
         str(request.runner),
         *("--library", str(request.library.absolute()), "--model", str(request.model)),
+        *(word for companion in request.companions for word in ("--preload", str(companion.absolute()))),
         *(word for case in request.cases for word in ("--case", f"{case.name}={case.folder}")),
         *("--runs", str(repetition.runs), "--warmup", str(repetition.warmup), "--seconds", f"{repetition.seconds:g}"),
         *("--threads", str(session.threads), "--allow-spinning", str(int(session.allow_spinning))),

@@ -6,7 +6,7 @@ from typing import Final
 
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
 from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
-from ortrim.verify.devices.thermal import REPETITIONS, decide, throttled, throttling_text
+from ortrim.verify.devices.thermal import LONGEST_WAIT_SECONDS, REPETITIONS, decide, throttled, throttling_text
 
 SLEEP: Final[Callable[[float], None]] = time.sleep
 
@@ -15,14 +15,20 @@ class CooledDevice(RemoteDevice):
     """A remote device that is asked for its heat before and after each run.
 
     `heat` says why its times are marked as not meaningful, empty while they are not; `waited_seconds` is how long was
-    waited for it to cool down.
+    waited for it to cool down, which `announce` is told of, as long as it lasts.
     """
 
-    def __init__(self, machine: RemoteMachine, sleep: Callable[[float], None] = SLEEP) -> None:
+    def __init__(
+        self,
+        machine: RemoteMachine,
+        announce: Callable[[str], None] = lambda _: None,
+        sleep: Callable[[float], None] = SLEEP,
+    ) -> None:
         super().__init__(machine, before_run=self._cool_down)
         self.heat = ""
         self.waited_seconds = 0.0
         self._thermal = machine.thermal
+        self._announce = announce
         self._sleep = sleep
 
     def run(self, request: RunRequest) -> RunnerOutput:
@@ -41,6 +47,8 @@ class CooledDevice(RemoteDevice):
         if self.heat:
             return
         while (decision := decide(self._thermal(), self.waited_seconds)).action == "wait":
+            left = LONGEST_WAIT_SECONDS - self.waited_seconds
+            self._announce(f"{self.name} cools down, {left:.0f} seconds at most: {decision.reason}")
             self._sleep(decision.seconds)
             self.waited_seconds += decision.seconds
         if decision.action == "mark":

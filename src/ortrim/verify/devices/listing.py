@@ -4,21 +4,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.core.targets import TARGETS
+from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.errors import Diagnostic
 from ortrim.sources.machines import machine_parts
 from ortrim.tools.base import Tool, require
 from ortrim.tools.doctor_devices import SSH
+from ortrim.tools.doctor_farms import FARM_CHECKS
 from ortrim.tools.emulators import EMULATIONS, QEMU_SYSTEM
 from ortrim.verify.devices.adb import adb_devices
 from ortrim.verify.devices.adb_client import find_adb
-from ortrim.verify.devices.adb_listing import AdbListing
+from ortrim.verify.devices.adb_listing import CONNECT_HINT, AdbListing
 from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.names import emulation_of, runs_here
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.qemu_user import QemuUser
+from ortrim.verify.devices.runnable import FARM_FORMS, emulation_of, runs_here
 
+ADB_FORM: Final = "adb:[SERIAL]"
 SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
+FARM_TOOLS: Final = ("gcloud", "boto3", "BrowserStack")
+"""What `doctor` calls that which each farm is reached with, in the order of `FARM_FORMS`."""
 EMULATOR: Final = "emulator-"
 """How `adb` names Android's emulators."""
 
@@ -43,7 +47,7 @@ class ListedDevice:
 
 def list_devices() -> tuple[ListedDevice, ...]:
     """Return what can be verified on, ready or not. Raises nothing for what is missing: its line says so."""
-    return (_host(), *_user_machines(), *_system_machines(), *_adb(), _ssh())
+    return (_host(), *_user_machines(), *_system_machines(), *_adb(), _ssh(), *_farms())
 
 
 def fetch_machines(announce: Callable[[str], None]) -> None:
@@ -86,9 +90,11 @@ def _adb() -> Iterator[ListedDevice]:
     try:
         seen = adb_devices(find_adb())
     except Diagnostic as error:
-        yield _absent("adb:[SERIAL]", error)
+        yield _absent(ADB_FORM, error.what, error.hint.removeprefix("run: "))
         return
     yield from map(_adb_device, seen)
+    if not seen:
+        yield _absent(ADB_FORM, "adb sees no device", CONNECT_HINT)
 
 
 def _adb_device(listing: AdbListing) -> ListedDevice:
@@ -111,9 +117,24 @@ def _ssh() -> ListedDevice:
     return ListedDevice(name=SSH_FORM, targets=(), memory=True, time=True, found=found, problem=problem, remedy=remedy)
 
 
-def _absent(name: str, error: Diagnostic) -> ListedDevice:
-    remedy = error.hint.removeprefix("run: ")
-    return ListedDevice(name=name, targets=(), memory=True, time=True, found="", problem=error.what, remedy=remedy)
+def _farms() -> Iterator[ListedDevice]:
+    """Yield the form of each farm's names, with what of it is here: a program or a library, and credentials."""
+    checks = dict(FARM_CHECKS)
+    for form, name in zip(FARM_FORMS, FARM_TOOLS, strict=True):
+        about = checks[name]()
+        yield ListedDevice(
+            name=form,
+            targets=tuple(target.identifier for target in TARGETS.values() if target.system is OperatingSystem.ANDROID),
+            memory=True,
+            time=True,
+            found=f"{name} {about.found}".strip() if about.found else "",
+            problem=f"{name}: {about.problem}" if about.problem else "",
+            remedy=about.remedy,
+        )
+
+
+def _absent(name: str, problem: str, remedy: str) -> ListedDevice:
+    return ListedDevice(name=name, targets=(), memory=True, time=True, found="", problem=problem, remedy=remedy)
 
 
 def _looked_for(tool: Tool) -> tuple[str, str, str]:

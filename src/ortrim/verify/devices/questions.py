@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.core.measurements import Host
-from ortrim.verify.devices.pinning import check_pinning, pinned
+from ortrim.verify.devices.pinning import check_pinning
 from ortrim.verify.devices.remote import RemoteMachine
 from ortrim.verify.devices.thermal import Thermal
 from ortrim.verify.devices.transport import Transport
@@ -34,7 +34,7 @@ def asked_machine(
 
     Raises what `check_pinning` raises, and what the transport raises.
     """
-    check_pinning(transport, cores, name)
+    check_pinning(lambda words, seconds: transport.execute(words, timeout_seconds=seconds), cores, name)
 
     def ask(script: str) -> str:
         return transport.execute(("sh", "-c", script), timeout_seconds=ANSWER_SECONDS).stdout
@@ -45,6 +45,6 @@ def asked_machine(
         base=base,
         describe=lambda: questions.read_facts(ask(questions.facts)),
         thermal=lambda: questions.read_heat(ask(questions.heat)),
-        launcher=pinned(cores),
+        cores=cores,
         time_meaningful=questions.keeps_time(ask(questions.facts)),
     )

@@ -11,7 +11,9 @@ from ortrim.core.measurements import Host
 from ortrim.errors import VerifyError
 from ortrim.storage.files import storage_errors
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
+from ortrim.verify.devices.base_folders import other_folder
 from ortrim.verify.devices.payload import make_payload
+from ortrim.verify.devices.pinning import pinned
 from ortrim.verify.devices.pulled_files import copy_files, text_of
 from ortrim.verify.devices.remote_folder import RemoteFolder, last_words
 from ortrim.verify.devices.run_errors import NOT_STARTED, not_startable
@@ -29,8 +31,8 @@ class RemoteMachine:
     """What is known of a machine behind a transport before anything runs there.
 
     `base` is a folder that is there or can be made. `describe` asks the machine for its facts, with its present
-    thermal state in `thermal_after`, and `thermal` for its heat alone. `launcher` are words that go before the
-    runner's (`taskset f0`).
+    thermal state in `thermal_after`, and `thermal` for its heat alone. The runner is kept on `cores`, all of the
+    machine's when there are none.
     """
 
     name: str
@@ -38,7 +40,7 @@ class RemoteMachine:
     base: str
     describe: Callable[[], Host]
     thermal: Callable[[], Thermal] = lambda: UNKNOWN_HEAT
-    launcher: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()
     time_meaningful: bool = True
 
 
@@ -57,7 +59,7 @@ class RemoteDevice:
         self._transport = machine.transport
         self._folder = RemoteFolder(machine.transport, base=machine.base, owner=machine.name)
         self._describe = machine.describe
-        self._launcher = machine.launcher
+        self._cores = machine.cores
         self._before_run = before_run
         self._first: Host | None = None
         self._runs = 0
@@ -68,6 +70,7 @@ class RemoteDevice:
         self._first = self._first or now
         return dataclasses.replace(
             now,
+            pinned_cores=self._cores,
             thermal_before=self._first.thermal_after,
             memory_meaningful=self.memory_meaningful,
             time_meaningful=self.time_meaningful,
@@ -98,7 +101,7 @@ class RemoteDevice:
     def _run(self, there: RunRequest, request: RunRequest, place: str) -> RunnerOutput:
         """Run with the machine's paths and report with ours."""
         self._folder.make(f"{place}/{OUTPUTS}")
-        words = (*self._launcher, *runner_words(there), "--json", f"{place}/{REPORT}")
+        words = (*pinned(self._cores), *runner_words(there), "--json", f"{place}/{REPORT}")
         limit = request.repetition.timeout_seconds
         try:
             done = self._transport.execute(words, timeout_seconds=limit)
@@ -106,7 +109,8 @@ class RemoteDevice:
             raise never_ended(request) if error.reference == "device-timeout" else error from error
         if done.returncode in NOT_STARTED:
             base = self._folder.path.rpartition("/")[0]
-            raise not_startable(self.name, last_words(done), f"{base} must not be mounted noexec")
+            besides = f"if {base} is mounted noexec, {other_folder(self.name)}"
+            raise not_startable(self.name, last_words(done), besides)
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
             self._transport.pull(place, Path(temporary))
             report = text_of(Path(temporary) / REPORT) or done.stdout

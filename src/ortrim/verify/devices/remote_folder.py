@@ -9,6 +9,7 @@ from typing import Final
 from ortrim.errors import VerifyError
 from ortrim.storage.files import sha256_of
 from ortrim.tools.command import Completed
+from ortrim.verify.devices.base_folders import other_folder
 from ortrim.verify.devices.payload import Payload
 from ortrim.verify.devices.transport import Transport
 
@@ -91,7 +92,8 @@ class RemoteFolder:
         done = self._command(*words)
         if done.returncode != 0:
             what = f"'{words[0]}' failed with {done.returncode}"
-            raise VerifyError("device-unusable", what, where=self._owner, why=last_words(done))
+            hint = other_folder(self._owner)
+            raise VerifyError("device-unusable", what, where=self._owner, why=last_words(done), hint=hint)
 
 
 def last_words(done: Completed) -> str:

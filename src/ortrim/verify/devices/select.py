@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Final
 
-from ortrim.core.targets import Target
+from ortrim.core.targets import OperatingSystem, Target
 from ortrim.sources.machines import machine_parts
 from ortrim.tools.base import require
 from ortrim.tools.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
 from ortrim.verify.devices.adb import open_adb
 from ortrim.verify.devices.base import Device
+from ortrim.verify.devices.fitness import require_fitting
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.devices.qemu_system import QemuSystem
@@ -20,26 +21,39 @@ Announce = Callable[[str], None]
 KERNEL_ARCHITECTURE: Final = "arm64"
 
 
-def open_device(target: Target, name: DeviceName, announce: Announce = lambda _: None) -> Device:
+def open_device(
+    target: Target, name: DeviceName, announce: Announce = lambda _: None, *, api: int | None = None
+) -> Device:
     """Return a device that `read_name` found, no farm's, which runs programs for `target`; nothing is run yet.
 
-    The parts of emulated machines are fetched when they are not in the cache, which `announce` is told of. Raises
-    `ToolError` for a program that is missing or too old, and what fetching or connecting raises. Whoever calls closes
-    the device.
+    `api` is the least API level of what is to run, on Android. The parts of emulated machines are fetched when they are
+    not in the cache, which `announce` is told of, and of what a device waits for. Raises `ToolError` for a program that
+    is missing or too old, `VerifyError` as `require_fitting` does, and what fetching or connecting raises. Whoever
+    calls closes the device.
     """
     match name.kind:
         case "host":
-            return Host()
+            return Host(name.cores)
         case "qemu-user":
             return _qemu_user(EMULATIONS[target.architecture.value], name, announce)
         case "qemu-system":
             return _qemu_system(EMULATIONS[target.architecture.value], name, announce)
         case "adb":
-            return open_adb(name.detail or None)
+            return _fitting(open_adb(name.detail or None, cores=name.cores, announce=announce), target, api)
         case "ssh":
-            return open_ssh(name.detail)
+            return open_ssh(name.detail, cores=name.cores, announce=announce)
         case "firebase" | "devicefarm" | "browserstack":
             raise LookupError(f"{name} needs an app, which the caller has")
+
+
+def _fitting(device: Device, target: Target, api: int | None) -> Device:
+    try:
+        if target.system is OperatingSystem.ANDROID:
+            require_fitting(device.facts(), device.name, target, api)
+    except BaseException:
+        device.close()
+        raise
+    return device
 
 
 def _qemu_user(emulation: Emulation, name: DeviceName, announce: Announce) -> Device:

@@ -1,10 +1,12 @@
 """Several devices side by side, each in a thread: what one of them does or suffers does not touch the others."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from ortrim.errors import Diagnostic, UsageError
@@ -18,9 +20,14 @@ Opener = Callable[[], Device]
 
 @dataclass(frozen=True, kw_only=True)
 class OnDevice(Generic[Result]):
-    """What one device gave: a result, or the diagnostic of why there is none. `name` is as it was asked for."""
+    """What one device gave: a result, or the diagnostic of why there is none.
+
+    `name` is as it was asked for; `seconds` is the time from `started` until it was closed.
+    """
 
     name: str
+    started: datetime
+    seconds: float
     result: Result | None = None
     error: Diagnostic | None = None
 
@@ -75,9 +82,17 @@ def _in_thread(
 
 
 def _on_one(name: str, opener: Opener, action: Callable[[Device], Result], opened: _Opened) -> OnDevice[Result]:
+    started, begun = datetime.now(UTC), time.monotonic()
+    result, error = _acted(opener, action, opened)
+    return OnDevice(name=name, result=result, error=error, started=started, seconds=time.monotonic() - begun)
+
+
+def _acted(
+    opener: Opener, action: Callable[[Device], Result], opened: _Opened
+) -> tuple[Result | None, Diagnostic | None]:
     try:
         with closing(opener()) as device:
             opened.claim(device.name)
-            return OnDevice(name=name, result=action(device))
+            return action(device), None
     except Diagnostic as error:
-        return OnDevice(name=name, error=error)
+        return None, error

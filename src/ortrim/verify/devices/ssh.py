@@ -3,7 +3,7 @@
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from ortrim.errors import StorageError
 from ortrim.storage.files import storage_errors
 from ortrim.storage.unpack import unpack
 from ortrim.tools.command import Completed
+from ortrim.verify.devices.base_folders import base_folder
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.marked_run import run_marked
 from ortrim.verify.devices.questions import Questions, asked_machine
@@ -102,8 +103,8 @@ def _unpack_into(archive: Path, destination: Path) -> None:
 class SshDevice(CooledDevice):
     """A board with the connection that it was opened with."""
 
-    def __init__(self, machine: RemoteMachine, client: SshClient) -> None:
-        super().__init__(machine)
+    def __init__(self, machine: RemoteMachine, client: SshClient, announce: Callable[[str], None]) -> None:
+        super().__init__(machine, announce)
         self.client = client
 
     def close(self) -> None:
@@ -113,17 +114,26 @@ class SshDevice(CooledDevice):
 
 
 def open_ssh(
-    destination: str, *, configuration: Path | None = None, base: str = BASE, cores: tuple[int, ...] = ()
+    destination: str,
+    *,
+    configuration: Path | None = None,
+    base: str = "",
+    cores: tuple[int, ...] = (),
+    announce: Callable[[str], None] = lambda _: None,
 ) -> SshDevice:
     """Return the board at a destination of `ssh`, connected, ready to run on `cores` (all, when empty).
 
-    Raises what `SshClient` and `asked_machine` raise.
+    `base` is the folder below which ours is made, without one that of `base_folder`.
+    `announce` is told when it waits for the board to cool down. Raises `UsageError` `bad-folder`, and what `SshClient`
+    and `asked_machine` raise.
     """
+    base = base or base_folder("ssh", BASE)
     client = SshClient(destination, configuration)
     client.connect()
     try:
         name = f"ssh:{client.destination}"
-        return SshDevice(asked_machine(SshTransport(client), QUESTIONS, name=name, base=base, cores=cores), client)
+        machine = asked_machine(SshTransport(client), QUESTIONS, name=name, base=base, cores=cores)
+        return SshDevice(machine, client, announce)
     except BaseException:
         client.close()
         raise

@@ -7,6 +7,7 @@
 from typing import Final
 
 from ortrim.errors import VerifyError
+from ortrim.verify.devices.base_folders import other_folder
 
 Cause = tuple[tuple[str, ...], str, str, str]
 """Any of these words; the reference, what happened, and a hint in which `{}` is the destination."""
@@ -57,13 +58,13 @@ CAUSES: Final[tuple[Cause, ...]] = (
         ("No space left on device", "Disk quota exceeded"),
         "device-full",
         "the machine has no room",
-        "remove files from it, or name another base folder",
+        f"remove files from it, or {other_folder('ssh:')}",
     ),
     (
         ("Permission denied", "Read-only file system", "can't create directory", "cannot create directory"),
         "device-not-permitted",
         "this user may not write there",
-        "name a base folder that the user can write to and run programs from",
+        other_folder("ssh:"),
     ),
 )
 

@@ -13,10 +13,10 @@ Tell = Callable[[str], None]
 class FarmJob:
     """One run of an instrumentation on one device.
 
-    `device` is in the farm's own words (`MediumPhone.arm-34`, `Samsung Galaxy S23-13.0`). `results` is the folder on
-    the device whose files are wanted, and `destination` a folder of this machine that is not there yet. After
-    `timeout_seconds` on the device the farm ends the run; waiting for a free one is not counted, and ends after
-    `queue_seconds`.
+    `name` is what the farm lists the run under, another for each. `device` is in the farm's own words
+    (`MediumPhone.arm-34`, `Samsung Galaxy S23-13.0`). `results` is the folder on the device whose files are wanted, and
+    `destination` a folder of this machine that is not there yet. After `timeout_seconds` on the device the farm ends
+    the run; waiting for a free one is not counted, and ends after `queue_seconds`.
     """
 
     name: str
@@ -33,11 +33,13 @@ class FarmJob:
 class FarmRun:
     """A run that ended with a verdict of the instrumentation's own: whether it passed, and its files.
 
-    `folder` holds what lay in the job's `results`, and nothing else; `log` is the device's log when the farm keeps one,
-    beside it. `url` is where a person sees the run, empty when the farm does not say.
+    `device` is the one that ran it in the farm's words, which may be any of several; `url` is where a person sees the
+    run; each is empty when the farm does not say. `folder` holds what lay in the job's `results`, and nothing else;
+    `log` is the device's log when the farm keeps one, beside it.
     """
 
     passed: bool
+    device: str
     folder: Path
     log: Path | None
     url: str

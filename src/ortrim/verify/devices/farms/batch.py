@@ -1,6 +1,7 @@
 """A device of a farm: all that is to be run there is told beforehand, runs in one go, and is then answered for."""
 
 import dataclasses
+import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,7 +29,8 @@ MakeApks = Callable[[HarnessContent], HarnessApks]
 class FarmDevice:
     """A device of a farm, in the farm's words, on which nothing runs before `prepare`.
 
-    What came back stays in `folder`, which is ours alone. `heat` says why its times are not meaningful, empty while
+    What came back stays in `folder`, which is ours alone; after `prepare`, `url` is where the farm shows the run, and
+    `log` the device's log, of farms that have them. `heat` says why its times are not meaningful, empty while
     they are. Whether it is a phone or an emulator is known after `prepare`.
     """
 
@@ -40,6 +42,8 @@ class FarmDevice:
         self.name = f"{farm.name}:{device}"
         self.time_meaningful = True
         self.heat = ""
+        self.url = ""
+        self.log: Path | None = None
         self._farm = farm
         self._device = device
         self._make_apks = make_apks
@@ -54,8 +58,12 @@ class FarmDevice:
         """
         content = harness_content(requests)
         run = self._farm.run(self._job(content, batch_seconds(requests) + INSTALL_SECONDS), self._tell)
-        where = f"{self.name} ({run.url})" if run.url else self.name
-        results = read_results(run.folder, content, where)
+        self.url, self.log = run.url, run.log
+        if run.device:
+            self._tell(f"it ran on {run.device}")
+        about = ", ".join(filter(None, (run.device, run.url)))
+        where = f"{self.name} ({about})" if about else self.name
+        results = read_results(run.folder, content, where, run.log)
         self._answers = Answers(device=self.name, where=where, folder=run.folder, results=results, requests=requests)
         self._judge_time(results)
 
@@ -81,7 +89,7 @@ class FarmDevice:
                 shutil.rmtree(self._folder)
             self._folder.parent.mkdir(parents=True, exist_ok=True)
         return FarmJob(
-            name="ortrim",
+            name=f"ortrim-{secrets.token_hex(6)}",
             app=apks.app,
             test=apks.test,
             device=self._device,

@@ -55,6 +55,7 @@ class BrowserStack:
             keep(job.destination, lambda folder: bring_back(account, build, ended.sessions, folder))
         return FarmRun(
             passed=verdict,
+            device=ended.device,
             folder=job.destination / RESULTS,
             log=log_of(job.destination),
             url=url_of(build),

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ortrim.errors import Diagnostic, NetworkError, VerifyError
 from ortrim.storage.files import storage_errors
+from ortrim.tools.farm_credentials import BROWSERSTACK_VARIABLES, absent_variables
 from ortrim.verify.devices.farms.base import Tell
 from ortrim.verify.devices.farms.browserstack_answers import Complaint
 from ortrim.verify.devices.farms.browserstack_errors import SIGN_IN, refusal, trouble, unreachable
@@ -113,11 +114,10 @@ class Account:
 
 def open_account(base: str, environment: Mapping[str, str], *, where: str, patience: Patience, tell: Tell) -> Account:
     """Return the account of the environment's user. Raises `VerifyError` `farm-credentials` when it names none."""
-    names = ("BROWSERSTACK_USERNAME", "BROWSERSTACK_ACCESS_KEY")
-    absent = [name for name in names if not environment.get(name)]
+    absent = absent_variables(environment)
     if absent:
         what, why = "there are no credentials for BrowserStack", f"not set: {' and '.join(absent)}"
         raise VerifyError("farm-credentials", what, where=where, why=why, hint=SIGN_IN)
     keep_addresses_out_of_logs()
-    user, key = (environment[name] for name in names)
+    user, key = (environment[name] for name in BROWSERSTACK_VARIABLES)
     return Account(base, (user, key), where=where, patience=patience, tell=tell)

@@ -47,7 +47,14 @@ class Session(Answer):
 class Device(Answer):
     """One of the devices of a build."""
 
+    device: str = ""
+    os_version: str = ""
     sessions: tuple[Session, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name as builds take it; empty when it has none."""
+        return "-".join(filter(None, (self.device, self.os_version)))
 
 
 class Build(Answer):
@@ -55,6 +62,11 @@ class Build(Answer):
 
     status: str
     devices: tuple[Device, ...] = ()
+
+    @property
+    def device(self) -> str:
+        """The devices' names; a build of ours has one."""
+        return ", ".join(filter(None, (device.name for device in self.devices)))
 
     @property
     def sessions(self) -> tuple[str, ...]:

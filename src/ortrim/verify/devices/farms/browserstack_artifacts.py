@@ -38,7 +38,7 @@ def bring_back(account: Account, build: str, sessions: tuple[str, ...], folder: 
     while (error := _brought(account, build, sessions, folder)) is not None:
         seconds = next(pauses, None)
         if seconds is None:
-            raise missing(account.where, error, url_of(build))
+            raise missing(account.where, error, url_of(build), folder / LOG)
         pause(seconds)
 
 

@@ -41,6 +41,7 @@ class DeviceFarm:
             keep(job.destination, lambda folder: bring_back(account, ended, folder))
         return FarmRun(
             passed=ended.passed,
+            device=ended.device,
             folder=job.destination / RESULTS,
             log=log_of(job.destination),
             url=ended.url,

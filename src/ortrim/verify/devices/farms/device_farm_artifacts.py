@@ -45,7 +45,7 @@ def bring_back(account: Account, ended: Ended, folder: Path) -> None:
         why = _from_archives(account, archives, folder / RESULTS, Path(scratch))
         _fetch_logs(account, logs, folder / LOG, Path(scratch))
     if why and not ((folder / LOG).is_file() and unpack_log(folder / LOG, folder / RESULTS, account.where)):
-        raise missing(account.where, why, ended.url)
+        raise missing(account.where, why, ended.url, folder / LOG)
 
 
 def _listed(account: Account, run: str, category: Category, kind: str) -> list[str]:

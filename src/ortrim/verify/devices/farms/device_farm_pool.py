@@ -1,8 +1,8 @@
-"""The devices of a pool at AWS Device Farm: which of them can run an app."""
+"""The devices of a pool at AWS Device Farm: which of them can run an app, and which one did."""
 
 from typing import TYPE_CHECKING, Final
 
-from ortrim.errors import VerifyError
+from ortrim.errors import NetworkError, VerifyError
 from ortrim.verify.devices.farms.device_farm_account import Account
 from ortrim.verify.devices.farms.device_farm_errors import short
 from ortrim.verify.devices.farms.device_farm_names import Place
@@ -27,6 +27,19 @@ def devices_of(account: Account, place: Place, app: str) -> tuple[str, ...]:
         raise VerifyError("farm-device-unknown", what, where=account.where, hint=hint)
     what, hint = "no device of the pool can run the app", "choose a pool with devices of the app's ABI and API level"
     raise VerifyError("farm-unsupported", what, where=account.where, why="\n".join(whys[:4]), hint=hint)
+
+
+def device_of(account: Account, run: str) -> str:
+    """Return the model and the version of Android that a run was on; empty when the account may not be told."""
+    try:
+        return account.ask(lambda client: _named(client, run))
+    except (VerifyError, NetworkError):
+        return ""
+
+
+def _named(client: "DeviceFarmClient", run: str) -> str:
+    devices = [job.get("device", {}) for job in client.list_jobs(arn=run)["jobs"]]
+    return ", ".join(f"{device.get('name', '')} {device.get('os', '')}".strip() for device in devices)
 
 
 def _compatible(client: "DeviceFarmClient", pool: str, app: str) -> tuple[tuple[str, ...], list[str]]:

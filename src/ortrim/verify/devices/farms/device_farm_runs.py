@@ -10,7 +10,7 @@ from ortrim.errors import Diagnostic, NetworkError
 from ortrim.verify.devices.farms.base import FarmJob
 from ortrim.verify.devices.farms.device_farm_account import Account
 from ortrim.verify.devices.farms.device_farm_names import Place, console_url
-from ortrim.verify.devices.farms.device_farm_pool import devices_of
+from ortrim.verify.devices.farms.device_farm_pool import device_of, devices_of
 from ortrim.verify.devices.farms.device_farm_verdicts import overdue, passed
 from ortrim.verify.devices.farms.polling import Limits, Overdue, Seen, Stage, follow
 
@@ -42,11 +42,12 @@ class Packages:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A run with a verdict of the instrumentation's own."""
+    """A run with a verdict of the instrumentation's own; `device` is empty when AWS does not say which ran it."""
 
     arn: str
     url: str
     passed: bool
+    device: str
 
 
 def run_on_one(account: Account, place: Place, packages: Packages, job: FarmJob) -> Ended:
@@ -60,7 +61,8 @@ def run_on_one(account: Account, place: Place, packages: Packages, job: FarmJob)
     with _stopped(account, arn, url):
         account.tell(f"the run: {url}")
         run = _followed(account, arn, url, job)
-    return Ended(arn=arn, url=url, passed=passed(run, url, account.where, minutes_of(job)))
+    verdict = passed(run, url, account.where, minutes_of(job))
+    return Ended(arn=arn, url=url, passed=verdict, device=device_of(account, arn))
 
 
 def minutes_of(job: FarmJob) -> int:

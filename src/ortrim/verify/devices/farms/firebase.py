@@ -15,7 +15,8 @@ from ortrim.storage.files import storage_errors, write_atomically
 from ortrim.tools.command import termination_raises
 from ortrim.tools.gcloud import Gcloud
 from ortrim.verify.devices.farms.base import FarmJob, FarmRun, Tell
-from ortrim.verify.devices.farms.firebase_bucket import LOG, crash, fetch, look, remove
+from ortrim.verify.devices.farms.crashes import crash
+from ortrim.verify.devices.farms.firebase_bucket import LOG, fetch, look, remove
 from ortrim.verify.devices.farms.firebase_commands import ask
 from ortrim.verify.devices.farms.firebase_device import FirebaseDevice, check_device, named_device
 from ortrim.verify.devices.farms.firebase_matrix import Matrix, run_matrix
@@ -63,6 +64,7 @@ class FirebaseFarm:
             passed, url = self._run(job, device, Path(work), tell)
         return FarmRun(
             passed=passed,
+            device=device.axis,
             folder=job.destination / RESULTS,
             log=log_of(job.destination),
             url=url,

@@ -5,7 +5,6 @@ Test Lab writes below `gs://BUCKET/FOLDER/MODEL-VERSION-LOCALE-ORIENTATION/`: `l
 """
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -14,12 +13,9 @@ from ortrim.errors import Diagnostic, NetworkError, VerifyError
 from ortrim.tools.gcloud import Gcloud
 from ortrim.verify.devices.farms.firebase_commands import ask
 from ortrim.verify.devices.farms.results import LARGEST_RESULTS, unpack_log
-from ortrim.verify.devices.pulled_files import text_of
 
 LOG: Final = "logcat"
 FETCH_SECONDS: Final = 1800.0
-CRASH: Final = re.compile(r"FATAL EXCEPTION|Fatal signal|UnsatisfiedLinkError|Abort message|has died|ANR in")
-MOST_CRASH_LINES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +63,6 @@ def fetch(gcloud: Gcloud, found: BucketFolder, results: str, destination: Path, 
         return unpacked
     others = ", ".join(name for name, _ in found.names[:5])
     raise missing(where, f"nothing was written to {results}; there is: {others}")
-
-
-def crash(log: Path) -> str:
-    """Return the last lines of the device's log that tell of a crash; empty when there are none."""
-    lines = [line.strip()[:200] for line in text_of(log).splitlines() if CRASH.search(line)]
-    return "\n".join(lines[-MOST_CRASH_LINES:])
 
 
 def remove(gcloud: Gcloud, addresses: tuple[str, ...], where: str) -> str:

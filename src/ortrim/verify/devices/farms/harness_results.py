@@ -18,6 +18,7 @@ from ortrim.core.serialization import from_json
 from ortrim.errors import VerifyError
 from ortrim.storage.files import storage_errors
 from ortrim.verify.devices.adb_facts import adb_host, adb_thermal
+from ortrim.verify.devices.farms.crashes import crash
 from ortrim.verify.devices.survey import SECTION
 
 RESULTS: Final = "results.json"
@@ -59,16 +60,16 @@ class HarnessResults:
         return dataclasses.replace(adb_host(after), thermal_before=adb_thermal(before).status)
 
 
-def read_results(folder: Path, content: HarnessContent, where: str) -> HarnessResults:
-    """Return the results in a folder that are those of `content`.
+def read_results(folder: Path, content: HarnessContent, where: str, log: Path | None = None) -> HarnessResults:
+    """Return the results in a folder that are those of `content`; where there are none, `log` may tell of a crash.
 
     Raises `VerifyError`: `farm-results-missing`, `farm-results-unreadable`, `farm-results-foreign` (of other requests);
     `StorageError` when the folder cannot be read.
     """
     path = folder / RESULTS
     if not path.is_file() or path.is_symlink():
-        what = "the run left no results"
-        raise VerifyError("farm-results-missing", what, where=where, hint="look at the device's log at the farm")
+        what, hint = "the run left no results", "look at the device's log at the farm"
+        raise VerifyError("farm-results-missing", what, where=where, why=crash(log) if log else "", hint=hint)
     results = _read(path, where)
     if results.requests_sha256 != hashlib.sha256(content.requests.encode()).hexdigest():
         what = "what came back are the results of other requests"

@@ -10,6 +10,7 @@ from ortrim.storage.files import require_writable, storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.storage.unpack import unpack
 from ortrim.storage.zips import open_zip
+from ortrim.verify.devices.farms.crashes import crash
 from ortrim.verify.devices.farms.log_transport import BrokenTransport, decode
 from ortrim.verify.devices.farms.polling import Transient, persist
 from ortrim.verify.devices.farms.transfers import Credentials, TransferFailed, fetch_file
@@ -108,9 +109,10 @@ def unpack_results(archive: Path, folder: Path, where: str, top: str = "") -> No
         raise _of_farm(error, where) from error
 
 
-def missing(where: str, why: str, url: str) -> VerifyError:
-    """Return the diagnostic of a run that ended with a verdict, but without its results."""
+def missing(where: str, why: str, url: str, log: Path | None = None) -> VerifyError:
+    """Return the diagnostic of a run that ended with a verdict, but without its results; `log` may tell of a crash."""
     what = "the run ended, but its results did not come back"
+    why = "\n".join(filter(None, (why, crash(log) if log else "")))
     hint = f"see what the device printed: {url}" if url else ""
     return VerifyError("farm-results-missing", what, where=where, why=why, hint=hint)
 

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from ortrim.core.artifacts import FileEntry, Manifest
-from ortrim.core.plan import digest
+from ortrim.core.plan import BuildJob, digest
 from ortrim.core.serialization import from_json
 from ortrim.errors import PackageError
 from ortrim.package.inputs import PackageInputs
@@ -18,6 +18,11 @@ NO_CPUINFO: Final = "onnxruntime_ENABLE_CPUINFO=OFF"
 LARGEST_BYTES: Final = 16 << 20
 MEMBERS_LIMIT: Final = 10_000
 UNPACKED_LIMIT: Final = 8 << 30
+
+
+def has_cpuinfo(job: BuildJob) -> bool:
+    """Whether the library pytorch/cpuinfo is compiled in."""
+    return NO_CPUINFO not in job.arguments
 
 
 def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manifest:
@@ -34,7 +39,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         minimum_glibc=job.minimum_glibc,
         cpu=job.cpu,
         linkage=job.linkage,
-        cpuinfo=NO_CPUINFO not in inputs.job.arguments,
+        cpuinfo=has_cpuinfo(job),
         compiler=f"{job.toolchain.kind} {job.toolchain.version}",
         tools=inputs.job.tools,
         arguments=job.arguments,

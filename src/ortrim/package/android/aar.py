@@ -14,6 +14,7 @@ from ortrim.package.android.classes import classes_jar
 from ortrim.package.android.inputs import AarInputs, AarPart
 from ortrim.package.android.prefab import prefab_files
 from ortrim.package.contents import PackagedFile, check_paths
+from ortrim.package.manifest import has_cpuinfo
 from ortrim.package.notices import notices_text, plain_text
 from ortrim.package.privacy import refuse_machine_paths
 from ortrim.package.templates import rendered
@@ -107,7 +108,7 @@ def _manifest(inputs: AarInputs, jdk: Jdk, files: tuple[FileEntry, ...]) -> AarM
     plan, job = inputs.first.plan, inputs.first.job
     return AarManifest(
         name=inputs.name,
-        coordinates=str(inputs.coordinates),
+        coordinates=str(inputs.coordinates(jdk.version)),
         ort_version=plan.ort_version,
         ortrim_version=plan.ortrim_version,
         plan_digest=digest(plan),
@@ -131,7 +132,12 @@ def _libraries(part: AarPart) -> AarLibraries:
     read = (
         (name, read_native_library(path.read_bytes(), f"jni/{part.abi}/{name}", 0, 0)) for name, path in part.libraries
     )
-    target = part.inputs.job.target.identifier
+    job = part.inputs.job
     return AarLibraries(
-        abi=part.abi, target=target, build_ids=tuple((name, library.build_id) for name, library in read)
+        abi=part.abi,
+        target=job.target.identifier,
+        build_ids=tuple((name, library.build_id) for name, library in read),
+        cpuinfo=has_cpuinfo(job),
+        providers=part.android.providers,
+        arguments=job.arguments,
     )

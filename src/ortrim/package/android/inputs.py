@@ -1,10 +1,13 @@
 """What an AAR is made from, and the checks that its ABIs belong together."""
 
+import hashlib
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.plan import AndroidBuild, digest
+from ortrim.core.artifacts import JobResult
+from ortrim.core.plan import AndroidBuild, BuildJob, digest
 from ortrim.core.targets import ABIS
 from ortrim.errors import PackageError
 from ortrim.package.inputs import PackageInputs, check_inputs
@@ -21,7 +24,8 @@ DIGEST_LETTERS: Final = 12
 class Coordinates:
     """What an app names an AAR by: `group:artifact:version`.
 
-    The version holds the plan's digest, so that it is new whenever the content may be: Gradle keeps what it fetched.
+    The version holds a digest of all that the bytes depend on, so that it is new whenever they may be: Gradle keeps
+    what it fetched. That is the plan, and what of this machine the bytes come from: javac, and the zlib of Python.
     """
 
     group: str
@@ -58,8 +62,8 @@ class AarPart:
     def libraries(self) -> tuple[tuple[str, Path], ...]:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
-        shared = ((SHARED_STL, result.folder / SHARED_STL),) if self.android.stl == "c++_shared" else ()
-        return ((RUNTIME, result.library), (BINDING, self.binding), *shared)
+        companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
+        return ((RUNTIME, result.library), (BINDING, self.binding), *companions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,17 +88,23 @@ class AarInputs:
         """Name of the package: of its folder and, with suffixes, of the files in it."""
         return f"ortrim-{self.first.plan.spec_name}-android-{self.first.plan.ort_version}"
 
-    @property
-    def coordinates(self) -> Coordinates:
-        """What an app names the AAR by."""
+    def coordinates(self, javac: str) -> Coordinates:
+        """Return what an app names the AAR by, given the version of the compiler that makes its classes."""
         plan = self.first.plan
-        version = f"{plan.ort_version}-{digest(plan)[:DIGEST_LETTERS]}"
+        origins = "\0".join((digest(plan), javac, zlib.ZLIB_RUNTIME_VERSION))
+        version = f"{plan.ort_version}-{hashlib.sha256(origins.encode()).hexdigest()[:DIGEST_LETTERS]}"
         return Coordinates(group=GROUP, artifact=f"onnxruntime-{plan.spec_name}", version=version)
 
     @property
     def api(self) -> int:
         """The API level that every ABI runs on: the highest of theirs."""
         return max(part.android.api for part in self.parts)
+
+
+def companions_of(job: BuildJob, result: JobResult) -> tuple[Path, ...]:
+    """Return the libraries that a build left for its library to need: the C++ library, unless that is inside."""
+    shared = job.android is not None and job.android.stl == "c++_shared"
+    return (result.folder / SHARED_STL,) if shared else ()
 
 
 def check_aar_inputs(inputs: AarInputs) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from ortrim.core.aar import AarManifest
 from ortrim.errors import StorageError
 from ortrim.package.android.aar import OWN_FOLDER, AarContent, aar_content, headers_of
-from ortrim.package.android.inputs import AarInputs, check_aar_inputs
+from ortrim.package.android.inputs import AarInputs, Coordinates, check_aar_inputs
 from ortrim.package.android.maven import repository_files
 from ortrim.package.android.symbols import symbol_files
 from ortrim.package.android.zips import write_zip
@@ -40,16 +40,18 @@ class AndroidPackage:
 def make_android_package(inputs: AarInputs, jdk: Jdk, destination: Path) -> AndroidPackage:
     """Make the package's folder, `ortrim-<spec>-android-<version>`, in the folder `destination`.
 
-    The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib. The
-    folder appears when it is complete and replaces an earlier one. Raises as `check_aar_inputs` and `aar_content` do,
-    `PackageError` (`symbols-differ`), and `StorageError` (`package-not-written`).
+    The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib;
+    with another of these, the AAR has other coordinates. The folder appears when it is complete and replaces an earlier
+    one. Raises as `check_aar_inputs` and `aar_content` do, `PackageError` (`symbols-differ`), and `StorageError`
+    (`package-not-written`).
     """
     check_aar_inputs(inputs)
     folder = destination / inputs.name
     try:
         content, symbols = aar_content(inputs, jdk), symbol_files(inputs)
         shutil.rmtree(folder, ignore_errors=True)
-        publish_folder(folder, lambda temporary: _fill(temporary, inputs, content, symbols))
+        coordinates = inputs.coordinates(jdk.version)
+        publish_folder(folder, lambda temporary: _fill(temporary, inputs, coordinates, content, symbols))
     except OSError as error:
         what = "the package cannot be written"
         raise StorageError("package-not-written", what, where=str(folder), why=str(error)) from error
@@ -63,14 +65,20 @@ def make_android_package(inputs: AarInputs, jdk: Jdk, destination: Path) -> Andr
     )
 
 
-def _fill(folder: Path, inputs: AarInputs, content: AarContent, symbols: tuple[PackagedFile, ...]) -> None:
+def _fill(
+    folder: Path,
+    inputs: AarInputs,
+    coordinates: Coordinates,
+    content: AarContent,
+    symbols: tuple[PackagedFile, ...],
+) -> None:
     aar = folder / f"{inputs.name}.aar"
     write_zip(aar, content.files)
     write_zip(folder / f"{inputs.name}-jniLibs.zip", _plain_files(inputs, content))
     if symbols:
         write_zip(folder / f"{inputs.name}-symbols.zip", symbols)
     (folder / REPOSITORY).mkdir()
-    write_contents(folder / REPOSITORY, repository_files(inputs, aar), ())
+    write_contents(folder / REPOSITORY, repository_files(inputs, coordinates, aar), ())
     models = [PackagedFile(path=f"models/{model.name}.ort", content=model.path) for model in inputs.first.models]
     documents = [PackagedFile(path=name, content=content.content(f"{OWN_FOLDER}/{name}")) for name in DOCUMENTS]
     write_contents(folder, (*models, *documents), ())

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.package.android.inputs import AarInputs, Coordinates
+from ortrim.core.plan import digest
+from ortrim.package.android.inputs import DIGEST_LETTERS, AarInputs, Coordinates
 from ortrim.package.contents import PackagedFile
 from ortrim.package.templates import rendered
 
@@ -19,19 +20,18 @@ ATTRIBUTES: Final = {
 }
 
 
-def repository_files(inputs: AarInputs, aar: Path) -> tuple[PackagedFile, ...]:
+def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> tuple[PackagedFile, ...]:
     """Return the files of the repository, by path from its top: the AAR, what describes it, and their digests.
 
     `.module` is Gradle's own description, to which the POM refers; `maven-metadata.xml` lists the one version.
     """
-    coordinates = inputs.coordinates
     top = f"{coordinates.group.replace('.', '/')}/{coordinates.artifact}"
     stem = f"{top}/{coordinates.version}/{coordinates.artifact}-{coordinates.version}"
     values = {
         "coordinates": coordinates,
         "ort_version": inputs.first.plan.ort_version,
         "spec_name": inputs.first.plan.spec_name,
-        "plan_digest": coordinates.version.rsplit("-", 1)[-1],
+        "plan_digest": digest(inputs.first.plan)[:DIGEST_LETTERS],
     }
     files = (
         PackagedFile(path=f"{stem}.aar", content=aar),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import time
 import xml.etree.ElementTree as ET
 import zipfile
@@ -13,8 +14,8 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from aar_samples import ABIS, MODEL, aar_inputs, android_plan, fake_jdk
-from android_samples import BINDING, RUNTIME, sample
+from aar_samples import ABIS, MODEL, aar_inputs, fake_jdk
+from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.binaries.aar import read_aar
 from ortrim.core.aar import AarManifest
 from ortrim.core.measurements import Verdict
@@ -88,7 +89,7 @@ def test_the_aar_has_what_gradle_and_cmake_look_for(package: AndroidPackage) -> 
 def test_the_aar_passes_every_gate(package: AndroidPackage) -> None:
     """Every gate is judged, the manifest's too, since ortrim wrote it."""
     aar = read_aar(package.aar)
-    promise = Promise(api_level=24, abis=ABIS)
+    promise = Promise(api_level=24, abis=ABIS, whole_relro=True)
     require_sound_aar(aar, promise)
     assert {gate.verdict for gate in check_aar(aar, promise)} == {Verdict.PASS}
     assert aar.version == "1.21.0"
@@ -149,7 +150,8 @@ def test_plain_libraries_are_laid_out_as_projects_keep_them(package: AndroidPack
 
 def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
     """POM, Gradle's module and the digests of all of them agree on name, version and bytes."""
-    version = f"1.21.0-{digest(android_plan())[:12]}"
+    version = package.manifest.coordinates.rpartition(":")[2]
+    assert re.fullmatch(r"1\.21\.0-[0-9a-f]{12}", version)
     folder = package.repository / "ortrim" / "onnxruntime-sample" / version
     stem = folder / f"onnxruntime-sample-{version}"
     assert Path(f"{stem}.aar").read_bytes() == package.aar.read_bytes()
@@ -167,6 +169,39 @@ def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
     listed = ET.fromstring((folder.parent / "maven-metadata.xml").read_text())  # noqa: S314 - our own
     assert listed.findtext("versioning/release") == version
     assert package.manifest.coordinates == f"ortrim:onnxruntime-sample:{version}"
+
+
+def test_the_maven_version_is_new_whenever_the_bytes_may_be(
+    inputs: AarInputs, jdk: Jdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another plan, another javac or another zlib: Gradle keeps what it fetched under a version."""
+
+    def coordinates(inputs: AarInputs, jdk: Jdk) -> str:
+        return make_android_package(inputs, jdk, tmp_path / "out").manifest.coordinates
+
+    first = coordinates(inputs, jdk)
+    assert coordinates(inputs, jdk) == first
+    others = {coordinates(inputs, replace(jdk, version="21.0.1"))}
+    others.add(coordinates(aar_inputs(tmp_path / "other", ABIS[:1]), jdk))
+    monkeypatch.setattr("zlib.ZLIB_RUNTIME_VERSION", "1.4.0")
+    others.add(coordinates(inputs, jdk))
+    assert len({first, *others}) == 4
+    pom = next((tmp_path / "out").rglob("*.pom")).read_text()
+    assert f"from plan {digest(inputs.first.plan)[:12]}." in pom
+
+
+def test_the_manifest_says_how_each_abi_was_built(inputs: AarInputs, tmp_path: Path, jdk: Jdk) -> None:
+    """Execution providers, cpuinfo and the arguments of upstream's script, which may differ; linkage is for all."""
+    first, second = inputs.parts
+    own = replace(first.android, providers=("xnnpack",))
+    job = replace(first.inputs.job, android=own, arguments=("--use_xnnpack",))
+    parts = (replace(first, inputs=replace(first.inputs, job=job)), second)
+    package = make_android_package(replace(inputs, parts=parts), jdk, tmp_path / "out")
+    manifest = json.loads((package.folder / "manifest.json").read_text())
+    one, other = manifest["abis"]
+    assert manifest["linkage"] == "shared"
+    assert (one["providers"], one["cpuinfo"], one["arguments"]) == (["xnnpack"], True, ["--use_xnnpack"])
+    assert (other["providers"], other["cpuinfo"], other["arguments"]) == ([], False, list(second.inputs.job.arguments))
 
 
 def test_every_file_of_the_repository_has_right_digests(package: AndroidPackage) -> None:
@@ -188,13 +223,15 @@ def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp
         module = json.loads(archive.read("prefab/modules/onnxruntime/module.json"))
         assert module["library_name"] == "libonnxruntime"
     shared = aar_inputs(tmp_path / "shared", ("x86",), stl="c++_shared", api=26)
-    (shared.parts[0].inputs.result.folder / "libc++_shared.so").write_bytes(sample("nameless.so"))
+    (shared.parts[0].inputs.result.folder / CXX).write_bytes(sample(f"x86-{CXX}"))
     other = make_android_package(shared, fake_jdk(tmp_path / "another"), tmp_path / "other")
     with zipfile.ZipFile(other.aar) as archive:
         about = json.loads(archive.read("prefab/modules/onnxruntime/libs/android.x86/abi.json"))
         assert (about["stl"], about["api"]) == ("c++_shared", 26)
-        assert "jni/x86/libc++_shared.so" in archive.namelist()
+        assert archive.read(f"jni/x86/{CXX}") == sample(f"x86-{CXX}")
         assert b'android:minSdkVersion="26"' in archive.read("AndroidManifest.xml")
+    with zipfile.ZipFile(other.jni_libs) as archive:
+        assert archive.read(f"jniLibs/x86/{CXX}") == sample(f"x86-{CXX}")
 
 
 def test_models_are_assets_when_asked(jdk: Jdk, tmp_path: Path) -> None:

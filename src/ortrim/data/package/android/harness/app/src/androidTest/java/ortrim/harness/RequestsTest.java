@@ -2,6 +2,7 @@ package ortrim.harness;
 
 import static org.junit.Assert.assertEquals;
 
+import android.app.Instrumentation;
 import android.content.Context;
 import android.content.Intent;
 import androidx.test.platform.app.InstrumentationRegistry;
@@ -13,10 +14,11 @@ public final class RequestsTest {
 
     @Test
     public void carryOutTheRequests() throws Exception {
-        Context context = InstrumentationRegistry.getInstrumentation().getTargetContext();
+        Instrumentation instrumentation = InstrumentationRegistry.getInstrumentation();
+        Context context = instrumentation.getTargetContext();
         context.startActivity(new Intent(context, StartActivity.class).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK));
         Thread.sleep(SCREEN_MILLISECONDS);
-        AndroidPlatform platform = new AndroidPlatform(context, InstrumentationRegistry.getArguments());
+        AndroidPlatform platform = new AndroidPlatform(instrumentation, InstrumentationRegistry.getArguments());
         assertEquals("", Harness.carryOut(platform));
     }
 }

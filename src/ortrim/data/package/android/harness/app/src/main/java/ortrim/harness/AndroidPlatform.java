@@ -1,5 +1,6 @@
 package ortrim.harness;
 
+import android.app.Instrumentation;
 import android.content.Context;
 import android.content.Intent;
 import android.content.IntentFilter;
@@ -27,11 +28,16 @@ public final class AndroidPlatform implements Platform {
     /** What farms name the folder by that they bring back; androidx.test and Gradle know it as well. */
     private static final String OUTPUT_ARGUMENT = "additionalTestOutputDir";
 
+    /** What test runners take for news of a test under way, and no test's end. */
+    private static final int IN_PROGRESS = 2;
+
+    private final Instrumentation instrumentation;
     private final Context context;
     private final Bundle arguments;
 
-    public AndroidPlatform(Context context, Bundle arguments) {
-        this.context = context;
+    public AndroidPlatform(Instrumentation instrumentation, Bundle arguments) {
+        this.instrumentation = instrumentation;
+        this.context = instrumentation.getTargetContext();
         this.arguments = arguments;
     }
 
@@ -95,6 +101,14 @@ public final class AndroidPlatform implements Platform {
     @Override
     public String base64(byte[] bytes) {
         return Base64.encodeToString(bytes, Base64.NO_WRAP);
+    }
+
+    @Override
+    public void progress(String line) {
+        Bundle status = new Bundle();
+        status.putString("stream", "\n" + line);
+        instrumentation.sendStatus(IN_PROGRESS, status);
+        log(line);
     }
 
     @Override

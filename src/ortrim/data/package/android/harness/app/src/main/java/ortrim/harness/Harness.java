@@ -51,7 +51,7 @@ public final class Harness {
             if (left <= 0) {
                 return "after " + n + " of " + requests.runs.size() + " runs their time was used up";
             }
-            platform.log("run " + (n + 1) + " of " + requests.runs.size());
+            platform.progress("run " + (n + 1) + " of " + requests.runs.size());
             Ended ended = RunnerProcess.run(layout.words(request), layout.run, Math.min(left, request.seconds));
             results.add(ended.json(platform.thermalStatus()), layout.run);
             if (ended.how.equals(Ended.NOT_STARTED)) {

@@ -28,6 +28,9 @@ public interface Platform {
 
     String base64(byte[] bytes);
 
+    /** Says how far it is, in the log and to who started the instrumentation: a farm ends one that is silent. */
+    void progress(String line);
+
     /** Writes a line into the device's log. */
     void log(String line);
 }

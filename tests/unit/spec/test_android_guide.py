@@ -1,0 +1,28 @@
+"""The buildspec of the guide for Android, as it stands in `docs/android.md`, is one, and goes with what follows it."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from ortrim.core.targets import TARGETS, OperatingSystem
+from ortrim.planning import select_targets
+from ortrim.spec.load import load_spec
+
+GUIDE: Final = (Path(__file__).parents[3] / "docs" / "android.md").read_text(encoding="utf-8")
+
+
+def test_the_guides_buildspec(tmp_path: Path) -> None:
+    """It names ABIs for one AAR with the model that the Kotlin opens, under the coordinates that Gradle is given."""
+    (text,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    path = tmp_path / "app.toml"
+    path.write_text(text)
+    spec = load_spec(path).spec
+    targets = select_targets(spec, "android", None)
+    assert len(targets) == 2
+    assert {TARGETS[target.id].system for target in targets} == {OperatingSystem.ANDROID}
+    assert spec.android.models_as_assets
+    (model,) = spec.models
+    assert f'openFd("models/{model.name}.ort")' in GUIDE
+    assert f'implementation("ortrim:onnxruntime-{spec.name}:{spec.onnxruntime.version}-' in GUIDE
+    assert f"ortrim-{spec.name}-android-{spec.onnxruntime.version}/maven" in GUIDE
+    assert (model.style, "OptLevel.NO_OPT" in GUIDE) == ("fixed", True)

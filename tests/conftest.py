@@ -23,11 +23,20 @@ def needed_tools(item: pytest.Item) -> tuple[str, ...]:
     return names
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run say for the sake of which tools it is."""
+    words = "a tool without which tests fail, whatever tests/unavailable.toml says; may be given several times"
+    parser.addoption("--require", action="append", default=[], metavar="TOOL", choices=KNOWN_TOOLS, help=words)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Read the list once, so that a wrong entry stops the run before any test."""
     strict = os.environ.get("CI", "").lower() in {"1", "true"}
     config.stash[AVAILABILITY] = Availability(
-        read_unavailable(UNAVAILABLE_FILE), strict=strict, present=cache(is_present)
+        read_unavailable(UNAVAILABLE_FILE),
+        strict=strict,
+        present=cache(is_present),
+        required=frozenset(config.getoption("--require")),
     )
 
 

@@ -1,5 +1,6 @@
 """Devices behind adb, for real: Debian's adbd in namespaces of its own, and whatever can go wrong on a cable."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,16 +13,22 @@ import pytest
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
 from failing_runs import refused
+from ortrim.core.measurements import NOT_FOR_DEVICE
+from ortrim.core.targets import TARGETS
 from ortrim.errors import UsageError, VerifyError
+from ortrim.verify.devices import select
 from ortrim.verify.devices.adb import AdbTransport, adb_devices, open_adb
 from ortrim.verify.devices.adb_listing import choose
 from ortrim.verify.devices.base import Device
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.names import DeviceName
+from ortrim.verify.devices.select import open_device
 from ortrim.verify.devices.several import on_each
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
 
+OTHER_FOLDER: Final = "/tmp"  # noqa: S108 - the device's
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "verify" / "data" / "adb"
 
 
@@ -161,14 +168,41 @@ def test_the_runner_is_pinned(phone: AdbMachine, tmp_path: Path) -> None:
     """On chosen cores, the runner may run on these alone."""
     with closing(opened(phone, cores=(0,))) as device:
         error = refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
+        assert device.facts().pinned_cores == (0,)
     assert error.why.split() == ["Cpus_allowed_list:", "0"]
 
 
-def test_cores_that_are_not_there(phone: AdbMachine) -> None:
-    """Pinning that cannot work is found out before anything runs."""
+@pytest.mark.parametrize("cores", [(777,), (0, 777)])
+def test_cores_that_are_not_there(phone: AdbMachine, cores: tuple[int, ...]) -> None:
+    """Pinning that cannot work, or only in part, is found out before anything runs."""
     with pytest.raises(UsageError) as caught:
-        opened(phone, cores=(777,))
+        opened(phone, cores=cores)
     assert caught.value.reference == "cannot-pin"
+
+
+@pytest.mark.parametrize(
+    ("target", "api", "said"),
+    [
+        ("android-arm64-v8a", 34, ""),
+        ("android-armeabi-v7a", 24, ""),
+        ("android-x86_64", 24, "is for x86_64, and the device runs arm64-v8a, armeabi-v7a, armeabi"),
+        ("android-x86", 24, "is for x86, and the device runs"),
+        ("android-arm64-v8a", 35, "needs API level 35, and the device has 34 (Android 14)"),
+    ],
+)
+def test_a_phone_takes_what_it_runs(
+    phone: AdbMachine, monkeypatch: pytest.MonkeyPatch, target: str, api: int, said: str
+) -> None:
+    """By its ABIs and its API level, before anything is pushed; what is not for it leaves nothing there."""
+    monkeypatch.setattr(select, "open_adb", lambda _, **options: opened(phone, **options))
+    name = DeviceName(kind="adb")
+    if not said:
+        open_device(TARGETS[target], name, api=api).close()
+        return
+    with pytest.raises(VerifyError, match=re.escape(said)) as caught:
+        open_device(TARGETS[target], name, api=api)
+    assert (caught.value.reference, caught.value.where) == (NOT_FOR_DEVICE, f"adb:{phone.serials[0]}")
+    assert left_behind(phone) == ""
 
 
 @pytest.mark.parametrize(
@@ -230,6 +264,17 @@ def test_a_folder_that_may_not_be_written(phone: AdbMachine, tmp_path: Path) -> 
         error = refused(device, script_request(tmp_path, "exit 0"))
     assert error.reference == "device-unusable"
     assert "/proc" in error.why
+    assert "ORTRIM_ADB_FOLDER" in error.hint
+
+
+def test_another_folder_is_taken_from_the_environment(
+    phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What hints say works."""
+    monkeypatch.setenv("ORTRIM_ADB_FOLDER", OTHER_FOLDER)
+    with closing(opened(phone)) as device:
+        error = refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
+    assert error.why.startswith(f"{OTHER_FOLDER}/ortrim-")
 
 
 def test_a_folder_from_which_nothing_runs(phone: AdbMachine, tmp_path: Path) -> None:

@@ -226,6 +226,13 @@ def test_the_log_carries_the_results(prepared: Prepared, requested: Requested, f
     assert came == {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
+def test_it_says_how_far_it_is(prepared: Prepared, requested: Requested, farm: JavaFarm) -> None:
+    """Before each run: BrowserStack ends a test of whose instrumentation nothing was heard for a quarter of an hour."""
+    prepared(requested("good"), requested("refuse"))
+    told = [line.partition("progress: ")[2] for line in farm.printed.splitlines() if "progress: " in line]
+    assert told == ["run 1 of 2", "run 2 of 2"]
+
+
 def test_results_go_where_they_can(harness: JavaHarness, farm: JavaFarm, requested: Requested, tmp_path: Path) -> None:
     """The folder that is asked for may be out of the app's reach; then the next one is taken, and the log says so."""
     apks = farm.make_apks(harness_content((requested("good"),)))

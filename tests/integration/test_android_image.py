@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.container,
     pytest.mark.network,
     pytest.mark.needs("buildah", "apt-get"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="the stores of these tests are root's"),
+    pytest.mark.needs("root"),  # whose the stores of these tests are
 ]
 
 NDK = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, VERSION)

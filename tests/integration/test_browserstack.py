@@ -99,7 +99,7 @@ def test_a_build_that_passes(service: BrowserStackService, tmp_path: Path, told:
     """The app and the test go there, run on the phone, and the results are taken from its log."""
     service.device_log = log_of(zipped({"requests.json": b"{}", "outputs/y.npy": os.urandom(9000)}))
     run = ran(service, tmp_path, told)
-    assert (run.passed, run.url) == (True, URL)
+    assert (run.passed, run.device, run.url) == (True, DEVICE, URL)
     assert run.folder == tmp_path / "out" / "run" / "results"
     assert sorted(str(path.relative_to(run.folder)) for path in run.folder.rglob("*")) == [
         "outputs", "outputs/y.npy", "requests.json",
@@ -337,6 +337,15 @@ def test_results_that_are_missing(service: BrowserStackService, tmp_path: Path, 
     assert error.why
     assert URL in error.hint
     assert service.names()[-2:] == REMOVED
+
+
+def test_an_app_that_crashed(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:
+    """Its results are missing, and what the device's log tells of that comes with it."""
+    service.statuses = ["failed"]
+    service.device_log = b"I x: begins\nF libc: Fatal signal 6 (SIGABRT), code -6\nI x: ends\n"
+    error = failed(service, job(tmp_path), told)
+    assert error.reference == "farm-results-missing"
+    assert error.why.endswith("\nF libc: Fatal signal 6 (SIGABRT), code -6")
 
 
 def test_a_log_that_is_not_needed(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:

@@ -23,9 +23,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from ortrim.binaries.elf import read_library
+from ortrim.pins.tools import tool_requirements
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
 from ortrim.tools.command import Completed, run, stream
+from ortrim.tools.environments import packages_folder
+from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 
@@ -50,6 +53,8 @@ path = "models/digits.onnx"
 name = "several"
 dimensions = { batch = 3 }
 """
+
+STATIC: Final = '[[targets]]\nid = "linux-x64"\nglibc = "2.28"\nlinkage = "static"\n'
 
 Environment = Mapping[str, str]
 
@@ -197,6 +202,41 @@ def test_the_demo_is_small_and_lean(built: Built) -> None:
     assert (built.package / "lib" / "libonnxruntime.so").stat().st_size == built.report["size"]["file_bytes"]
 
 
+def size_data(environment: Environment, *words: str | Path) -> dict[str, Any]:
+    """Return what `invoke size` says as JSON."""
+    done = run((sys.executable, "-m", "invoke", "size", *words, "--json"), cwd=ROOT, environment=environment)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert isinstance(data, dict)
+    return data
+
+
+def test_every_byte_of_the_demo_is_accounted_for(built: Built, environment: Environment) -> None:
+    """The packaged library finds the map of its build; its parts sum to the file, and hardly any belong nowhere."""
+    file_bytes = (built.package / "lib" / "libonnxruntime.so").stat().st_size
+    data = {by: size_data(environment, built.package, "--by", by) for by in ("component", "operator", "file", "symbol")}
+    for each in data.values():
+        assert each["link_map"].endswith("link.map")
+        assert each["notes"] == []
+        assert sum(entry["size_bytes"] for entry in each["entries"]) == each["file_bytes"] == file_bytes
+    components = {entry["name"]: entry["size_bytes"] for entry in data["component"]["entries"]}
+    assert set(components) > {"framework", "session", "c api", "mlas", "providers", "onnx", "protobuf", "libc++"}
+    assert components.get("other", 0) < 500
+    assert {"Conv", "If"} < {entry["name"] for entry in data["operator"]["entries"]}
+    assert size_data(environment, "--diff", built.package, built.package)["entries"] == []
+
+
+def test_the_demo_is_in_the_history(built: Built, output: Path, environment: Environment) -> None:
+    """A build that was killed is not there; the one that was verified is, with its figures."""
+    words = (sys.executable, "-m", "invoke", "history", "--output", output, "--json")
+    done = run(words, cwd=ROOT, environment=environment)
+    assert done.returncode == 0, done.stderr
+    first, *_ = json.loads(done.stdout)["builds"]
+    assert first["plan_digest"] == built.report["plan_digest"]
+    assert first["file_bytes"] == built.report["size"]["file_bytes"]
+    assert {each["measure"] for each in first["measures"]} == {"load", "peak memory", "p50", "p99"}
+
+
 def test_the_demo_is_in_parity(built: Built) -> None:
     """All outputs of all cases agree with the original model in the full runtime."""
     device = device_of(built.report)
@@ -269,6 +309,55 @@ def test_the_same_inputs_give_the_same_package(built: Built, cache: Path, tmp_pa
     assert report_of(done)["plan_digest"] == built.report["plan_digest"]
     (package,) = (tmp_path / "elsewhere").rglob("*.tar.gz")
     assert package.read_bytes() == (built.folder / built.report["package"]).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def static(built: Built, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build the demo as a static library, when it has been built as a shared one."""
+    folder = tmp_path_factory.mktemp("static")
+    demo = (ROOT / "buildspecs" / "silero-vad.toml").read_text()
+    (folder / "static.toml").write_text(demo.partition("[[targets]]")[0] + STATIC)
+    words = [*command(folder / "output"), "--spec", str(folder / "static.toml")]
+    report = report_of(run(words, cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS))
+    (package,) = (folder / "output").rglob("*.tar.gz")
+    (log,) = (folder / "output").rglob("build.log")
+    return Built(
+        folder=package.parent,
+        report=report,
+        package=package.with_name(package.name.removesuffix(".tar.gz")),
+        remaining=len(NINJA_STEP.findall(log.read_text())),
+    )
+
+
+def test_the_static_library_is_made_of_the_same_objects(static: Built, interrupted: Interrupted) -> None:
+    """Hardly anything is left to compile, and nothing of the shared library is delivered."""
+    assert static.remaining < interrupted.total / 10
+    assert [path.name for path in (static.package / "lib").iterdir() if path.is_file()] == ["libonnxruntime.a"]
+    assert static.report["artifacts"][1]["sha256"] == sha256_of(static.package / "lib" / "libonnxruntime.a")
+
+
+def test_the_runner_that_links_the_archive_is_in_parity(static: Built, built: Built) -> None:
+    """It runs every case of the model with outputs as right as the shared library's, and every gate passes."""
+    assert static.report["verdict"] == "pass"
+    assert {gate["verdict"] for gate in static.report["gates"]} == {"pass"}
+    assert "static library hides all else" in {gate["name"] for gate in static.report["gates"]}
+    parity = {(line["case"], line["output"]): line["verdict"] for line in device_of(static.report)["parity"]}
+    assert parity == {(line["case"], line["output"]): "pass" for line in device_of(built.report)["parity"]}
+
+
+@pytest.mark.needs("gcc")
+def test_a_c_program_links_the_real_archive(static: Built, tmp_path: Path) -> None:
+    """With the system's compiler and no C++ library; it opens the model."""
+    assert said(linked(static.package, ("gcc",), IN_C, tmp_path / "program"), static.package) == SAID_IN_C
+
+
+def test_a_cxx_program_links_the_real_archive(static: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own C++ library beside the one inside; it runs the model."""
+    for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
+        monkeypatch.setenv(name, str(cache_folder("zig")))
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    compiler = (zig, "c++", "-target", "x86_64-linux-gnu.2.28")
+    assert said(linked(static.package, compiler, IN_CXX, tmp_path / "program"), static.package) == SAID_IN_CXX
 
 
 def unseen_model() -> onnx.ModelProto:

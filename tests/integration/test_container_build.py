@@ -1,6 +1,5 @@
 """ONNX Runtime for real in a container: the library is the native executor's, byte for byte."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ pytestmark = [
     pytest.mark.container,
     pytest.mark.network,
     pytest.mark.needs("buildah", "apt-get"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="the stores of these tests are root's"),
+    pytest.mark.needs("root"),  # whose the stores of these tests are
 ]
 
 

@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.container,
     pytest.mark.network,
     pytest.mark.needs("apt-get"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="the stores of these tests are root's"),
+    pytest.mark.needs("root"),  # whose the stores of these tests are
 ]
 
 TOY: Final = Path(__file__).with_name("data") / "toy"

@@ -113,7 +113,7 @@ def test_a_run_that_passes(service: DeviceFarmService, tmp_path: Path, told: lis
         ("DEVICE_LOG", b"tests\n"),
     ]
     run = ran(tmp_path, told)
-    assert (run.passed, run.url) == (True, URL)
+    assert (run.passed, run.device, run.url) == (True, "Google Pixel 8 14", URL)
     assert run.folder == tmp_path / "out" / "run" / "results"
     assert sorted(str(path.relative_to(run.folder)) for path in run.folder.rglob("*")) == [
         "outputs", "outputs/y.npy", "requests.json",
@@ -182,6 +182,15 @@ def words_of(model: ServiceModel, name: str) -> set[str]:
     shape = model.shape_for(name)
     assert isinstance(shape, StringShape)
     return set(shape.enum)
+
+
+def test_the_device_that_ran_it(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
+    """Of a pool it may be any; whoever may not list jobs does without."""
+    assert ran(tmp_path, told).device == "Google Pixel 8 14"
+    service.statuses = ["COMPLETED"]
+    service.faults["ListJobs"] = [fault("AccessDeniedException")]
+    (tmp_path / "again").mkdir()
+    assert DeviceFarm(QUICK).run(job(tmp_path / "again"), told.append).device == ""
 
 
 def test_a_run_that_fails(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
@@ -474,6 +483,15 @@ def test_results_that_are_missing(
     assert (error.reference, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
     assert error.why
     assert "StopRun" not in service.names()
+
+
+def test_an_app_that_crashed(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
+    """Its results are missing, and what the device's log tells of that comes with it."""
+    service.run = {"result": "FAILED"}
+    service.artifacts = [("DEVICE_LOG", b"I x: begins\nF libc: Fatal signal 6 (SIGABRT), code -6\nI x: ends\n")]
+    error = failed(job(tmp_path), told)
+    assert error.reference == "farm-results-missing"
+    assert error.why.endswith("\nF libc: Fatal signal 6 (SIGABRT), code -6")
 
 
 def test_an_artifact_that_is_refused(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:

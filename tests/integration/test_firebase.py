@@ -42,6 +42,8 @@ BEHAVIOURS = {
     "inconclusive": outcome("inconclusive"),
     "unsupported": outcome("skipped", skippedDetail={"incompatibleArchitecture": True}),
     "broken": Behaviour(states=("ERROR",), error="the device went away"),
+    "infrastructure": outcome("inconclusive", inconclusiveDetail={"infrastructureFailure": True}),
+    "flaky": outcome("flaky"),
     "aborted": replace(outcome("inconclusive", inconclusiveDetail={"abortedByUser": True}), states=("CANCELLED",)),
     "slow": outcome("failure", failureDetail={"timedOut": True}),
     "empty": Behaviour(written={"logcat": b"F/libc: Fatal signal 6 (SIGABRT)\n"}, outcome={"summary": "failure"}),
@@ -148,6 +150,7 @@ def test_a_run_that_passes(lab: Lab) -> None:
     assert run.log
     assert run.log.read_bytes() == b"a log\n"
     assert run.url.startswith("https://console.firebase.google.com/project/passes/testlab/")
+    assert run.device == "MediumPhone.arm-34-en-portrait"
     assert lab.told == [
         "looking the device up",
         "uploading app.apk",
@@ -179,6 +182,13 @@ def test_what_the_service_is_asked_for(lab: Lab) -> None:
     assert all(name.startswith(f"{BUCKET}/") for name in lab.service.objects if name not in left)
 
 
+def test_a_flaky_run_has_failed(lab: Lab) -> None:
+    """For gcloud it ends as one that passed, with 0; its files come, too."""
+    run = lab.run(lab.farm("flaky"), lab.job("flaky"))
+    assert not run.passed
+    assert (run.folder / "results.json").is_file()
+
+
 @pytest.mark.parametrize(
     ("project", "reference", "why"),
     [
@@ -188,6 +198,7 @@ def test_what_the_service_is_asked_for(lab: Lab) -> None:
         ("inconclusive", "farm-inconclusive", "Unknown reason"),
         ("unsupported", "farm-unsupported", "App architecture"),
         ("broken", "farm-trouble", "the device went away"),
+        ("infrastructure", "farm-trouble", "Infrastructure failure"),
         ("aborted", "farm-cancelled", "Test run aborted by user"),
         ("slow", "farm-timeout", "Test timed out"),
         ("empty", "farm-results-missing", "SIGABRT"),

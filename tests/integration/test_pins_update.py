@@ -1,13 +1,7 @@
 """`pins.update` against a server on loopback and a local git repository."""
 
 import hashlib
-import os
-import threading
-import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,87 +10,17 @@ from ortrim.errors import Diagnostic, ExitCode, NetworkError, SourcesError, Spec
 from ortrim.pins.runtime import runtime_pins, upstream_names
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.git import git
-from ortrim.sources.update import REPOSITORY, update_pins
+from ortrim.sources.update import update_pins
+from upstream_likeness import Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")
-FILES = {"VERSION_NUMBER": "1.22.0\n", "tools/ci_build/build.py": "# build\n", "LICENSE": "MIT\n"}
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves a folder and says nothing."""
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
-
-
-class Upstream:
-    """A small likeness of ONNX Runtime and of its dependencies: a git repository, and archives that are served."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.pins = folder / "pins"
-        self.served = folder / "served"
-        self.repository = folder / "onnxruntime"
-        self.mirrors = (
-            (f"{REPOSITORY}.git", str(self.repository)),
-            ("https://github.com/", f"http://127.0.0.1:{port}/"),
-        )
-        self.served.mkdir()
-        self.release(self.make_dependencies())
-
-    def make_dependencies(self) -> dict[str, str]:
-        """Make an archive for each dependency; return the SHA-1 of each."""
-        digests = {}
-        for name in upstream_names():
-            path = self.served / f"{name}/archive/v1.2.zip"
-            path.parent.mkdir(parents=True)
-            with zipfile.ZipFile(path, "w") as file:
-                file.writestr(f"{name}-1.2/LICENSE", f"licence of {name}")
-                file.writestr(f"{name}-1.2/include/{name}.h", "")
-            digests[name] = hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()
-        return digests
-
-    def release(self, digests: dict[str, str]) -> None:
-        """Commit, tag and serve version 1.22.0 with a `cmake/deps.txt` of these digests."""
-        lines = [f"{name};https://github.com/{name}/archive/v1.2.zip;{sha1}" for name, sha1 in digests.items()]
-        files = FILES | {"cmake/deps.txt": "\n".join(["#Name;Url;SHA1", *lines, "unused;https://x.org;" + "0" * 40])}
-        for name, text in files.items():
-            (self.repository / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.repository / name).write_text(text)
-        git(self.repository, "init", "--quiet")
-        git(self.repository, "add", "--all")
-        git(self.repository, "commit", "--quiet", "--message", "release")
-        git(self.repository, "tag", "--force", "--annotate", "--message", "release", "v1.22.0")
-        self.serve("v1.22.0")
-
-    def serve(self, reference: str) -> None:
-        """Serve the archive of a commit as that of the tag."""
-        path = self.served / "microsoft/onnxruntime/archive/refs/tags/v1.22.0.zip"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        git(self.repository, "archive", "--prefix=onnxruntime-1.22.0/", f"--output={path}", reference)
-
-    def update(self) -> tuple[Path, ...]:
-        """Run the update."""
-        return update_pins("1.22.0", mirrors=self.mirrors, destination=self.pins)
 
 
 @pytest.fixture
 def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
     """Serve a likeness of upstream on loopback."""
-    for name in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{name}_NAME", "A")
-        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@example.org")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
-    handler = partial(QuietHandler, directory=str(tmp_path / "served"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    with closing(server.socket):
-        yield Upstream(tmp_path, server.server_port)
-        server.shutdown()
-        thread.join()
+    with running_upstream(tmp_path, monkeypatch) as running:
+        yield running
 
 
 def test_update_pins_what_upstream_vouches_for(upstream: Upstream) -> None:

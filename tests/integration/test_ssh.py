@@ -21,7 +21,7 @@ from ortrim.verify.devices.ssh_client import SshClient
 from ssh_machine import SshMachine, ssh_machine
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("sshd")]
-mounts = pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted, which needs root")
+mounts = pytest.mark.needs("root")
 
 
 @pytest.fixture
@@ -210,6 +210,17 @@ def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> 
     with closing(device):
         error = refused(device, script_request(tmp_path, "exit 0"))
     assert (error.reference, "/proc" in error.why) == ("device-unusable", True)
+    assert "ORTRIM_SSH_FOLDER" in error.hint
+
+
+def test_another_folder_is_taken_from_the_environment(
+    board: SshMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What hints say works."""
+    monkeypatch.setenv("ORTRIM_SSH_FOLDER", str(board.work))
+    with closing(open_ssh("board", configuration=board.configuration)) as device:
+        error = refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
+    assert error.why.startswith(f"{board.work}/ortrim-")
 
 
 def test_an_unknown_host_key(board: SshMachine) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -12,8 +13,10 @@ from ortrim.executors.paths import JobPaths
 from ortrim.executors.static_library import write_static_library
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.pins.tools import tool_requirements
+from ortrim.sources.machines import machine_parts
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import Completed, run
+from ortrim.tools.emulators import EMULATIONS
 from ortrim.tools.environments import packages_folder
 from sample_plans import sample_plan
 
@@ -51,7 +54,13 @@ int main(void) {
 """
 
 
-@pytest.fixture(scope="module", params=["linux-x64", "linux-arm64-musl", "linux-armhf"])
+TARGETS: Final = ("linux-x64", "linux-arm64-musl", "linux-armhf")
+NEEDED: Final = {"linux-arm64-musl": ("qemu-aarch64-static",), "linux-armhf": ("qemu-arm-static", "apt-get")}
+"""What runs a target's programs, and fetches the C library that they want."""
+RUN: Final = [pytest.param(target, marks=pytest.mark.needs(*NEEDED.get(target, ()))) for target in TARGETS]
+
+
+@pytest.fixture(scope="module", params=TARGETS)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildJob, JobPaths]:
     """Link a small shared library as upstream's build does, and make the static one beside it."""
     folder = tmp_path_factory.mktemp("static")
@@ -122,17 +131,26 @@ def test_making_it_again_gives_the_same_bytes(built: tuple[BuildJob, JobPaths]) 
     assert archive.read_bytes() == before
 
 
+@pytest.mark.parametrize("built", RUN, indirect=True)
 @pytest.mark.parametrize("language", ["cc", "c++"])
 def test_programs_link_it_without_a_clash(built: tuple[BuildJob, JobPaths], language: str) -> None:
     """A C program needs no C++ library; a C++ program keeps its own functions of the same name as ours."""
     job, paths = built
     program = linked(job, paths, language, *(("-static",) if "musl" in job.target.identifier else ()))
-    words = {"linux-x64": (), "linux-arm64-musl": ("qemu-aarch64-static",)}.get(job.target.identifier)
-    if words is None or (words and shutil.which(words[0]) is None):
-        return  # linking it is what can be shown here; devices run whole packages
-    done = run((*words, program))
+    done = run((*launcher(job), program))
     expected = ["theirs 8", "ours 7"] if language == "c++" else ["ours 7"]
     assert (done.returncode, done.stdout.splitlines()) == (0, expected)
+
+
+def launcher(job: BuildJob) -> tuple[str | Path, ...]:
+    """Return what a target's programs are started with here; those for musl bring all that they need."""
+    match job.target.identifier:
+        case "linux-arm64-musl":
+            return ("qemu-aarch64-static",)
+        case "linux-armhf":
+            return ("qemu-arm-static", "-L", machine_parts(EMULATIONS["arm"]).root)
+        case _:
+            return ()
 
 
 @pytest.mark.needs("gcc")

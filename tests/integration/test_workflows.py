@@ -112,6 +112,7 @@ def test_a_job_may_only_what_it_says(workflows: dict[str, Any]) -> None:
     }
     assert {place: keys for place, keys in writing.items() if keys} == {
         "build.yml: attest": ["attestations", "id-token"],
+        "build.yml: farm": ["id-token"],
         "release.yml: build": ["attestations", "id-token"],
         "release.yml: draft": ["contents"],
         "release.yml: publish": ["contents"],
@@ -148,12 +149,46 @@ def test_no_expression_is_in_a_script(workflows: dict[str, Any]) -> None:
     assert [script for script in scripts if "${{" in script or "\n" in script] == []
 
 
-def test_no_secret_is_used_but_the_run_s_own_token(workflows: dict[str, Any]) -> None:
-    """And that only where something is written to the repository."""
-    text = json.dumps(workflows)
-    assert "secrets." not in text
-    with_token = [place for place, job in jobs(workflows) if "github.token" in json.dumps(job)]
-    assert with_token == ["release.yml: draft", "release.yml: publish", "update-pins.yml: propose"]
+def test_the_run_s_own_token_is_given_to_few(workflows: dict[str, Any]) -> None:
+    """Where something is written to the repository, and where GitHub is asked for releases, which only reads."""
+    steps = {
+        f"{place}: {step['name']}": job["permissions"]
+        for place, job in jobs(workflows)
+        for step in job.get("steps", ())
+        if "github.token" in json.dumps(step)
+    }
+    assert [place for place in steps if "write" not in steps[place].values()] == [
+        "update-pins.yml: update: Pin newer versions of ONNX Runtime"
+    ]
+    assert len(steps) == 4
+
+
+def test_secrets_are_for_one_step(workflows: dict[str, Any]) -> None:
+    """That of the only job that is in the environment of the farms, by name, and in the environment of that step."""
+    assert "secrets." not in json.dumps([workflow for name, workflow in workflows.items() if name != "build.yml"])
+    with_secrets = [
+        (place, step)
+        for place, job in jobs(workflows)
+        for step in job.get("steps", ())
+        if "secrets." in json.dumps(step)
+    ]
+    ((place, step),) = with_secrets
+    assert place == "build.yml: farm"
+    assert step["env"] == {
+        name: f"${{{{ secrets.{name} }}}}" for name in ("BROWSERSTACK_USERNAME", "BROWSERSTACK_ACCESS_KEY")
+    }
+    assert json.dumps(workflows).count("secrets.") == 2
+    assert [place for place, job in jobs(workflows) if "environment" in job] == ["build.yml: farm"]
+
+
+def test_who_may_log_in_to_farms_runs_no_code_of_others(workflows: dict[str, Any]) -> None:
+    """Gradle, and its plugins, run in the job before; both are there only when devices were asked for."""
+    build = workflows["build.yml"]["jobs"]
+    assert [name for name, job in build.items() if "gradle" in json.dumps(job)] == ["app"]
+    assert "id-token" not in build["app"]["permissions"]
+    assert "inputs.devices != ''" in build["app"]["if"]
+    assert build["farm"]["needs"] == "app"
+    assert "needs.app.result == 'success'" in build["farm"]["if"]
 
 
 @pytest.mark.parametrize(("name", "entry"), [("compile", CompileJob), ("deliver", DeliverJob), ("attest", DeliverJob)])

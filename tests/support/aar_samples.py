@@ -85,6 +85,19 @@ def with_program_header(library: bytes, kind: int, field: int, value: int) -> by
     return bytes(changed)
 
 
+def with_program_header_32(library: bytes, kind: int, field: int, value: int) -> bytes:
+    """Do the same with a 32-bit library.
+
+    `field` counts p_type, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_flags, p_align from 0.
+    """
+    (start,), (count,) = struct.unpack_from("<I", library, 28), struct.unpack_from("<H", library, 44)
+    headers = range(start, start + 32 * count, 32)
+    header = next(place for place in headers if struct.unpack_from("<I", library, place)[0] == kind)
+    changed = bytearray(library)
+    struct.pack_into("<I", changed, header + 4 * field, value)
+    return bytes(changed)
+
+
 def fake_jdk(folder: Path) -> Jdk:
     """Return a Java compiler that makes the recorded class of whatever it is given."""
     folder.mkdir(parents=True, exist_ok=True)

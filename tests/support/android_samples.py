@@ -20,24 +20,28 @@ TRIPLES: Final = {
 }
 RUNTIME: Final = "libonnxruntime.so"
 BINDING: Final = "libonnxruntime4j_jni.so"
+CXX: Final = "libc++_shared.so"
 
 STUBS: Final = {
     "libc.so": ("LIBC { global: access; gnu_get_libc_version; local: *; }; LIBC_O { global: strtod_l; } LIBC;"),
     "libdl.so": "LIBC { global: dlopen; local: *; };",
     "libneuralnetworks.so": "LIBNEURALNETWORKS { global: ANeuralNetworks_getDeviceCount; local: *; };",
     "libvendor.so": "{ global: vendor_call; local: *; };",
+    "libc++_shared.so": "{ global: __cxa_begin_catch; local: *; };",
 }
 """Libraries to link against: the version script of each, which names all that it has."""
 SOURCE: Final = """
 #define PUBLIC __attribute__((visibility("default")))
 int access(const char *, int); int strtod_l(void); int gnu_get_libc_version(void); void *dlopen(const char *, int);
-int ANeuralNetworks_getDeviceCount(void); int vendor_call(void);
+int ANeuralNetworks_getDeviceCount(void); int vendor_call(void); int __cxa_begin_catch(void);
 #ifdef API
 __attribute__((section(".note.android.ident"), used, aligned(4))) static const struct {
   int name_bytes, content_bytes, kind; char name[8]; int level; char ndk[64], build[64];
 } note = {8, 132, 1, "Android", API, "r27c", "12479018"};
 #endif
-#ifdef BINDING
+#ifdef CXX
+PUBLIC int __cxa_begin_catch(void) { return access("", 0); }
+#elif defined BINDING
 PUBLIC const int *OrtGetApiBase(void);
 PUBLIC int Java_ai_onnxruntime_OnnxRuntime_initialiseAPIBase(void) { return *OrtGetApiBase(); }
 PUBLIC int Java_ai_onnxruntime_OnnxRuntime_overloaded__I(void) { return 1; }
@@ -68,7 +72,10 @@ EXPORTS: Final = "VERS_1.21.0 { global: OrtGetApiBase; local: *; };"
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A library: the file it is recorded in, its ABI, its name, what it is compiled with, and what it needs."""
+    """A library: the file it is recorded in, its ABI, its name, what it is compiled with, and what it needs.
+
+    `relro_bytes` is what its RELRO ends at a multiple of.
+    """
 
     file: str
     abi: str = "arm64-v8a"
@@ -77,6 +84,7 @@ class Sample:
     needed: tuple[str, ...] = ("libc.so", "libdl.so")
     api: int | None = 24
     page_bytes: int = 16384
+    relro_bytes: int = 16384
     stripped: bool = True
     build_id: str = "sha1"
     soname: str = RUNTIME
@@ -90,7 +98,15 @@ SAMPLES: Final = (
         )
         for abi in TRIPLES
     ),
-    Sample(file="small-pages.so", page_bytes=4096),
+    *(
+        Sample(
+            file=f"{abi}-{CXX}", abi=abi, name=CXX, soname=CXX, words=("-DCXX",), needed=("libc.so",), relro_bytes=4096
+        )
+        for abi in TRIPLES
+    ),
+    Sample(file="needs-cxx.so", words=("-DCALL=__cxa_begin_catch()",), needed=("libc.so", "libdl.so", CXX)),
+    Sample(file="small-pages.so", page_bytes=4096, relro_bytes=4096),
+    Sample(file="relro-in-mid-page.so", relro_bytes=4096),
     Sample(file="unstripped.so", stripped=False),
     Sample(file="no-build-id.so", build_id="none"),
     Sample(file="versioned-name.so", soname="libonnxruntime.so.1"),
@@ -147,11 +163,13 @@ def _link(zig: Path, each: Sample, work: Path) -> None:
     libraries = [f"{each.abi}/{name}" for name in each.needed]
     words = [
         *each.words, "-O1", "-fvisibility=hidden", "-fno-builtin", "source.c", *libraries,
-        f"-Wl,-z,max-page-size={each.page_bytes}", f"-Wl,--build-id={each.build_id}",
+        f"-Wl,-z,max-page-size={each.page_bytes}", f"-Wl,-z,common-page-size={each.relro_bytes}",
+        f"-Wl,--build-id={each.build_id}",
         *(["-s"] if each.stripped else []),
         *([f"-DAPI={each.api}"] if each.api is not None else []),
         *([f"-Wl,-soname,{each.soname}"] if each.soname else []),
-        *([f"{each.abi}/{RUNTIME}"] if each.name == BINDING else ["-Wl,--version-script=exports.map"]),
+        *([f"{each.abi}/{RUNTIME}"] if each.name == BINDING else []),
+        *(["-Wl,--version-script=exports.map"] if each.name == RUNTIME else []),
     ]  # fmt: skip
     _run(zig, each.abi, work, (*words, "-o", "linked.so"))
 

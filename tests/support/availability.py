@@ -1,5 +1,6 @@
 """Tools of the machine that tests may need, and what it means when one is absent."""
 
+import os
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -24,6 +25,7 @@ KNOWN_TOOLS: Final = (
     "gcc",
     "gcloud",
     "git",
+    "gradle",
     "java",
     "javac",
     "npm",
@@ -36,15 +38,18 @@ KNOWN_TOOLS: Final = (
     "python3.13",
     "qemu-aarch64-static",
     "qemu-arm-static",
+    "qemu-riscv64-static",
     "qemu-system-aarch64",
     "redis-server",
+    "root",
+    "ruby",
     "runc",
     "sshd",
     "unshare",
 )
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start.
 
-`ndk` is Android's NDK, which the environment names.
+`ndk` is Android's NDK, which the environment names; `root` is the user who may do what others may not.
 """
 
 PROBES: Final = {
@@ -66,12 +71,23 @@ def read_unavailable(path: Path) -> dict[str, str]:
 
 
 class Availability:
-    """Decides what the absence of a tool means for a test, and counts what could not be tried."""
+    """Decides what the absence of a tool means for a test, and counts what could not be tried.
 
-    def __init__(self, unavailable: dict[str, str], *, strict: bool, present: Callable[[str], bool]) -> None:
+    Without one of the `required` tools a test fails whatever the list says: the run is for its sake.
+    """
+
+    def __init__(
+        self,
+        unavailable: dict[str, str],
+        *,
+        strict: bool,
+        present: Callable[[str], bool],
+        required: frozenset[str] = frozenset(),
+    ) -> None:
         self.unavailable = unavailable
         self.strict = strict
         self.present = present
+        self.required = required
         self.not_tried: dict[str, int] = {}
 
     def check(self, names: tuple[str, ...]) -> None:
@@ -80,6 +96,8 @@ class Availability:
             if self.present(name):
                 continue
             reason = self.unavailable.get(name)
+            if name in self.required:
+                pytest.fail(f"{name} is not installed, and this run requires it", pytrace=False)
             if self.strict and reason is None:
                 pytest.fail(f"{name} is not installed, and tests/unavailable.toml does not list it", pytrace=False)
             self.not_tried[name] = self.not_tried.get(name, 0) + 1
@@ -109,6 +127,8 @@ def is_present(name: str) -> bool:
     """Whether PATH has the program and it starts; pyenv's shims exist for versions that do not."""
     if name == "ndk":
         return has_ndk()
+    if name == "root":
+        return os.geteuid() == 0
     if shutil.which(name) is None:
         return False
     try:

@@ -12,6 +12,7 @@ USER: Final = "anna_x1"
 KEY: Final = "geheimer-Schluessel-77"
 """The access key: nobody is to see it."""
 DEVICE: Final = "Samsung Galaxy S23-13.0"
+PHONE: Final = {"device": "Samsung Galaxy S23", "os": "Android", "os_version": "13.0"}
 BUILD: Final = "741c219db523cb51d4cdf35723ce3bfc592fb74a"
 SESSION: Final = "c9215a31aace1d2b885f1c7a9f5d73bce55b4543"
 ESPRESSO: Final = "/app-automate/espresso/v2"
@@ -86,9 +87,7 @@ class BrowserStackService(LoopbackService):
     def _build(self, _: Asked) -> Reply:
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
         sessions = [{"id": session, "status": status} for session in self.sessions]
-        return said(
-            {"id": BUILD, "status": status, "devices": [{"device": "Samsung Galaxy S23", "sessions": sessions}]}
-        )
+        return said({"id": BUILD, "status": status, "devices": [{**PHONE, "sessions": sessions}]})
 
     def _session(self, _: Asked) -> Reply:
         case = {

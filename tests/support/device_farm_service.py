@@ -98,6 +98,10 @@ class DeviceFarmService(LoopbackService):
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
         return {"run": {"arn": said["arn"], "status": status, **self.run}}
 
+    def _list_jobs(self, said: Mapping[str, Any]) -> Any:
+        device = {"arn": DEVICES[0], "name": "Google Pixel 8", "os": "14"}
+        return {"jobs": [{"arn": said["arn"].replace(":run:", ":job:"), "device": device}]}
+
     def _stop_run(self, said: Mapping[str, Any]) -> Any:
         return {"run": {"arn": said["arn"], "status": "STOPPING"}}
 

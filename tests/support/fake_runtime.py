@@ -31,11 +31,15 @@ TRIPLES: Final = {
     "linux-armhf": "arm-linux-gnueabihf.2.28",
     "linux-riscv64": "riscv64-linux-gnu.2.36",
 }
+COMPANION: Final = "beside/libc++_shared.so"
 VALUES: Final = np.array([1, -2, 3.5, 0], np.float32)
 ONCE: Final = Repetition(runs=3, warmup=1, timeout_seconds=60)
 
 Programs = Callable[[str], Path]
-"""Compiles for a target, once each, and returns the folder with `runner` and `libfake.so`."""
+"""Compiles for a target, once each, and returns the folder with `runner` and `libfake.so`.
+
+Also `libneedy.so`, which does the same and needs `COMPANION`: that lies in a folder that no loader looks into.
+"""
 
 
 def programs_below(folder: Path) -> Programs:
@@ -44,15 +48,19 @@ def programs_below(folder: Path) -> Programs:
 
 
 def _compiled(target: str, folder: Path) -> Path:
-    folder.mkdir()
+    (folder / COMPANION).parent.mkdir(parents=True)
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     headers = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / HEADERS
     common = (str(zig), "cc", "-target", TRIPLES[target], "-std=c11", "-O1", "-s", f"-I{headers}")
     # Where musl is linked dynamically, zig has to be told so.
     dynamic = ("-dynamic",) if target.endswith("musl") else ("-ldl", "-lpthread")
     runner = (*common, *sorted(shipped_folder("runner").glob("*.c")), "-o", folder / "runner", *dynamic)
-    library = (*common, "-shared", "-fPIC", SOURCES / "fake_runtime.c", "-o", folder / "libfake.so")
-    for command in (runner, library):
+    shared = (*common, "-shared", "-fPIC")
+    library = (*shared, SOURCES / "fake_runtime.c", "-o", folder / "libfake.so")
+    beside = folder / COMPANION
+    companion = (*shared, f"-Wl,-soname,{beside.name}", SOURCES / "beside.c", "-o", beside)
+    needy = (*shared, SOURCES / "fake_runtime.c", SOURCES / "needs_beside.c", beside, "-o", folder / "libneedy.so")
+    for command in (runner, library, companion, needy):
         ended = run(command)
         assert ended.returncode == 0, ended.stderr
     return folder

@@ -4,8 +4,10 @@ from pathlib import Path
 
 from ortrim.core.artifacts import CompilerCacheUse
 from ortrim.core.plan import PlannedTarget
+from ortrim.executors.jni import SYMBOLS, finished_jni
 from ortrim.executors.native import finished_runner
 from ortrim.executors.results import BuildFacts, finished_build, write_facts
+from ortrim.platforms.jni import BINDING
 
 
 def leave_build(target: PlannedTarget) -> Path:
@@ -26,3 +28,20 @@ def leave_runner(target: PlannedTarget) -> Path:
     runner.write_text("#!/bin/sh\n")
     runner.chmod(0o755)
     return runner
+
+
+def leave_jni(target: PlannedTarget) -> Path:
+    """Write a JNI library and its symbols where they lie for an Android target, and return that folder."""
+    folder = finished_jni(target.job)
+    folder.mkdir(parents=True)
+    (folder / BINDING).write_bytes(b"\x7fELFjni " + target.job.target.identifier.encode())
+    (folder / SYMBOLS).write_bytes(b"\x7fELFsymbols")
+    return folder
+
+
+def leave_compiled(target: PlannedTarget) -> None:
+    """Leave everything that compiling a target leaves."""
+    leave_build(target)
+    leave_runner(target)
+    if target.job.android:
+        leave_jni(target)

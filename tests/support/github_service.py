@@ -17,12 +17,14 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from github_blobs import Blobs
-from github_contract import answer_objections, request_objections
+from github_contract import answer_objections, example, request_objections
+from github_git import GitStore
 from github_state import Artifact, Release, RemoteRun, VirtualClock, Workflow
 from github_wire import Exchange, LoopbackServer, Reply, Seen
 
 TOKEN: Final = "ghs_secret0marker0of0tests"  # noqa: S105
 REPOSITORY: Final = "/repos/octo/ort"
+JSON: Final = "application/json; charset=utf-8"
 LARGEST_PAGE: Final = 100
 
 
@@ -38,7 +40,7 @@ class Fault:
 
 def answer(data: Any, status: int = 200, **headers: str) -> Reply:
     """Return a reply in JSON."""
-    return Reply(status=status, body=json.dumps(data).encode(), headers=headers)
+    return Reply(status=status, body=json.dumps(data).encode(), headers={"Content-Type": JSON, **headers})
 
 
 def message(status: int, text: str, **headers: str) -> Reply:
@@ -59,6 +61,9 @@ class GitHubService:
         self.faults: list[Fault] = []
         self.workflows = {"build.yml": Workflow()}
         self.refs = {"main"}
+        self.default_branch = "main"
+        self.private = True
+        self.git = GitStore()
         self.template: Callable[[], RemoteRun] = RemoteRun
         self.runs: list[RemoteRun] = []
         self.releases: list[Release] = []
@@ -151,7 +156,7 @@ class GitHubService:
         if authorization is not None and authorization != f"Bearer {self.token}":
             return message(401, "Bad credentials")
         if authorization is None and (
-            request.command == "POST" or request.path.split("?")[0].endswith(("/zip", "/logs"))
+            request.command in {"POST", "DELETE"} or request.path.split("?")[0].endswith(("/zip", "/logs"))
         ):
             return message(401, "Requires authentication")
         if self.remaining <= 0:
@@ -185,6 +190,10 @@ class GitHubService:
 
     def _routes(self) -> tuple[tuple[str, str, Callable[..., Reply]], ...]:
         return (
+            ("GET", "", self._repository),
+            ("GET", "/branches/([^/]+)", self._branch),
+            ("POST", "/git/(blobs|trees|commits|refs)", self._store),
+            ("DELETE", "/git/refs/([^/]+)", self._unstore),
             ("POST", "/actions/workflows/([^/]+)/dispatches", self._dispatch),
             ("GET", "/actions/workflows/([^/]+)/runs", self._workflow_runs),
             ("GET", r"/actions/runs/(\d+)", self._run),
@@ -193,6 +202,7 @@ class GitHubService:
             ("POST", r"/actions/runs/(\d+)/(cancel|force-cancel)", self._cancel),
             ("GET", r"/actions/jobs/(\d+)/logs", self._log),
             ("GET", r"/actions/artifacts/(\d+)/zip", self._zip),
+            ("GET", "/releases", self._all_releases),
             ("GET", "/releases/latest", self._latest),
             ("GET", "/releases/tags/(.+)", self._tagged),
             ("GET", r"/releases/(\d+)/assets", self._assets),
@@ -210,11 +220,31 @@ class GitHubService:
         wrong = workflow.objection(data, self.refs)
         if wrong:
             return message(422, wrong)
-        run = self.start(f"build [{data['inputs']['correlation_id']}]")
+        inputs = data["inputs"]
+        target = f"{inputs['target']} " if "target" in inputs else ""
+        run = self.start(f"build {target}[{inputs['correlation_id']}]")
         if not (workflow.tells_run and data.get("return_run_details")):
             return Reply(status=204)
         url = f"{self.url}{REPOSITORY}/actions/runs/{run.id}"
         return answer({"workflow_run_id": run.id, "run_url": url, "html_url": self.page_of(run)})
+
+    def _repository(self, _parameters: dict[str, str], _body: bytes) -> Reply:
+        shown = example("full-repository-default-response")
+        own = {"full_name": "octo/ort", "default_branch": self.default_branch, "language": "C", "private": self.private}
+        return answer({**{name: shown[name] for name in shown if name not in {"parent", "source"}}, **own})
+
+    def _branch(self, _parameters: dict[str, str], _body: bytes, name: str) -> Reply:
+        branch = unquote(name)
+        return answer({**example("branch-get"), "name": branch}) if branch in self.refs else message(404, "Not Found")
+
+    def _store(self, _parameters: dict[str, str], body: bytes, kind: str) -> Reply:
+        store = {"blobs": self.git.blob, "trees": self.git.tree, "commits": self.git.commit, "refs": self.git.create}
+        made = store[kind](json.loads(body))
+        return answer(made, 201) if isinstance(made, dict) else message(422, made or "Validation Failed")
+
+    def _unstore(self, _parameters: dict[str, str], _body: bytes, name: str) -> Reply:
+        there = self.git.remove(f"refs/{unquote(name)}")
+        return Reply(status=204) if there else message(422, "Reference does not exist")
 
     def start(self, title: str) -> RemoteRun:
         """Start a run after the template."""
@@ -279,6 +309,9 @@ class GitHubService:
         if found.expired:
             return message(410, "Artifact has expired")
         return Reply(status=302, headers={"Location": self.blob_address(number, found.content)})
+
+    def _all_releases(self, parameters: dict[str, str], _: bytes) -> Reply:
+        return self._paged([release.data() for release in reversed(self.releases)], parameters, "", "/releases")
 
     def _latest(self, _parameters: dict[str, str], _body: bytes) -> Reply:
         return answer(self.releases[-1].data()) if self.releases else message(404, "Not Found")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from github_contract import example
+from ortrim.workflows.inputs import INPUTS
 
 COMMIT: Final = "c0ffee" + 34 * "0"
 START: Final = 1_795_262_400.0
@@ -132,7 +133,7 @@ class RemoteRun(Timed):
 class Workflow:
     """A workflow's file."""
 
-    inputs: frozenset[str] = frozenset({"correlation_id", "plan"})
+    inputs: frozenset[str] = frozenset(each.name for each in INPUTS)
     enabled: bool = True
     dispatchable: bool = True
     tells_run: bool = True
@@ -159,11 +160,19 @@ class Release:
     files: dict[str, bytes]
     digests: bool = True
     states: dict[str, str] = field(default_factory=dict)
+    draft: bool = False
+    prerelease: bool = False
 
     def data(self) -> Data:
         """Return what the API says of the release."""
         page = f"https://github.invalid/octo/ort/releases/tag/{self.tag}"
-        own = {"id": self.id, "tag_name": self.tag, "html_url": page, "draft": False, "prerelease": False}
+        own = {
+            "id": self.id,
+            "tag_name": self.tag,
+            "html_url": page,
+            "draft": self.draft,
+            "prerelease": self.prerelease,
+        }
         return {**example("release"), **own}
 
     def assets(self) -> list[Data]:

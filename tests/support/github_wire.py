@@ -65,6 +65,10 @@ class Exchange(BaseHTTPRequestHandler):
         """Answer."""
         self._answer(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
 
+    def do_DELETE(self) -> None:
+        """Answer."""
+        self._answer(b"")
+
     def date_time_string(self, timestamp: float | None = None) -> str:
         """Tell the stand-in's own time."""
         return formatdate(self.server.now() if timestamp is None else timestamp, usegmt=True)

@@ -13,6 +13,7 @@ from ortrim.tools.command import run
 from ortrim.verify.devices.farms.base import FarmJob, FarmRun, Tell
 
 URL: Final = "https://farm.invalid/run/1"
+DEVICE: Final = "Google Pixel 8 14"
 PHONE: Final = {
     "system": "Linux",
     "release": "5.10.43",
@@ -31,13 +32,14 @@ Work = Callable[[HarnessContent, Path], object]
 
 
 class FakeFarm:
-    """A farm without an account; `passed` is what it says of every run."""
+    """A farm without an account; `passed` is what it says of every run, and `log` what it keeps of each."""
 
     name = "firebase"
 
     def __init__(self, work: Work) -> None:
         self.work = work
         self.passed = True
+        self.log: Path | None = None
         self.jobs: list[FarmJob] = []
         self.contents: list[HarnessContent] = []
 
@@ -56,7 +58,7 @@ class FakeFarm:
         except Diagnostic:
             job.destination.rmdir()
             raise
-        return FarmRun(passed=self.passed, folder=job.destination, log=None, url=URL, seconds=1.0)
+        return FarmRun(passed=self.passed, device=DEVICE, folder=job.destination, log=self.log, url=URL, seconds=1.0)
 
 
 def carry_out(content: HarnessContent, folder: Path, facts: Mapping[str, str] = PHONE) -> dict[str, Any]:

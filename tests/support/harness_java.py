@@ -122,7 +122,7 @@ class JavaFarm:
         done = self.harness.run(assets, native, self.folder / "phone" / "work", job.destination, thermal=self.thermal)
         assert done.returncode in {0, 1}, done.stderr
         self.printed = done.stdout
-        return FarmRun(passed=done.returncode == 0, folder=job.destination, log=None, url="", seconds=1.0)
+        return FarmRun(passed=done.returncode == 0, device="", folder=job.destination, log=None, url="", seconds=1.0)
 
 
 def pack(project: Path) -> None:

@@ -16,6 +16,7 @@ CLASSES: Final = {
     "android/app/Instrumentation": """
         public class Instrumentation {
             public android.content.Context getTargetContext() { return null; }
+            public void sendStatus(int code, android.os.Bundle results) {}
         }""",
     "android/content/Context": """
         public class Context {
@@ -59,7 +60,11 @@ CLASSES: Final = {
                 public static final int SDK_INT = 0;
             }
         }""",
-    "android/os/Bundle": "public final class Bundle { public String getString(String key) { return null; } }",
+    "android/os/Bundle": """
+        public final class Bundle {
+            public String getString(String key) { return null; }
+            public void putString(String key, String value) {}
+        }""",
     "android/os/PowerManager": "public final class PowerManager {}",
     "android/system/Os": "public final class Os { public static long sysconf(int name) { return 0; } }",
     "android/system/OsConstants": "public final class OsConstants { public static final int _SC_PAGESIZE = 0; }",

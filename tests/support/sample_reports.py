@@ -114,6 +114,9 @@ def lost_board() -> DeviceReport:
     )
     return DeviceReport(
         device="ssh:pi@board",
+        run_id="5a0e3c5e-6f5d-4a3b-9d7a-0d6b3c1f2e4d",
+        started="2026-11-21T16:00:00+00:00",
+        duration_s=12.5,
         host=None,
         baseline="onnxruntime 1.21.0 (official wheel)",
         comparisons=(),

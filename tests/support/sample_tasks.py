@@ -10,7 +10,7 @@ from ortrim.core import measurements
 from ortrim.core.buildspec import Budgets, ModelSpec
 from ortrim.core.measurements import LibraryFacts, LibrarySize
 from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.errors import VerifyError
+from ortrim.errors import Diagnostic, VerifyError
 from ortrim.verify.arrays import save_array
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case
@@ -35,12 +35,16 @@ BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (o
 
 
 class SavingDevice:
-    """A device whose runner saves the output it is given; `refuses` is the library that it does not run."""
+    """A device whose runner saves the output it is given.
+
+    `refuses` is the library that it does not run; `raises` is what every run ends with.
+    """
 
     name = "saving"
     memory_meaningful = True
     time_meaningful = True
     refuses = ""
+    raises: Diagnostic | None = None
 
     def __init__(self, make: Callable[..., RunnerOutput], value: Any = (1, 2)) -> None:
         self.make = make
@@ -64,6 +68,8 @@ class SavingDevice:
     def run(self, request: RunRequest) -> RunnerOutput:
         """Save the output when asked to, and report."""
         self.requests.append(request)
+        if self.raises:
+            raise self.raises
         if request.library.name == self.refuses:
             raise VerifyError("illegal-instruction", "the library uses an unknown instruction")
         output = self.make(only=1.0 if request.library.name == "ours.so" else 2.0)
@@ -82,6 +88,7 @@ def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
         executable_stack=False, text_relocations=False, stripped=True, load_alignment=4096,
     )  # fmt: skip
     (folder / "package.tar.gz").write_bytes(b"12345")
+    (folder / "ours.so").write_bytes(b"not read")
     delivery = Delivery(
         archive=folder / "package.tar.gz",
         library=folder / "ours.so",

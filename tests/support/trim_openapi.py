@@ -12,6 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 OPERATIONS: Final = {
+    "/repos/{owner}/{repo}": ("get",),
+    "/repos/{owner}/{repo}/branches/{branch}": ("get",),
+    "/repos/{owner}/{repo}/git/blobs": ("post",),
+    "/repos/{owner}/{repo}/git/trees": ("post",),
+    "/repos/{owner}/{repo}/git/commits": ("post",),
+    "/repos/{owner}/{repo}/git/refs": ("post",),
+    "/repos/{owner}/{repo}/git/refs/{ref}": ("delete",),
     "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches": ("post",),
     "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs": ("get",),
     "/repos/{owner}/{repo}/actions/runs/{run_id}": ("get",),
@@ -21,12 +28,18 @@ OPERATIONS: Final = {
     "/repos/{owner}/{repo}/actions/runs/{run_id}/force-cancel": ("post",),
     "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs": ("get",),
     "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": ("get",),
+    "/repos/{owner}/{repo}/releases": ("get",),
     "/repos/{owner}/{repo}/releases/latest": ("get",),
     "/repos/{owner}/{repo}/releases/tags/{tag}": ("get",),
     "/repos/{owner}/{repo}/releases/{release_id}/assets": ("get",),
     "/repos/{owner}/{repo}/releases/assets/{asset_id}": ("get",),
+    "/repos/{owner}/{repo}/commits/{ref}": ("get",),
+    "/repos/{owner}/{repo}/attestations/{subject_digest}": ("get",),
 }
-EXAMPLES: Final = ("workflow-run", "job-paginated", "artifact", "release", "release-asset")
+EXAMPLES: Final = (
+    *("workflow-run", "job-paginated", "artifact", "release", "release-asset", "commit"),
+    *("full-repository-default-response", "branch-get", "git-commit"),
+)
 """Whose examples are kept: the stand-in fills its answers up with them."""
 WORDS: Final = frozenset({"description", "summary", "title", "externalDocs", "tags", "example", "operationId"})
 

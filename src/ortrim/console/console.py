@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
-from typing import Final, TextIO
+from typing import Final, NoReturn, TextIO
 
 from rich.console import Console as RichConsole
 from rich.console import RenderableType
@@ -136,10 +136,17 @@ class Console:
         stream.print(Text(workflow_command(command, message, title=title)), soft_wrap=True)
 
 
+class _Rich(RichConsole):
+    """rich's console, which leaves it to the error boundary how a program ends whose output nobody reads any more."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
 def _rich(stream: TextIO, environment: Mapping[str, str], width: int | None) -> RichConsole:
     if width is None and not stream.isatty() and "COLUMNS" not in environment:
         width = LOG_WIDTH
-    return RichConsole(file=stream, width=width, markup=False, highlight=False, emoji=False, _environ=environment)
+    return _Rich(file=stream, width=width, markup=False, highlight=False, emoji=False, _environ=environment)
 
 
 def _survive_any_character(stdout: TextIO, stderr: TextIO, *, json_mode: bool) -> None:

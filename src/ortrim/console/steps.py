@@ -29,6 +29,11 @@ class Step:
         self._started = self._told = clock()
         self._tenths = -1
 
+    @property
+    def live(self) -> bool:
+        """Whether a bar shows every bit of progress; a log wants lines of what is worth keeping."""
+        return self._bar is not None
+
     def progress(self, done: float, total: float, text: str = "") -> None:
         """Say how far the step is; as often as you like, a log hears of it only now and then.
 

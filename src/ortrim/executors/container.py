@@ -10,7 +10,7 @@ from ortrim.errors import ToolError
 from ortrim.executors.container_images import ready_image
 from ortrim.executors.container_mounts import job_mounts
 from ortrim.executors.container_recipes import image_ndk, image_recipe
-from ortrim.executors.jni import JniLibrary
+from ortrim.executors.jni import JniLibrary, finished_jni, jni_library_in
 from ortrim.executors.native import NativeExecutor, finished_runner
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
@@ -58,6 +58,9 @@ class ContainerExecutor:
 
     def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
         """Compile the JNI library in a container; its Java is compiled here. See `NativeExecutor.run_jni`."""
+        done = finished_jni(job, jdk)
+        if done.is_dir():
+            return jni_library_in(done)
         return self._in_a_container(job.toolchain).run_jni(job, result, jdk)
 
     def _in_a_container(self, toolchain: Toolchain) -> NativeExecutor:

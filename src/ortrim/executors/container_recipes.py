@@ -40,11 +40,22 @@ def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> Image
     (`compiler-not-in-image`, `no-ndk-for-host`, `unsupported-host`).
     """
     pins = image_pins()
+    require_image(toolchain, pins)
+    if toolchain.kind == "ndk":
+        return _android(pins, toolchain.version, announce)
+    return _linux(pins, announce)
+
+
+def require_image(toolchain: Toolchain, pins: ImagePins) -> None:
+    """Refuse a toolchain of which no image can be made, without fetching or building anything.
+
+    Raises `SourcesError` (`image-not-pinned`) or `ToolError` (`compiler-not-in-image`, `no-ndk-for-host`).
+    """
     match toolchain.kind:
         case "zig":
-            return _linux(pins, announce)
+            pins.base("python")
         case "ndk":
-            return _android(pins, toolchain.version, announce)
+            _android_parts(pins, toolchain.version)
         case "gcc" | "clang":
             what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
             hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
@@ -58,12 +69,17 @@ def _linux(pins: ImagePins, announce: Callable[[str], None]) -> ImageRecipe:
     return _recipe("linux", {"base": base, "packages": root.packages if root else ()}, _root_files(root))
 
 
-def _android(pins: ImagePins, version: str, announce: Callable[[str], None]) -> ImageRecipe:
+def _android_parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive], BasePin]:
+    """Return the NDK, the command-line tools and the JDK that an image has."""
     if platform.machine() != NDK_HOST:
         what = f"Google publishes no NDK for {platform.machine()} machines"
         raise ToolError("no-ndk-for-host", what, where="android", hint="build for Android on an x86-64 machine")
-    ndk, tools = (_pinned(pins, *package) for package in (("ndk", version), COMMAND_LINE_TOOLS))
-    jdk = pins.base("jdk")
+    pins.base("python")
+    return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
+
+
+def _android(pins: ImagePins, version: str, announce: Callable[[str], None]) -> ImageRecipe:
+    (ndk, tools), jdk = _android_parts(pins, version)
     base, root = _base(pins.base("python"), announce)
     values = {"base": base, "packages": root.packages if root else (), "jdk": jdk, "ndk": ndk, "tools": tools}
     parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}

@@ -2,13 +2,14 @@
 
 import hashlib
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import JobResult
 from ortrim.core.plan import BuildJob, digest
-from ortrim.errors import BuildError
+from ortrim.errors import BuildError, StorageError
 from ortrim.executors.build_log import first_error, remedy
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
@@ -35,12 +36,9 @@ class JniLibrary:
 def build_jni_library(job: BuildJob, result: JobResult, inputs: Inputs, jdk: Jdk, place: Place = HERE) -> JniLibrary:
     """Compile the JNI library beside a finished build, or return what was compiled of it before.
 
-    Raises `BuildError` (`jni-not-compiled`, `jni-headers-missing`, and `java-not-compiled` as `compile_java` does) and
-    what `prepare_workspace` raises.
+    Raises `BuildError` (`jni-not-compiled`, `jni-headers-missing`, and `java-not-compiled` as `compile_java` does),
+    what `prepare_workspace` raises, and as `jni_library_in` does.
     """
-    arguments = jni_arguments(job)
-    key = hashlib.sha256("\0".join((digest(job), jdk.version, *arguments)).encode()).hexdigest()
-    folder = cache_folder("jni") / key[:20]
 
     def fill(destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
@@ -51,9 +49,37 @@ def build_jni_library(job: BuildJob, result: JobResult, inputs: Inputs, jdk: Jdk
             (paths.build / name).rename(destination / name)
         shutil.rmtree(destination / "work")
 
+    folder = finished_jni(job, jdk)
     publish_folder(folder, fill)
+    return jni_library_in(folder)
+
+
+def finished_jni(job: BuildJob, jdk: Jdk | None = None) -> Path:
+    """Return the folder in which the JNI library of a job lies, or will lie.
+
+    For Android it is the same whatever JDK there is: `jni.h` is the NDK's, and of the pinned Java files a kit makes no
+    more than the declarations of native methods, whose names and types are JNI's own rules. For other systems `jni.h`
+    is that of `jdk`, which is needed then.
+    """
+    assert job.android or jdk
+    headers = () if job.android else tuple(header.read_bytes() for header in _own_headers(jdk))
+    parts = (digest(job), *jni_arguments(job), *(hashlib.sha256(text).hexdigest() for text in headers))
+    return cache_folder("jni") / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def jni_library_in(folder: Path) -> JniLibrary:
+    """Return the JNI library that a finished folder holds. Raises `StorageError` `jni-damaged`."""
+    if not (folder / BINDING).is_file():
+        hint = f"remove the folder {folder}, then run the same command again"
+        raise StorageError("jni-damaged", f"has no {BINDING}", where=str(folder), hint=hint)
     symbols = folder / SYMBOLS
     return JniLibrary(library=folder / BINDING, symbols=symbols if symbols.is_file() else None)
+
+
+def _own_headers(jdk: Jdk | None) -> Iterator[Path]:
+    """Yield the headers of JNI in a kit, in an order of their own."""
+    for folder in jdk.includes if jdk else ():
+        yield from sorted(folder.glob("jni*.h"))
 
 
 def _compile(job: BuildJob, library: Path, paths: JobPaths, place: Place) -> None:
@@ -78,7 +104,7 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
     (headers / CONFIG_HEADER).write_text(config_header(job.ort_version), encoding="utf-8")
     if job.android is not None:
         return
-    for header in (path for folder in jdk.includes for path in folder.glob("jni*.h")):
+    for header in _own_headers(jdk):
         shutil.copyfile(header, headers / header.name)
     if not (headers / "jni.h").is_file():
         hint = "install the whole JDK, not its compiler alone"

@@ -1,7 +1,8 @@
 """Build trees: folders in which CMake has configured and ninja has compiled, kept for the next model.
 
-A tree serves every job that differs in the operator configuration alone: what the new one changes is compiled, the
-rest is there. Few are kept, and any may go at any time: the compiler cache and a new configuration bring it back.
+A tree serves every job that differs in the operator configuration or the linkage alone: what the new one changes is
+compiled, the rest is there. Few are kept, and any may go at any time: the compiler cache and a new configuration bring
+it back.
 """
 
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.plan import BuildJob, digest
+from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import locked, locked_if_free
@@ -24,15 +26,25 @@ KEPT: Final = 6
 def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> Iterator[Path]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
-    `apart` is part of its name where the programs that it is configured with are not this machine's.
+    Jobs share one when they differ in their operators alone, or in the linkage: the static library is joined of what
+    the shared one is linked from. `apart` is part of its name where the programs that it is configured with are not
+    this machine's.
     """
-    name = digest(replace(job, operator_config=""))[:20]
+    name = digest(_shared(job))[:20]
     tree = cache_folder("trees") / (f"{name}-{apart}" if apart else name)
     with locked(tree, on_wait):
         with storage_errors(tree):
             tree.mkdir(exist_ok=True)
             tree.touch()
         yield tree
+
+
+def _shared(job: BuildJob) -> BuildJob:
+    """Return the job, without operators, that builds the shared library alone in the tree of `job`."""
+    if job.linkage == "shared":
+        return replace(job, operator_config="")
+    outputs = tuple(output for output in job.expected_outputs if output.name != ARCHIVE)
+    return replace(job, operator_config="", linkage="shared", expected_outputs=outputs)
 
 
 def forget_old_trees() -> None:

@@ -37,6 +37,20 @@ def find_service(environment: Mapping[str, str] = os.environ) -> Service:
     return Service(api=given, host=(parts.hostname or "").removeprefix("api."))
 
 
+def service_at(host: str, environment: Mapping[str, str] = os.environ) -> Service:
+    """Return the GitHub that people see at `host`, where its API is by GitHub's own rules.
+
+    If `GITHUB_API_URL` is of that host, it says where. Raises `UsageError` as `find_service` does.
+    """
+    named = find_service(environment)
+    if host.lower() == named.host.lower():
+        return named
+    if host.lower() == Service().host:
+        return Service()
+    own = host.lower().endswith(".ghe.com")
+    return Service(api=f"https://api.{host}" if own else f"https://{host}/api/v3", host=host)
+
+
 def is_protected(url: str) -> bool:
     """Whether nobody on the way can read what is asked for at `url`: https, or http that stays on this machine."""
     parts = _split(url)

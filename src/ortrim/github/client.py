@@ -45,15 +45,26 @@ class GitHub:
             url = self.url(answer.headers.get("location", ""))
         raise unexpected(path, "it sends us in circles")
 
-    def post(self, path: str, data: Mapping[str, Any]) -> Answer | None:
-        """Send `data` and return the answer, whatever its status; None when nobody knows whether it was done.
+    def post(self, path: str, data: Mapping[str, Any] | None = None) -> Answer | None:
+        """Send `data`, if any, and return the answer, whatever its status; None when nobody knows if it was done.
 
         Raises `NetworkError` (`github-no-token`, `github-rate-limited`, `github-unreachable`): then it was not done.
         """
         self.require_token(path)
-        headers = {**VERSION, "Content-Type": "application/json"}
-        answer = self.session.answered("POST", self.url(path), headers, json.dumps(data).encode())
+        headers = VERSION if data is None else {**VERSION, "Content-Type": "application/json"}
+        body = b"" if data is None else json.dumps(data).encode()
+        answer = self.session.answered("POST", self.url(path), headers, body)
         return None if answer is None or answer.status >= 500 else answer
+
+    def delete(self, path: str) -> Answer:
+        """Remove what is at `path` and return the answer, whatever its status; asking twice does no harm.
+
+        Raises `NetworkError` (`github-no-token`, `github-rate-limited`, `github-unreachable`).
+        """
+        self.require_token(path)
+        answer = self.session.answered("DELETE", self.url(path), VERSION, None)
+        assert answer is not None
+        return answer
 
     @contextmanager
     def open(self, path: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:

@@ -32,6 +32,7 @@ def follow(
     run: Run,
     on_progress: Callable[[Progress], None],
     *,
+    options: str = "",
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Run:
     """Return a run once it has succeeded; `on_progress` is told after each look, and whatever it raises is passed on.
@@ -40,7 +41,7 @@ def follow(
     `NetworkError` (`run-not-found`, `run-still-going`, or what keeps GitHub out of reach); `Interrupted` (`run-left`)
     on Ctrl-C. In the last two cases the run goes on without us, and the diagnostic says how to take it up again.
     """
-    with kept_in_sight(run):
+    with kept_in_sight(run, options):
         last = _followed(client, repository, run, on_progress, patience_seconds)
     if last.run.conclusion == "success":
         return last.run
@@ -48,19 +49,21 @@ def follow(
 
 
 @contextmanager
-def kept_in_sight(run: Run) -> Iterator[None]:
+def kept_in_sight(run: Run, options: str = "") -> Iterator[None]:
     """Make whatever ends the block say how to take the run up again, instead of running the same command again.
 
-    That would start a second run. For everything that is done with a run from its dispatch to its artifacts.
+    That would start a second run. For everything that is done with a run from its dispatch to its artifacts. `options`
+    are the words that `invoke attach` needs to find the run. Such blocks may lie within each other.
     """
-    how = f"to take it up again: invoke attach {run.id}; to end it: invoke attach {run.id} --cancel"
+    attach = f"invoke attach {run.id} {options}".rstrip()
+    how = f"to take it up again: {attach}; to end it: {attach} --cancel"
     try:
         yield
     except KeyboardInterrupt:
         what = "interrupted here; the run at GitHub goes on"
         raise Interrupted("run-left", what, where=run.html_url, hint=how) from None
     except NetworkError as error:
-        if error.reference not in FINAL:
+        if error.reference not in FINAL and how not in error.hint:
             first = f"{error.hint}; then, " if error.reference == "github-refused" and error.hint else ""
             error.hint = f"{first}for the run {run.html_url}, {how}"
         raise

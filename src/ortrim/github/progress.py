@@ -41,6 +41,29 @@ class Progress:
         return f"{', '.join(doing)}; {over} of {len(self.jobs)} jobs over"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Something that happened to a job, or to the run as long as it has none; `over` when the job has ended."""
+
+    words: str
+    over: bool
+
+
+def changes(before: Progress | None, after: Progress) -> tuple[Change, ...]:
+    """Return what is different from the look before: the step that each job is at, the jobs that ended, and how."""
+    known = {job.id: _said(job) for job in before.jobs} if before else {}
+    found = tuple(
+        Change(words=_said(job), over=job.status == COMPLETED) for job in after.jobs if known.get(job.id) != _said(job)
+    )
+    if found or after.jobs or (before and before.words == after.words):
+        return found
+    return (Change(words=after.words, over=False),)
+
+
+def _said(job: Job) -> str:
+    return f"{job.name}: {job.conclusion if job.status == COMPLETED else _doing(job)}"
+
+
 def _doing(job: Job) -> str:
     """Return the step that a job is at."""
     step = next((step for step in job.steps or () if step.status == "in_progress"), None)

@@ -9,11 +9,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ortrim.errors import ToolError, UsageError
+from ortrim.github.addresses import Service, find_service, service_at
 from ortrim.tools.command import run
 
 OWNER: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?"
 NAME: Final = r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 FULL_NAME: Final = re.compile(rf"(?P<owner>{OWNER})/(?P<name>{NAME})")
+HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(?::\d{1,5})?")
 SCP_LIKE: Final = re.compile(r"(?:[^@/]+@)?(?P<host>[^:/]+):(?P<path>[^/].*)")
 """Git's short form for ssh, `git@github.com:owner/name.git`."""
 
@@ -36,13 +38,45 @@ class Repository:
         return f"/repos/{self.owner}/{self.name}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A repository and the GitHub that has it."""
+
+    service: Service
+    repository: Repository
+
+    def __str__(self) -> str:
+        return f"{self.service.host}/{self.repository}"
+
+
+def find_site(given: str, folder: Path, *, environment: Mapping[str, str] = os.environ) -> Site:
+    """Return the repository that was `given` and its GitHub, or else what `find_repository` finds.
+
+    `given` is `owner/name` at the GitHub of `GITHUB_API_URL`, or at github.com; or with a host before it, or its whole
+    address, for another one. A remote of git alone never says that a token is to be sent to another host. Raises
+    `UsageError` as `find_repository` and `find_service` do.
+    """
+    host, _, name = given.removeprefix("https://").removesuffix("/").removesuffix(".git").partition("/")
+    if given.count("/") < 2:
+        service = find_service(environment)
+        return Site(service=service, repository=find_repository(given, folder, service.host, environment=environment))
+    if not HOST.fullmatch(host) or FULL_NAME.fullmatch(name) is None:
+        raise _no_repository(given, "--repo")
+    return Site(service=service_at(host, environment), repository=parse_repository(name))
+
+
 def parse_repository(text: str, where: str = "--repo") -> Repository:
     """Read `owner/name`. Raises `UsageError` (`github-bad-repository`)."""
     match = FULL_NAME.fullmatch(text)
     if match is None:
-        what, hint = f"{text[:100]!r} names no repository", "it has the form owner/name"
-        raise UsageError("github-bad-repository", what, where=where, hint=hint)
+        raise _no_repository(text, where)
     return Repository(owner=match["owner"], name=match["name"])
+
+
+def _no_repository(text: str, where: str) -> UsageError:
+    what = f"{text[:100]!r} names no repository"
+    hint = "it has the form owner/name; at another GitHub than github.com, host/owner/name"
+    return UsageError("github-bad-repository", what, where=where, hint=hint)
 
 
 def find_repository(
@@ -57,11 +91,21 @@ def find_repository(
         return parse_repository(given)
     if environment.get("GITHUB_REPOSITORY"):
         return parse_repository(environment["GITHUB_REPOSITORY"], "GITHUB_REPOSITORY")
-    found = repository_of_remote(_remote(folder), host)
+    found = own_repository(folder, host)
     if found is None:
         what = f"has no remote 'origin' at {host}"
         raise UsageError("github-no-repository", what, where=str(folder), hint="say which: --repo owner/name")
     return found
+
+
+def own_repository(folder: Path, host: str) -> Repository | None:
+    """Return the repository at `host` that a folder's checkout came from, None when there is none."""
+    return repository_of_remote(_git(folder, "remote", "get-url", "origin"), host)
+
+
+def own_branch(folder: Path) -> str:
+    """Return the branch that is checked out in a folder, empty for none."""
+    return _git(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
 
 
 def repository_of_remote(url: str, host: str) -> Repository | None:
@@ -85,9 +129,9 @@ def _place(url: str) -> tuple[str, str]:
     return parts.hostname or "", parts.path
 
 
-def _remote(folder: Path) -> str:
+def _git(folder: Path, *words: str) -> str:
     try:
-        done = run(("git", "-C", folder, "remote", "get-url", "origin"), timeout_seconds=GIT_SECONDS)
+        done = run(("git", "-C", folder, *words), timeout_seconds=GIT_SECONDS)
     except ToolError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

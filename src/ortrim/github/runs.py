@@ -46,7 +46,7 @@ def cancel_run(client: GitHub, repository: Repository, run_id: int, *, force: bo
     Returns False when it had ended already. Raises `NetworkError`; asking twice does no harm.
     """
     path = f"{run_path(repository, run_id)}/{'force-cancel' if force else 'cancel'}"
-    answer = client.post(path, {}) or client.post(path, {})
+    answer = client.post(path) or client.post(path)
     if answer is None:
         hint = "look at the run, then try again"
         raise NetworkError("github-unreachable", "it is not known whether the run is cancelled", where=path, hint=hint)

@@ -16,3 +16,9 @@ class Traffic:
     waited_seconds: float = 0.0
     bytes_received: int = 0
     bytes_again: int = 0
+
+    @property
+    def words(self) -> str:
+        """The account in one line: `12 requests, 1 of them repeated, 7 unchanged; 1,234 bytes, 0 of them twice`."""
+        asked = f"{self.requests:,} requests, {self.repeats:,} of them repeated, {self.unchanged:,} unchanged"
+        return f"{asked}; {self.bytes_received:,} bytes fetched, {self.bytes_again:,} of them twice"

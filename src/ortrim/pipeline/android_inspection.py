@@ -6,22 +6,26 @@ from typing import Any
 from ortrim.binaries.aar import read_aar
 from ortrim.core.aar import AarFacts, AbiSize
 from ortrim.core.android import NativeLibrary
+from ortrim.core.measurements import Verdict
 from ortrim.core.serialization import to_data
-from ortrim.verify.android_gates import check_aar, own_promise
+from ortrim.verify.android_gates import broken_rules, check_aar, own_promise
 
 
 def inspect_aar(path: Path) -> dict[str, Any]:
     """Return what is in an AAR as JSON-ready data.
 
     `label` names it by the version that its library says of itself: sizes of different versions are not to be compared
-    without. The gates are judged by what the AAR itself promises. Raises as `read_aar` does.
+    without. The gates are judged by what the AAR itself promises; those that fail come first, and `broken` has their
+    references. Raises as `read_aar` does.
     """
     aar = read_aar(path)
+    gates = check_aar(aar, own_promise(aar))
     return {
         "label": f"{aar.file}: ONNX Runtime {aar.version}" if aar.version else f"{aar.file}: of no known version",
         "version": aar.version or None,
         "package": aar.package,
         "minimum_api": aar.minimum_api,
+        "broken": list(broken_rules(gates)),
         "size_bytes": aar.size_bytes,
         "members": aar.members,
         "abis": {size.abi: _size(size) for size in aar.sizes},
@@ -33,7 +37,7 @@ def inspect_aar(path: Path) -> dict[str, Any]:
         "assets": list(aar.assets),
         "metadata": dict(aar.metadata),
         "manifest": None if aar.manifest is None else to_data(aar.manifest),
-        "gates": to_data(check_aar(aar, own_promise(aar))),
+        "gates": to_data(tuple(sorted(gates, key=lambda gate: gate.verdict is not Verdict.FAIL))),
     }
 
 

@@ -54,7 +54,7 @@ def deliver_aar(
         models_as_assets=models_as_assets,
     )
     package = make_android_package(inputs, jdk, destination)
-    promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts))
+    promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts), whole_relro=True)
     facts = read_aar(package.aar)
     try:
         require_sound_aar(facts, promise)

@@ -14,6 +14,7 @@ from ortrim.executors.workspace import Inputs
 from ortrim.pins.tools import tool_requirements
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, target_folder
+from ortrim.pipeline.transfer import is_compiled
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.environments import packages_folder
 
@@ -51,10 +52,24 @@ def native_executor(
     )
 
 
+def compiled_before(target: PlannedTarget) -> JobResult:
+    """Return what an earlier build of a target left, of which nothing needs an NDK any more.
+
+    It may have been compiled in a container, or on another machine. Raises `VerifyError` `not-built`.
+    """
+    if target.job.android and not is_compiled(target):
+        raise _not_built(target.job)
+    return built_before(target.job)
+
+
 def built_before(job: BuildJob) -> JobResult:
     """Return what an earlier build of a job left. Raises `VerifyError` `not-built`."""
     folder = finished_build(job)
     if not folder.is_dir():
-        hint = "run: invoke build"
-        raise VerifyError("not-built", "there is no finished build to verify", where=job.target.identifier, hint=hint)
+        raise _not_built(job)
     return result_of(folder)
+
+
+def _not_built(job: BuildJob) -> VerifyError:
+    what, hint = "there is no finished build to verify", "run: invoke build"
+    return VerifyError("not-built", what, where=job.target.identifier, hint=hint)

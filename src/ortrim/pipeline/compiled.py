@@ -8,6 +8,7 @@ from ortrim.console import Console
 from ortrim.core.plan import PlannedTarget
 from ortrim.pipeline.builders import native_executor
 from ortrim.pipeline.transfer import export_compiled
+from ortrim.tools.javac import find_jdk
 
 LOGS: Final = "logs"
 
@@ -17,7 +18,8 @@ def compile_targets(
 ) -> tuple[Path, ...]:
     """Compile targets, or take what was compiled before, and write an archive of each into `destination`.
 
-    `sources` is the folder of the source tree. Raises what building raises.
+    `sources` is the folder of the source tree. Of an Android target the JNI library comes along, so that whoever
+    packages it needs no NDK. Raises what building raises.
     """
     return tuple(_compile(target, sources, destination, console) for target in targets)
 
@@ -26,8 +28,10 @@ def _compile(target: PlannedTarget, sources: Path, destination: Path, console: C
     identifier = target.job.target.identifier
     with console.step(f"compile {identifier}") as step:
         executor = native_executor(sources, destination / LOGS / f"{identifier}.log", step)
-        executor.run(target.job)
+        result = executor.run(target.job)
         executor.run_runner(target.runner)
+        if target.job.android:
+            executor.run_jni(target.job, result, find_jdk())
         archive = export_compiled(target, destination)
         step.note(f"{archive}: {archive.stat().st_size:,} bytes")
         return archive

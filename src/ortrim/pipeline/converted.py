@@ -23,19 +23,24 @@ from ortrim.tools.full_runtime import FullRuntime, full_runtime
 class Request:
     """What a task was asked for: the buildspec's file, what overrides it, where output goes, and how to verify.
 
-    `ndk` is the folder of Android's NDK; without it, the environment says where that is. `container` says how to build
-    in one; None for building on this machine itself. `devices` are names as
-    `ortrim.verify.devices.names` reads them; without any, each target has its own defaults.
+    `version` is that of ONNX Runtime. `ndk` is the folder of Android's NDK; without it, the environment says where
+    that is. `container` says how to build in one; None for building on this machine itself. `elsewhere` says that
+    another machine compiles, so that this one needs no NDK. `devices` are names as `ortrim.verify.devices.names` reads
+    them; without any, each target has its own defaults. `cores` are those that runs are kept on, where a device has
+    any of its own; all of them when it is empty.
     """
 
     spec: Path
     target: str | None = None
     profile: Literal["balanced", "upstream"] | None = None
+    version: str | None = None
     jobs: int | None = None
     output: Path = Path("artifacts")
     ndk: Path | None = None
     container: ContainerOptions | None = None
+    elsewhere: bool = False
     devices: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()
     least_memory: bool = False
     trace: bool = False
 
@@ -60,15 +65,15 @@ def convert_models(request: Request, console: Console) -> Models:
 def load(request: Request) -> LoadedSpec:
     """Load the buildspec, with what the request overrides. Raises `SpecError`."""
     loaded = load_spec(request.spec)
-    if request.profile is None:
-        return loaded
-    return replace(loaded, spec=replace(loaded.spec, profile=request.profile))
+    spec = loaded.spec
+    runtime = replace(spec.onnxruntime, version=request.version or spec.onnxruntime.version)
+    return replace(loaded, spec=replace(spec, profile=request.profile or spec.profile, onnxruntime=runtime))
 
 
 def converted_models(loaded: LoadedSpec, console: Console) -> Models:
     """Take copies of a buildspec's models, convert them and derive the required operators."""
     pins = runtime_pins(loaded.spec.onnxruntime.version)
-    prepared = _prepare(loaded, console)
+    prepared = prepared_models(loaded, console)
     runtime = full_runtime(pins.version, pins.converter_requirements)
     converted = _convert(loaded, prepared, runtime, console)
     return Models(
@@ -81,7 +86,8 @@ def converted_models(loaded: LoadedSpec, console: Console) -> Models:
     )
 
 
-def _prepare(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
+def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
+    """Take copies of a buildspec's models, checked to be what the converter takes. Raises as `prepare` does."""
     root = cache_folder("models") / FACTS_LAYOUT
     prepared = []
     with console.step("prepare models") as step:

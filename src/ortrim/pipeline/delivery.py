@@ -13,10 +13,12 @@ from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict
 from ortrim.core.plan import BuildJob
 from ortrim.core.targets import ABIS, Architecture
 from ortrim.executors.results import LIBRARY
-from ortrim.models.alignment import misaligned_tensors
+from ortrim.models.alignment import IN_PLACE, misaligned_tensors
+from ortrim.package.android.inputs import companions_of
 from ortrim.pipeline.android_package import SoundAar
 from ortrim.pipeline.planned import Planned
 from ortrim.platforms.linux import ARCHIVE
+from ortrim.verify.devices.base import DEFAULT_SESSION
 from ortrim.verify.gates import check_archive, check_library, check_tensors
 from ortrim.verify.subjects import Delivery
 
@@ -55,6 +57,7 @@ def android_delivery(planned: Planned, job: BuildJob, result: JobResult, sound: 
         gates=(*sound.gates, *_model_gates(planned, job)),
         size=library_size(result.library, result.link_map),
         sizes=tuple(_size_line(measure, sizes, name) for measure, name in AAR_SIZES),
+        companions=companions_of(job, result),
     )
 
 
@@ -77,7 +80,11 @@ def _model_gates(planned: Planned, job: BuildJob) -> tuple[Gate, ...]:
     """Return the gate of the tensors' places for processors that fault where others are only slower."""
     if job.target.architecture is not Architecture.ARM:
         return ()
-    return tuple(check_tensors(model.name, misaligned_tensors(model.path)) for model in planned.models.converted)
+    in_place = IN_PLACE in DEFAULT_SESSION.configuration
+    return tuple(
+        check_tensors(model.name, misaligned_tensors(model.path), in_place=in_place)
+        for model in planned.models.converted
+    )
 
 
 def _size_line(measure: str, sizes: AbiSize, name: str) -> Comparison:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from ortrim.core.measurements import Comparison, DeviceReport, Verdict, VerifyReport
+from ortrim.core.measurements import NOT_FOR_DEVICE, Comparison, DeviceFailure, DeviceReport, Verdict, VerifyReport
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
+from ortrim.verify.gates import gate_hint
 from ortrim.verify.verdicts import diagnostic_of
 
 Reports = tuple[VerifyReport, ...]
@@ -23,7 +24,7 @@ def gravest_failure(reports: Reports) -> Diagnostic | None:
 
 def _bad_libraries(reports: Reports) -> list[Diagnostic]:
     return [
-        BinaryError("gate-failed", f"{gate.name}: {gate.detail}", where=report.target)
+        BinaryError("gate-failed", f"{gate.name}: {gate.detail}", where=report.target, hint=gate_hint(gate))
         for report in reports
         for gate in report.gates
         if gate.verdict is Verdict.FAIL
@@ -31,9 +32,18 @@ def _bad_libraries(reports: Reports) -> list[Diagnostic]:
 
 
 def _failed_devices(reports: Reports) -> list[Diagnostic]:
-    """Return the failures of the class of the first; those of other classes are in the reports."""
-    found = [diagnostic_of(device.failure) for _, device in _devices(reports) if device.failure]
+    """Return the failures of the class of the first; those of other classes are in the reports.
+
+    That one of several targets is not for a device is no failure when another one was.
+    """
+    used = {device.device for _, device in _devices(reports) if not _is_for_another(device.failure)}
+    failures = [device.failure for _, device in _devices(reports) if device.failure]
+    found = [diagnostic_of(each) for each in failures if not (_is_for_another(each) and each.where in used)]
     return [diagnostic for diagnostic in found if diagnostic.exit_code == found[0].exit_code]
+
+
+def _is_for_another(failure: DeviceFailure | None) -> bool:
+    return failure is not None and failure.reference == NOT_FOR_DEVICE
 
 
 def _lost_parity(reports: Reports) -> list[Diagnostic]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ortrim.core.buildspec import BuildSpec, TargetSpec, android_of
 from ortrim.core.plan import Toolchain
 from ortrim.core.targets import TARGETS, OperatingSystem
-from ortrim.errors import PlanError
+from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.converted import Request
 from ortrim.toolchains.ndk import ndk_toolchain
@@ -28,11 +28,14 @@ def toolchain_for_android(spec: BuildSpec, target: TargetSpec) -> Toolchain:
 def require_android_tools(spec: BuildSpec, targets: Iterable[TargetSpec], request: Request) -> None:
     """Refuse, before any work, what cannot be made here: a library for want of an NDK, an AAR for want of a JDK.
 
-    A container's image has an NDK of its own; classes are compiled here. Raises `ToolError` as `find_ndk` and
-    `find_jdk` do.
+    A container's image and another machine have NDKs of their own; classes are compiled here in any case. Raises
+    `ToolError` as `find_ndk` and `find_jdk` do, and `UsageError` for an NDK that nothing would be compiled with.
     """
     android = tuple(filter(is_android, targets))
-    if request.container is None:
+    if request.ndk is not None and not android:
+        hint = "leave it out, or choose a target of Android's: --target android"
+        raise UsageError("bad-option", "none of the targets is compiled with an NDK", where="--ndk", hint=hint)
+    if request.container is None and not request.elsewhere:
         for target in android:
             find_ndk(_version(spec, target), named=request.ndk, api=android_of(spec, target).api)
     if android:

@@ -14,6 +14,8 @@ from ortrim.core.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, 
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.targets import TARGETS, Target, minimum_glibc
 from ortrim.errors import PlanError, ToolError
+from ortrim.executors.container_recipes import require_image
+from ortrim.pins.images import image_pins
 from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.converted import Models, Request, converted_models, load
 from ortrim.pipeline.devices import require_devices
@@ -60,17 +62,21 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
     """Decide everything that `request` comes to; nothing is compiled.
 
     What can be refused without work is refused first: targets that do not exist or, when the result is `to_run`
-    here, have no compiler or no device, and devices that do not exist; then cases that do not fit the models.
+    here, have no compiler, no image to compile in or no device, and devices that do not exist; then cases that do not
+    fit the models.
     """
     loaded = load(request)
     host = host_target() if to_run or request.target is None else None
     targets = select_targets(loaded.spec, request.target, host)
     if host and to_run:
-        require_android_tools(loaded.spec, targets, request)
+        # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
+        require_android_tools(loaded.spec, targets, request)
     toolchains = {target.id: _toolchain(loaded.spec, target) for target in targets}
     for warning in warnings_on_android(loaded.spec, targets):
         console.warn(warning)
+    if to_run and request.container is not None:
+        _require_images(toolchains.values())
     models = converted_models(loaded, console)
     cases = _cases(models)
     sources = _sources(models, console)
@@ -111,6 +117,12 @@ def _toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
         hint = 'use compiler = "zig", which compiles for every target'
         raise PlanError("no-cross-compiler", what, where=target.id, hint=hint)
     return system_toolchain(target.compiler)
+
+
+def _require_images(toolchains: Iterable[Toolchain]) -> None:
+    pins = image_pins()
+    for toolchain in toolchains:
+        require_image(toolchain, pins)
 
 
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:

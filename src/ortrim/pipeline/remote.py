@@ -96,4 +96,4 @@ def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:
 
 
 def _request(inputs: Inputs, target: str, devices: tuple[str, ...] = ()) -> Request:
-    return Request(spec=Path(inputs.spec), target=target, profile=inputs.profile, devices=devices)
+    return Request(spec=Path(inputs.spec), target=target, profile=inputs.profile, elsewhere=True, devices=devices)

@@ -1,6 +1,7 @@
 """The second half: from a plan to verified packages, one after the other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from ortrim.console import Console
@@ -9,11 +10,13 @@ from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import PlannedTarget
 from ortrim.errors import VerifyError
 from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.builders import builder_for, built_before
+from ortrim.pipeline.builders import builder_for, compiled_before
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.devices import answers
+from ortrim.pipeline.history import record_build
 from ortrim.pipeline.packages import Group, groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, verify
 from ortrim.report.write import OUTDATED, read_report, write_reports
 from ortrim.storage.files import require_writable
@@ -28,18 +31,32 @@ def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     reports; a missed budget or a device that fails is not raised here, so that every target gets its report.
     """
     require_writable(request.output)
-    planned = make_planned(request, console, to_run=True)
+    return build_planned(make_planned(request, console, to_run=True), request, console)
+
+
+def build_planned(planned: Planned, request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Do what follows the plan of `build`, in the same way."""
     return tuple(report for group in groups(planned.plan) for report in _finish(planned, group, request, console))
 
 
+def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
+    """Return the targets that `build_planned` would have to compile something for, their runners included."""
+    unfinished = (
+        group
+        for group in groups(planned.plan)
+        if not all(_finished(planned, target, request, lambda _: None) for target in group.targets)
+    )
+    return tuple(target for group in unfinished for target in group.targets if not is_compiled(target))
+
+
 def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Measure what was built before once more and write its reports anew.
+    """Measure what was built before, here or elsewhere, once more and write its reports anew.
 
     Raises `VerifyError` (`not-built`, `no-device`) and `UsageError` for devices that are none.
     """
     require_writable(request.output)
-    planned = make_planned(request, console, to_run=True)
-    built = [(group, tuple(built_before(target.job) for target in group.targets)) for group in groups(planned.plan)]
+    planned = make_planned(replace(request, elsewhere=True), console, to_run=True)
+    built = [(group, tuple(map(compiled_before, group.targets))) for group in groups(planned.plan)]
     return tuple(
         _verify(planned, each, request, console)
         for group, results in built
@@ -55,7 +72,7 @@ def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
 
 def _finish(planned: Planned, group: Group, request: Request, console: Console) -> Iterator[VerifyReport]:
     """Yield a report of each target of a group, verifying those that lack something."""
-    found = [_finished(planned, target, request, console) for target in group.targets]
+    found = [_finished(planned, target, request, console.note) for target in group.targets]
     done = [report for report in found if report]
     if len(done) == len(found):
         yield from done
@@ -65,7 +82,9 @@ def _finish(planned: Planned, group: Group, request: Request, console: Console) 
         yield report or _verify(planned, each, request, console)
 
 
-def _finished(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> VerifyReport | None:
+def _finished(
+    planned: Planned, target: PlannedTarget, request: Request, say: Callable[[str], None]
+) -> VerifyReport | None:
     """Return a target's report when nothing is left to do. Raises `StorageError` for one that is damaged."""
     folder, identifier = target_folder(planned, target), target.job.target.identifier
     if not (folder / REPORT).is_file():
@@ -75,11 +94,11 @@ def _finished(planned: Planned, target: PlannedTarget, request: Request, console
     except VerifyError as error:
         if error.reference != OUTDATED:
             raise
-        console.note(f"{identifier}: {error.what}, so it is verified again")
+        say(f"{identifier}: {error.what}, so it is verified again")
         return None
-    if not ((folder / report.package).is_file() and answers(report, target.job.target, request)):
+    if not ((folder / report.package).is_file() and answers(report, target.job.target, request, target.job.cpu)):
         return None
-    console.note(f"{identifier}: nothing has changed since {folder / REPORT} was written")
+    say(f"{identifier}: nothing has changed since {folder / REPORT} was written")
     return report
 
 
@@ -102,4 +121,5 @@ def _verify(planned: Planned, subject: Packaged, request: Request, console: Cons
     with console.step("report") as step:
         write_reports(report, folder)
         step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {REPORT}")
+    record_build(report, request.output, console.warn)
     return report

@@ -1,7 +1,8 @@
 """Finished builds on their way from the machine that compiled them to the one that packages them.
 
 A job's build lies in a folder named after the job's digest, wherever it was made. So one archive for each target is all
-that travels: put into the cache, it makes `invoke build` go on as if it had compiled here.
+that travels, with the library, its runner, and for Android the JNI library: put into the cache, it makes `invoke build`
+go on as if it had compiled here.
 """
 
 import shutil
@@ -12,6 +13,7 @@ from typing import Final
 
 from ortrim.core.plan import PlannedTarget, digest
 from ortrim.errors import BuildError, Diagnostic
+from ortrim.executors.jni import finished_jni, jni_library_in
 from ortrim.executors.native import finished_runner
 from ortrim.executors.results import finished_build, result_of
 from ortrim.package.archive import write_archive
@@ -21,6 +23,7 @@ from ortrim.storage.unpack import unpack
 
 BUILD: Final = "build"
 RUNNER: Final = "runner"
+JNI: Final = "jni"
 
 
 def archive_name(target: str) -> str:
@@ -28,20 +31,27 @@ def archive_name(target: str) -> str:
     return f"compiled-{target}.tar.gz"
 
 
+def is_compiled(target: PlannedTarget) -> bool:
+    """Whether everything that `export_compiled` takes of a target is here."""
+    jni = target.job.android is None or finished_jni(target.job).is_dir()
+    return finished_build(target.job).is_dir() and finished_runner(target.runner).is_file() and jni
+
+
 def export_compiled(target: PlannedTarget, destination: Path) -> Path:
-    """Write the finished build of a target and its runner as one archive into the folder `destination`.
+    """Write the finished build of a target, its runner and its JNI library as one archive into `destination`.
 
     Raises `BuildError` `not-compiled`, `PackageError` and `StorageError`.
     """
-    build, runner = finished_build(target.job), finished_runner(target.runner)
     identifier = target.job.target.identifier
-    if not build.is_dir() or not runner.is_file():
+    if not is_compiled(target):
         raise BuildError("not-compiled", "is not compiled here", where=identifier, hint="run: invoke build")
     archive = destination / archive_name(identifier)
     with storage_errors(destination), tempfile.TemporaryDirectory(prefix="ortrim-compiled-") as work:
         folder = Path(work) / _name(target)
-        shutil.copytree(build, folder / BUILD)
-        shutil.copy2(runner, folder / RUNNER)
+        shutil.copytree(finished_build(target.job), folder / BUILD)
+        shutil.copy2(finished_runner(target.runner), folder / RUNNER)
+        if target.job.android:
+            shutil.copytree(finished_jni(target.job), folder / JNI)
         write_archive(folder, archive)
     return archive
 
@@ -65,15 +75,21 @@ def _import(target: PlannedTarget, archive: Path) -> None:
         _unpack(target, archive, folder, BUILD)
         result_of(folder)
 
+    def fill_jni(folder: Path) -> None:
+        _unpack(target, archive, folder, JNI)
+        jni_library_in(folder)
+
     publish_folder(finished_build(target.job), fill_build)
     runner = finished_runner(target.runner)
     publish_folder(runner.parent, lambda folder: _unpack(target, archive, folder, RUNNER))
+    if target.job.android:
+        publish_folder(finished_jni(target.job), fill_jni)
 
 
 def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> None:
     inside = f"{_name(target)}/{part}"
     try:
-        unpack(archive, folder, members={inside: "" if part == BUILD else RUNNER})
+        unpack(archive, folder, members={inside: RUNNER if part == RUNNER else ""})
     except Diagnostic as error:
         if error.reference != "nothing-unpacked":
             raise

@@ -19,7 +19,8 @@ from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.tools.foreign_runtime import foreign_library
 from ortrim.verify.baseline import Baseline, own_baseline
 from ortrim.verify.devices.base import Device
-from ortrim.verify.devices.names import DeviceName, is_farm, runs_here
+from ortrim.verify.devices.names import DeviceName, is_farm
+from ortrim.verify.devices.runnable import runs_here
 from ortrim.verify.devices.select import open_device
 from ortrim.verify.reference import reference_outputs
 from ortrim.verify.subjects import Delivery, Identity, Subject, Task
@@ -46,7 +47,7 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
     """
     target = packaged.target.job.target
     with console.step(f"verify {target.identifier}") as step:
-        devices = devices_of(target, request)
+        devices = devices_of(target, request, packaged.target.job.cpu)
         step.note(f"on {', '.join(map(str, devices))}" if devices else NOWHERE)
         task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
@@ -57,7 +58,7 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
 def _open(job: BuildJob, folder: Path, tell: Callable[[str], None], name: DeviceName) -> Device:
     if is_farm(name.kind):
         return farm_device(job, name.kind, name, folder, tell)
-    return open_device(job.target, name, announce=tell)
+    return open_device(job.target, name, announce=tell, api=job.android.api if job.android else None)
 
 
 def _task(planned: Planned, packaged: Packaged, request: Request, devices: Sequence[DeviceName], step: Step) -> Task:

@@ -14,11 +14,21 @@ from ortrim.pins.shipped import writable_pins_folder
 from ortrim.pins.source_sets import GitPin
 from ortrim.sources.git import tagged_commit
 from ortrim.sources.mirrored import Mirrors, mirrored
+from ortrim.sources.update_versions import ndk_of
 from ortrim.sources.upstream_list import DEPENDENCIES, parse_dependencies, read_dependency_list, version_in
 from ortrim.storage.downloads import fetch
 from ortrim.storage.files import sha256_of, write_atomically
 
 REPOSITORY: Final = "https://github.com/microsoft/onnxruntime"
+ARCHIVE: Final = "onnxruntime.zip"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedSources:
+    """The pin files of a version's sources, and the NDK that upstream builds it with, None when not known."""
+
+    files: tuple[Path, ...]
+    ndk: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,23 +47,37 @@ def update_pins(
     destination: Path | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, ...]:
-    """Pin the sources of one version: the commit of its tag, and the SHA-256 of every archive it needs.
+    """Pin the sources of a version that ortrim knows, and return the files written.
+
+    Raises `SpecError` for one that is unknown or broken, and as `pin_sources` does.
+    """
+    known_version(version)
+    return pin_sources(version, mirrors=mirrors, destination=destination, announce=announce).files
+
+
+def pin_sources(
+    version: str,
+    *,
+    mirrors: Mirrors = (),
+    destination: Path | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+) -> PinnedSources:
+    """Pin the sources of any version: the commit of its tag, and the SHA-256 of every archive it needs.
 
     Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives, and ONNX Runtime's
     archive must say that it was made of the tag's commit. `mirrors` are pairs (prefix of an address, what to
     fetch from instead); the pins keep upstream's addresses. Nothing is written before all of it was checked.
-    Returns the files written, in `destination` or else where ortrim reads them. Raises `SourcesError`
-    (`commit-mismatch`, `bad-dependency-list`, `git-failed`, `no-such-tag`), `NetworkError` (`digest-mismatch`
-    for a wrong SHA-1, ...) or `SpecError` for a version that is unknown or broken.
+    The files lie in `destination` or else where ortrim reads them. Raises `SourcesError` (`commit-mismatch`,
+    `bad-dependency-list`, `git-failed`, `no-such-tag`) or `NetworkError` (`digest-mismatch` for a wrong SHA-1, ...).
     """
-    known_version(version)
     git = GitPin(url=f"{REPOSITORY}.git", tag=f"v{version}", commit="")
     announce(f"ask for the commit of {git.tag}")
     commit = tagged_commit(mirrored(git.url, mirrors), git.tag)
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
         fetched = _fetch_all(version, commit, mirrors, Path(name), announce)
+        ndk = ndk_of(Path(name) / ARCHIVE)
     texts = {"archive": _archive_text(version, fetched), "git": _git_text(version, git, commit)}
-    return _write(version, texts, destination or writable_pins_folder())
+    return PinnedSources(files=_write(version, texts, destination or writable_pins_folder()), ndk=ndk)
 
 
 def _fetch_all(
@@ -61,11 +85,9 @@ def _fetch_all(
 ) -> list[_Fetched]:
     url = f"{REPOSITORY}/archive/refs/tags/v{version}.zip"
     announce(f"fetch {url}")
-    fetch(mirrored(url, mirrors), folder / "onnxruntime.zip", "sha256", None)
-    dependencies = {
-        each.name: each for each in parse_dependencies(read_dependency_list(folder / "onnxruntime.zip", commit))
-    }
-    result = [_fetched("onnxruntime", version, url, folder / "onnxruntime.zip")]
+    fetch(mirrored(url, mirrors), folder / ARCHIVE, "sha256", None)
+    dependencies = {each.name: each for each in parse_dependencies(read_dependency_list(folder / ARCHIVE, commit))}
+    result = [_fetched("onnxruntime", version, url, folder / ARCHIVE)]
     for upstream, name in upstream_names().items():
         dependency = dependencies.get(upstream)
         if dependency is None:

@@ -2,10 +2,27 @@
 
 from invoke.collection import Collection
 
-from ortrim.tasks import build, ci, devices, inspect, measure, models, pins, release, reports, setup, workflows
+from ortrim.tasks import (
+    build,
+    ci,
+    compat,
+    devices,
+    fetch,
+    history,
+    inspect,
+    measure,
+    models,
+    pins,
+    release,
+    reports,
+    runs,
+    setup,
+    size,
+    workflows,
+)
 
 namespace = Collection()
-for _module in (build, models, reports, inspect, devices, setup, workflows):
+for _module in (build, models, reports, inspect, compat, devices, fetch, runs, setup, size, history, workflows):
     for _task in Collection.from_module(_module).tasks.values():
         namespace.add_task(_task)
 namespace.add_collection(Collection.from_module(ci), name="ci")

@@ -36,10 +36,15 @@ def boundary(*, json_mode: bool = False) -> Iterator[Console]:
         what = "stopped; what was finished is kept and the same command goes on from there"
         _fail(console, Interrupted("interrupted", what), json_mode=json_mode)
     except BrokenPipeError:
-        _silence(sys.stdout.fileno())
-        raise Exit(code=BROKEN_PIPE) from None
+        raise Exit(code=end_unread()) from None
     except OSError as error:
         _fail(console, _storage_error(error), json_mode=json_mode)
+
+
+def end_unread() -> int:
+    """Return the exit code of a program whose output nobody reads any more; nothing is written any more either."""
+    _silence(sys.stdout.fileno())
+    return BROKEN_PIPE
 
 
 def as_data(diagnostic: Diagnostic) -> list[ErrorData]:
@@ -71,7 +76,10 @@ def _fail(console: Console, diagnostic: Diagnostic, *, json_mode: bool) -> None:
     with suppress(OSError):  # a full disk may hold the log that standard error goes to
         console.diagnostic(diagnostic)
     if json_mode and not console.answered:
-        console.result(json.dumps({"errors": as_data(diagnostic)}, indent=2))
+        try:
+            console.result(json.dumps({"errors": as_data(diagnostic)}, indent=2))
+        except BrokenPipeError:  # who reads nothing has the exit code
+            end_unread()
     raise Exit(code=int(diagnostic.exit_code))
 
 

@@ -3,16 +3,22 @@
 from invoke.context import Context
 from invoke.tasks import task
 
+from ortrim.pipeline.on_github import build_on_github
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build as build_targets
+from ortrim.pipeline.uploaded_build import build_uploaded
+from ortrim.tasks.asking import wants_cancel
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.options import CONTAINERS, VERIFYING, container_options, help_for, request_from
+from ortrim.tasks.github_options import remote_from, require_possible
+from ortrim.tasks.options import CONTAINERS, REMOTE, VERIFYING, container_options, help_for, request_from
 from ortrim.tasks.rendering import conclude, show_plan
 
 
 @task(
     iterable=["device", "mount", "engine_flag"],
-    help=help_for("spec", "target", *CONTAINERS, "profile", "jobs", "output", "ndk", "plan-only", "json", *VERIFYING),
+    help=help_for(
+        *("spec", "target", *CONTAINERS, *REMOTE, "profile", "jobs", "output", "ndk", "plan-only", "json", *VERIFYING)
+    ),
 )
 def build(
     _context: Context,
@@ -29,12 +35,21 @@ def build(
     ndk: str | None = None,
     plan_only: bool = False,
     json: bool = False,
+    cores: str | None = None,
     least_memory: bool = False,
     trace: bool = False,
+    repo: str | None = None,
+    ref: str | None = None,
+    token_file: str | None = None,
+    upload_models: bool = False,
 ) -> None:
     """Turn a buildspec's models into trimmed, verified runtimes."""
     with boundary(json_mode=json) as console:
         container = container_options(executor, engine, mount, engine_flag)
+        here = {"device": device, "cores": cores, "least-memory": least_memory, "trace": trace}
+        words = {"repo": repo, "ref": ref, "token_file": token_file}
+        require_possible(executor, upload_models=upload_models, here=here, **words)
+        remote = remote_from(repo, ref, token_file)
         request = request_from(
             spec,
             target=target,
@@ -44,11 +59,15 @@ def build(
             ndk=ndk,
             container=container,
             devices=device,
+            cores=cores,
             least_memory=least_memory,
             trace=trace,
         )
         if plan_only:
             show_plan(console, make_planned(request, console).plan, json_mode=json)
+        elif executor == "github":
+            at_github = build_uploaded if upload_models else build_on_github
+            conclude(console, at_github(request, remote, console, wants_cancel), json_mode=json)
         else:
             conclude(console, build_targets(request, console), json_mode=json)
 

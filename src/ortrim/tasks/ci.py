@@ -8,6 +8,7 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.github.payload import MOST_OUTPUT_LETTERS, encode_plan
+from ortrim.pipeline.farmed import compile_app, require_farm_target, verify_on_farms
 from ortrim.pipeline.planned import host_target
 from ortrim.pipeline.remote import (
     ON_PHONE,
@@ -22,7 +23,7 @@ from ortrim.report.step_summary import step_summary
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.rendering import conclude, show_plan
 from ortrim.workflows import inputs, results
-from ortrim.workflows.machine import install_emulators, install_ndks, start_phone
+from ortrim.workflows.machine import install_emulators, install_ndks, require_jdk, start_phone
 from ortrim.workflows.matrix import matrix_json, matrix_of
 from ortrim.workflows.runner_files import append_summary, write_output
 
@@ -37,6 +38,7 @@ def plan(_context: Context) -> None:
     with boundary() as console:
         asked = inputs.read_inputs(os.environ.get(inputs.VARIABLE, ""))
         made = plan_run(asked, console)
+        require_farm_target(asked, made)
         matrix = matrix_of(made, delivered=not asked.plan)
         show_plan(console, made, json_mode=False)
         write_output("plan", encode_plan(made, most_letters=MOST_OUTPUT_LETTERS))
@@ -45,14 +47,16 @@ def plan(_context: Context) -> None:
         console.result(matrix_json(matrix.compiled))
 
 
-@task(help={"target": TARGET_HELP, "to-verify": "also install, and start, what runs them"})
+@task(help={"target": TARGET_HELP, "to-verify": "install, and start, what runs them, and nothing that compiles"})
 def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
     """Step: install what compiling or running targets needs."""
     with boundary() as console, console.step(f"prepare for {target}") as step:
         targets = targets_named(target)
-        install_ndks(ndk_versions(os.environ.get(PLAN_VARIABLE, ""), targets), step.note)
+        require_jdk(targets)
         if to_verify:
             install_emulators(targets, host_target(), step.note)
+        else:
+            install_ndks(ndk_versions(os.environ.get(PLAN_VARIABLE, ""), targets), step.note)
         if to_verify and ON_PHONE in target.split(","):
             start_phone(step.note)
 
@@ -71,6 +75,25 @@ def deliver(_context: Context, target: str) -> None:
     with boundary() as console:
         asked = inputs.read_inputs(os.environ.get(inputs.VARIABLE, ""))
         reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
+        append_summary(step_summary(reports))
+        conclude(console, reports, json_mode=False)
+
+
+@task
+def app(_context: Context) -> None:
+    """Step: compile the app that runs on device farms."""
+    with boundary() as console:
+        asked = inputs.read_inputs(os.environ.get(inputs.VARIABLE, ""))
+        for folder in compile_app(asked, COMPILED, console):
+            console.result(str(folder))
+
+
+@task
+def farm(_context: Context) -> None:
+    """Step: verify on the devices of farms."""
+    with boundary() as console:
+        asked = inputs.read_inputs(os.environ.get(inputs.VARIABLE, ""))
+        reports = verify_on_farms(asked, COMPILED, DELIVERY, console)
         append_summary(step_summary(reports))
         conclude(console, reports, json_mode=False)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from ortrim.core.processor_cores import MOST_CORES, read_cores
 from ortrim.errors import UsageError
 from ortrim.pipeline.converted import Request
 from ortrim.storage.shipped import shipped_folder
@@ -16,7 +17,11 @@ DEMO: Final = "silero-vad.toml"
 HELP: Final[Mapping[str, str]] = {
     "spec": f"buildspec to build (default: the demo, {DEMO})",
     "target": "identifiers, globs or prefixes such as 'linux', with commas between (default: this host's)",
-    "executor": "where to compile: native or container (default: native)",
+    "executor": "where to compile: native, container or github (default: native)",
+    "repo": "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)",
+    "ref": "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)",
+    "upload-models": "send the models to GitHub, too, as long as the run takes, and have everything verified there",
+    "token-file": "file that holds a token of GitHub's (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)",
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
     "engine-flag": "word for the engine's run command, such as --engine-flag=--memory=8g, may be repeated",
@@ -25,6 +30,7 @@ HELP: Final[Mapping[str, str]] = {
     "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
     "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "
     "emulators)",
+    "cores": "cores to keep runs on, such as 4-7 or 0,4-7, on each device that has some of its own: host, adb and ssh",
     "least-memory": "find the least memory in which each model runs, on each qemu-system (some ten starts for each)",
     "trace": "also leave a profile of single operators, which opens in Perfetto, of each model on each device",
     "output": "folder for packages and reports (default: artifacts)",
@@ -34,7 +40,9 @@ HELP: Final[Mapping[str, str]] = {
 }
 CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
 """Options of where to compile."""
-VERIFYING: Final = ("device", "least-memory", "trace")
+REMOTE: Final = ("repo", "ref", "token-file", "upload-models")
+"""Options of builds at GitHub."""
+VERIFYING: Final = ("device", "cores", "least-memory", "trace")
 """Options of the tasks that verify."""
 
 
@@ -53,6 +61,7 @@ def request_from(
     ndk: str | None = None,
     container: ContainerOptions | None = None,
     devices: Sequence[str] = (),
+    cores: str | None = None,
     least_memory: bool = False,
     trace: bool = False,
 ) -> Request:
@@ -66,6 +75,7 @@ def request_from(
         ndk=None if ndk is None else Path(ndk),
         container=container,
         devices=tuple(devices),
+        cores=_cores(cores),
         least_memory=least_memory,
         trace=trace,
     )
@@ -80,20 +90,20 @@ def demo_spec() -> Path:
 def container_options(
     executor: str, engine: str | None, mounts: Sequence[str], flags: Sequence[str]
 ) -> ContainerOptions | None:
-    """Return how to build in a container, None for the native executor. Raises `UsageError` (`bad-option`)."""
+    """Return how to build in a container, None for another executor. Raises `UsageError` (`bad-option`)."""
     match executor:
         case "container":
             if engine is not None:
                 engine_named(engine)
             return ContainerOptions(engine=engine, mounts=parse_mounts(mounts), flags=parse_flags(flags))
-        case "native":
+        case "native" | "github":
             words = {"engine": engine, "mount": next(iter(mounts), None), "engine-flag": next(iter(flags), None)}
             for option, word in words.items():
                 if word is not None:
-                    raise _bad(option, word, "it goes with --executor container")
+                    raise bad_option(option, word, "it goes with --executor container")
             return None
         case _:
-            raise _bad("executor", executor, "choose native or container")
+            raise bad_option("executor", executor, "choose native, container or github")
 
 
 def _profile(profile: str | None) -> Literal["balanced", "upstream"] | None:
@@ -101,7 +111,7 @@ def _profile(profile: str | None) -> Literal["balanced", "upstream"] | None:
         case None | "balanced" | "upstream":
             return profile
         case _:
-            raise _bad("profile", profile, "choose balanced or upstream")
+            raise bad_option("profile", profile, "choose balanced or upstream")
 
 
 def _jobs(jobs: str | None) -> int | None:
@@ -109,8 +119,18 @@ def _jobs(jobs: str | None) -> int | None:
         return None
     if len(jobs) <= 4 and jobs.isascii() and jobs.isdecimal() and int(jobs) > 0:
         return int(jobs)
-    raise _bad("jobs", jobs, "give a whole number from 1 to 9999")
+    raise bad_option("jobs", jobs, "give a whole number from 1 to 9999")
 
 
-def _bad(option: str, value: str, hint: str) -> UsageError:
+def _cores(cores: str | None) -> tuple[int, ...]:
+    found = () if cores is None else read_cores(cores)
+    if cores is not None and not found:
+        raise bad_option(
+            "cores", cores[:100], f"give numbers and ranges from 0 to {MOST_CORES - 1}, such as 4-7 or 0,4-7"
+        )
+    return found
+
+
+def bad_option(option: str, value: str, hint: str) -> UsageError:
+    """Return the diagnostic of an option whose value is not possible."""
     return UsageError("bad-option", f"{value!r} is not possible here", where=f"--{option}", hint=hint)

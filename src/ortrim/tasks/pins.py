@@ -1,14 +1,20 @@
-"""`invoke pins.update`, `invoke pins.index`: the digests and the indices that builds rest on."""
+"""`invoke pins.update` and its kin: the digests and the indices that builds rest on, and proposals of new ones."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from invoke.context import Context
 from invoke.tasks import task
 
+from ortrim.console import Console
 from ortrim.errors import Diagnostic, UsageError
+from ortrim.pipeline.new_versions import pin_new_versions, released_versions, upstream_client
+from ortrim.pipeline.pin_proposal import proposal_body
 from ortrim.pipeline.unit_index import make_unit_index
-from ortrim.report.step_summary import step_summary
-from ortrim.report.write import read_report
+from ortrim.pipeline.version_builds import build_versions
+from ortrim.report.summary import verdict_text
+from ortrim.sources.mirrored import Mirrors
 from ortrim.sources.update import update_pins
 from ortrim.sources.update_actions import update_action_pins
 from ortrim.sources.update_images import update_image_pins
@@ -17,11 +23,16 @@ from ortrim.tasks.options import HELP, help_for, request_from
 from ortrim.tools.containers_choice import first_that_works
 from ortrim.workflows.proposal import propose as propose_pins
 from ortrim.workflows.rendering import FOLDER, released_specs, render_workflows, require_rendered
+from ortrim.workflows.updates import write_update
+
+PROPOSAL: Final = Path("artifacts/proposal")
+"""What the steps of a workflow that proposes pins leave for each other."""
 
 
 @task(
     help={
         "version": "ONNX Runtime version, for example 1.21.0",
+        "latest": "pin every newer version of ONNX Runtime instead",
         "images": "pin the images for --executor container instead",
         "actions": "pin the actions of GitHub's workflows instead",
         "engine": HELP["engine"],
@@ -31,6 +42,7 @@ from ortrim.workflows.rendering import FOLDER, released_specs, render_workflows,
 def update(
     _context: Context,
     version: str = "",
+    latest: bool = False,
     images: bool = False,
     actions: bool = False,
     engine: str | None = None,
@@ -38,30 +50,52 @@ def update(
 ) -> None:
     """Pin sources, images or actions by their digests."""
     with boundary() as console:
-        if [bool(version), images, actions].count(True) != 1:
-            raise UsageError("bad-option", "give either a version, --images or --actions", where="pins.update")
-        if actions:
+        if [bool(version), latest, images, actions].count(True) != 1:
+            hint = "give either a version, --latest, --images or --actions"
+            raise UsageError("bad-option", "this pins one kind of thing at a time", where="pins.update", hint=hint)
+        written: tuple[Path, ...]
+        if latest:
+            written = (_pin_latest(console, _mirrors(mirror)),)
+        elif actions:
             with console.step("pin the actions") as step:
-                path = update_action_pins(mirrors=_mirrors(mirror), announce=step.note)
-            console.result(str(path))
-            return
-        if images:
+                written = (update_action_pins(mirrors=_mirrors(mirror), announce=step.note),)
+        elif images:
             with console.step("pin the images") as step:
                 usable = first_that_works(engine, lambda _: None, step.note)
-                path = update_image_pins(usable, mirrors=_mirrors(mirror), announce=step.note)
-            console.result(str(path))
-            return
-        with console.step(f"pin ONNX Runtime {version}") as step:
-            written = update_pins(version, mirrors=_mirrors(mirror), announce=step.note)
+                written = (update_image_pins(usable, mirrors=_mirrors(mirror), announce=step.note),)
+        else:
+            with console.step(f"pin ONNX Runtime {version}") as step:
+                written = update_pins(version, mirrors=_mirrors(mirror), announce=step.note)
         for path in written:
             console.result(str(path))
 
 
-@task(help=help_for("spec", "target", "jobs"))
-def index(_context: Context, spec: str | None = None, target: str | None = None, jobs: str | None = None) -> None:
+def _pin_latest(console: Console, mirrors: Mirrors) -> Path:
+    with console.step("ask for new versions of ONNX Runtime"):
+        released = released_versions(upstream_client(mirrors))
+    return write_update(pin_new_versions(released, console, mirrors=mirrors), PROPOSAL)
+
+
+@task(help=help_for("spec", "jobs"))
+def compare(_context: Context, spec: str | None = None, jobs: str | None = None) -> None:
+    """Build with the last and the newest ONNX Runtime."""
+    with boundary() as console:
+        for report in build_versions(request_from(spec, jobs=jobs), PROPOSAL, console):
+            console.result(f"ONNX Runtime {report.ort_version}: {verdict_text(report)}")
+
+
+@task(help={**help_for("spec", "target", "jobs"), "version": "ONNX Runtime version (default: the buildspec's)"})
+def index(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    jobs: str | None = None,
+    version: str | None = None,
+) -> None:
     """Build everything once to learn which files a library needs."""
     with boundary() as console:
-        for made in make_unit_index(request_from(spec, target=target, jobs=jobs), console):
+        request = replace(request_from(spec, target=target, jobs=jobs), version=version)
+        for made in make_unit_index(request, console):
             console.result(str(made.path))
             used = f"{made.units.compiled} of {made.units.total} files give the same library as all of them"
             console.result(used if made.same_bytes else f"{used}, the order of the linker's own tables apart")
@@ -71,9 +105,7 @@ def index(_context: Context, spec: str | None = None, target: str | None = None,
 def propose(_context: Context) -> None:
     """Open a pull request with the pins that were updated."""
     with boundary() as console:
-        reports = tuple(read_report(path) for path in sorted(Path("artifacts").glob("*/*/*/report.json")))
-        body = step_summary(reports) or "Nothing was built with these pins.\n"
-        address = propose_pins(Path(), body + _rendering_note())
+        address = propose_pins(Path(), proposal_body(PROPOSAL) + _rendering_note())
         console.result(address or "nothing to propose: the pins are as they were, or were proposed before")
 
 
@@ -86,7 +118,7 @@ def _rendering_note() -> str:
     return ""
 
 
-def _mirrors(mirror: str) -> tuple[tuple[str, str], ...]:
+def _mirrors(mirror: str) -> Mirrors:
     if not mirror:
         return ()
     prefix, found, replacement = mirror.partition("=")

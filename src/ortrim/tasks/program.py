@@ -1,5 +1,6 @@
 """The program `ortrim`: the same tasks, from any folder."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -9,6 +10,7 @@ from invoke.program import Program
 
 from ortrim.errors import ExitCode
 from ortrim.tasks import namespace
+from ortrim.tasks.boundary import end_unread
 
 
 class OrtrimProgram(Program):
@@ -39,8 +41,11 @@ program = OrtrimProgram(namespace=namespace, version=version("ortrim"), name="or
 
 
 def main() -> None:
-    """Run the program on the command line's words and exit."""
-    program.run()
+    """Run the program on the command line's words and exit; quietly when nobody reads its list any more."""
+    try:
+        program.run()
+    except BrokenPipeError:
+        sys.exit(end_unread())
 
 
 @contextmanager

@@ -18,6 +18,7 @@ def verify(
     profile: str | None = None,
     output: str = "artifacts",
     json: bool = False,
+    cores: str | None = None,
     least_memory: bool = False,
     trace: bool = False,
 ) -> None:
@@ -29,6 +30,7 @@ def verify(
             profile=profile,
             output=output,
             devices=device,
+            cores=cores,
             least_memory=least_memory,
             trace=trace,
         )

@@ -13,7 +13,8 @@ from ortrim.errors import ExitCode
 from ortrim.spec.schema import buildspec_schema
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for
-from ortrim.tools.doctor import Finding, examine
+from ortrim.tools.doctor import examine
+from ortrim.tools.findings import Finding
 
 
 @task(help=help_for("json"))

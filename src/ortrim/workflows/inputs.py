@@ -22,6 +22,13 @@ MOST_LETTERS: Final = 65_535
 PATTERN: Final = re.compile(r"[a-z0-9*?\[\]!,_-]{1,400}")
 REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]{0,64}")
+DEVICE: Final = re.compile(r"(firebase|devicefarm|browserstack):[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,199}")
+"""A device of a farm; the farm itself says whether there is one of that name."""
+MOST_DEVICES: Final = 8
+MODELS: Final = re.compile(r"refs/ortrim/models/[0-9a-f]{16}")
+"""The ref that `invoke build --upload-models` makes for one run."""
+UPLOADED: Final = "uploaded"
+"""The folder into which a run checks that out."""
 PAYLOAD: Final = re.compile(r"[A-Za-z0-9_=-]*")
 
 
@@ -42,21 +49,28 @@ INPUTS: Final = (
     Input(name="profile", description="Profile", kind="choice", default=OF_THE_SPEC, options=PROFILES),
     Input(name="ref", description="Commit, branch or tag to build, if not the one above"),
     Input(name="attest", description="Attest the provenance of what is built", kind="boolean", default="false"),
+    Input(name="devices", description="Devices of farms, such as firebase:MediumPhone.arm-34, with commas between"),
     Input(name="correlation_id", description="Set by a program that dispatches, to find its run"),
+    Input(name="models", description="Set by a program that dispatches: a ref with a buildspec and its models"),
     Input(name="plan", description="Set by a program that dispatches: a plan, in place of a buildspec"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The inputs of one run, checked; `profile` is None for the buildspec's own, `plan` empty without one."""
+    """The inputs of one run, checked; `profile` is None for the buildspec's own, `plan` empty without one.
+
+    `devices` are names of farms' devices as `--device` takes them.
+    """
 
     spec: PurePosixPath
     target: str
     profile: Literal["balanced", "upstream"] | None
     ref: str = ""
     attest: bool = False
+    devices: tuple[str, ...] = ()
     correlation_id: str = ""
+    models: str = ""
     plan: str = ""
 
 
@@ -67,7 +81,9 @@ class _Document:
     profile: Literal["as in the buildspec", "balanced", "upstream"] = "as in the buildspec"
     ref: str = ""
     attest: bool = False
+    devices: str = ""
     correlation_id: str = ""
+    models: str = ""
     plan: str = ""
 
 
@@ -95,18 +111,48 @@ def _checked(document: _Document) -> Inputs:
     _require(REF, document.ref or "none", "ref", "a commit, a branch or a tag")
     _require(PATTERN, document.target, "target", "an identifier, a glob or a prefix")
     _require(IDENTIFIER, document.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
+    _require_own_models(document)
     _require(PAYLOAD, document.plan, "plan", "what invoke build --executor github makes of a plan")
     if document.attest and document.ref:
         raise _bad("attest", "an attestation names the commit of the run: dispatch the workflow on that ref instead")
+    if document.devices and document.ref:
+        raise _bad(
+            "devices", "a farm's credentials are for what is dispatched: dispatch the workflow on that ref instead"
+        )
+    if document.devices and document.plan:
+        raise _bad("devices", "a plan is compiled only: its models are where it was made")
     return Inputs(
         spec=_path(document.spec),
         target=document.target,
         profile=None if document.profile == OF_THE_SPEC else document.profile,
         ref=document.ref,
         attest=document.attest,
+        devices=_devices(document.devices),
         correlation_id=document.correlation_id,
+        models=document.models,
         plan=document.plan,
     )
+
+
+def _devices(text: str) -> tuple[str, ...]:
+    devices = tuple(dict.fromkeys(text.split(","))) if text else ()
+    for device in devices:
+        _require(DEVICE, device, "devices", "of the form firebase:..., devicefarm:... or browserstack:...")
+    if len(devices) > MOST_DEVICES:
+        raise _bad("devices", f"more than {MOST_DEVICES} devices")
+    return devices
+
+
+def _require_own_models(document: _Document) -> None:
+    """Check that what was uploaded is what is built, and that nobody vouches for it or takes it further."""
+    if not document.models:
+        return
+    _require(MODELS, document.models, "models", "a ref that invoke build --upload-models makes")
+    if PurePosixPath(document.spec).parts[:1] != (UPLOADED,):
+        raise _bad("spec", f"with models, it lies in {UPLOADED}/")
+    for name in ("attest", "devices", "plan"):
+        if getattr(document, name):
+            raise _bad(name, "it does not go with models that were uploaded")
 
 
 def _path(text: str) -> PurePosixPath:

@@ -14,6 +14,7 @@ from ortrim.errors import ToolError
 from ortrim.sources.apt_sources import DEBIAN_KEYRING, Mirror, source_stanza
 from ortrim.tools.command import run
 from ortrim.tools.emulators import EMULATIONS, SUITE
+from ortrim.tools.javac import find_jdk
 from ortrim.tools.ndk import find_ndk
 
 INSTALL_SECONDS: Final = 1200
@@ -100,6 +101,15 @@ def install_ndks(versions: Iterable[str], announce: Announce) -> None:
         except ToolError:
             announce(f"install NDK {version}")
             _done((_sdk_tool("sdkmanager"), "--install", f"ndk;{version}"))
+
+
+def require_jdk(targets: Iterable[Target]) -> None:
+    """Check that there is a JDK if a target is Android's: its JNI library and the classes of an AAR are made with it.
+
+    Raises `ToolError` as `find_jdk` does.
+    """
+    if any(target.system is OperatingSystem.ANDROID for target in targets):
+        find_jdk()
 
 
 def start_phone(announce: Announce) -> None:

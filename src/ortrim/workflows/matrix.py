@@ -60,7 +60,7 @@ def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
     compiled = tuple(
         CompileJob(
             target=target.identifier,
-            artifact=_compiled(plan, target.identifier),
+            artifact=compiled_artifact(plan, target.identifier),
             runner=runner_of(target),
             minutes=COMPILING_MINUTES,
         )
@@ -81,6 +81,11 @@ def runner_of(target: Target) -> str:
     return UBUNTU_ARM if own_kind and target.architecture is Architecture.ARM64 else UBUNTU
 
 
+def compiled_artifact(plan: BuildPlan, target: str) -> str:
+    """Return the name of the artifact of a compiled target; several buildspecs may be built in one run."""
+    return f"compiled-{plan.spec_name}-{target}"
+
+
 def matrix_json(jobs: tuple[CompileJob, ...] | tuple[DeliverJob, ...]) -> str:
     """Return jobs as the matrix that `fromJSON` reads, in one line."""
     return json.dumps({"include": [asdict(job) for job in jobs]}, separators=(",", ":"))
@@ -90,10 +95,10 @@ def _deliveries(plan: BuildPlan, targets: tuple[Target, ...]) -> Iterator[Delive
     assembled = {identifier for assembly in plan.assemblies for identifier in assembly.targets}
     for target in targets:
         if target.identifier not in assembled:
-            artifacts = _compiled(plan, target.identifier)
+            artifacts = compiled_artifact(plan, target.identifier)
             yield _delivery(plan, target.identifier, (target.identifier,), artifacts, runner_of(target))
     for assembly in plan.assemblies:
-        artifacts = _compiled(plan, f"{assembly.targets[0].partition('-')[0]}-*")
+        artifacts = compiled_artifact(plan, f"{assembly.targets[0].partition('-')[0]}-*")
         yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, UBUNTU)
 
 
@@ -106,8 +111,3 @@ def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: s
         runner=runner,
         minutes=DELIVERING_MINUTES,
     )
-
-
-def _compiled(plan: BuildPlan, target: str) -> str:
-    """Name the artifact of a compiled target; several buildspecs may be built in one run."""
-    return f"compiled-{plan.spec_name}-{target}"

@@ -9,12 +9,14 @@ from typing import Any, Final
 from ortrim.errors import Diagnostic, DiagnosticGroup, UsageError
 from ortrim.pins.actions import ActionPin, action_pins, action_reference
 from ortrim.storage.files import storage_errors, write_if_changed
-from ortrim.workflows.inputs import INPUTS
+from ortrim.workflows.inputs import INPUTS, UPLOADED
 from ortrim.workflows.matrix import UBUNTU, UBUNTU_ARM
 
 FOLDER: Final = Path(".github/workflows")
 NAMES: Final = ("build", "ci", "release", "update-pins")
 HEADER: Final = "# Rendered by `invoke workflows` from src/ortrim/data/github/{}.yml.j2: change that, not this."
+GRADLE: Final = "8.9"
+"""What the Gradle project of the app for device farms says that it needs."""
 HINT: Final = "run: invoke workflows"
 
 
@@ -28,7 +30,9 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
     values = {
         "action": partial(action_reference, pinned),
         "inputs": INPUTS,
+        "uploaded_folder": UPLOADED,
         "specs": specs,
+        "gradle": GRADLE,
         "ubuntu": UBUNTU,
         "ubuntu_arm": UBUNTU_ARM,
     }

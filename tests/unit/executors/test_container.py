@@ -9,6 +9,7 @@ import pytest
 
 from fake_engine import FakeEngine, fake_engine
 from fake_ndk import VERSION, write_command_line_tools, write_ndk
+from finished_builds import leave_compiled
 from ortrim.core.plan import RunnerJob
 from ortrim.core.targets import TARGETS
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
@@ -19,6 +20,7 @@ from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
 from ortrim.toolchains.ndk import ndk_toolchain
 from ortrim.tools.containers import ContainerOptions, Mount
+from ortrim.tools.javac import Jdk
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, Workshop
 
@@ -70,6 +72,17 @@ def test_a_build_in_a_container_is_the_native_one(workshop: Workshop, docker: Fa
         assert words[words.index("/usr/bin/python3", start) :][:3] == ["/usr/bin/python3", "-S", "-s"]
         assert phase in words[start:]
     assert any(note.endswith("with docker 28.0.1") for note in workshop.notes)
+
+
+def test_what_was_compiled_elsewhere_starts_no_container(workshop: Workshop, docker: FakeEngine) -> None:
+    """Library, runner and JNI library are taken from where they lie."""
+    (target,) = sample_plan("android-arm64-v8a").targets
+    leave_compiled(target)
+    container, jdk = executor(workshop), Jdk(javac=Path("javac"), version="17")
+    result = container.run(target.job)
+    assert container.run_runner(target.runner).is_file()
+    assert container.run_jni(target.job, result, jdk).library.is_file()
+    assert docker.calls("run") == []
 
 
 def test_a_container_sees_the_jobs_folders_and_no_others(workshop: Workshop, docker: FakeEngine) -> None:

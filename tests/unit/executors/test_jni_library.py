@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from aar_samples import fake_jdk
+from finished_builds import leave_jni
 from ortrim.core.artifacts import JobResult
 from ortrim.core.plan import BuildJob, Toolchain
-from ortrim.errors import BuildError, ExitCode
-from ortrim.executors.jni import JAVA, build_jni_library
+from ortrim.errors import BuildError, ExitCode, StorageError
+from ortrim.executors.jni import JAVA, build_jni_library, finished_jni
 from ortrim.executors.workspace import Inputs
 from ortrim.storage.cache import cache_folder
 from ortrim.tools.javac import Jdk
+from ortrim.tools.ndk import SDK_VARIABLES, VARIABLES
 from sample_plans import sample_plan
 
 COMPILER = """#!/bin/sh
@@ -81,14 +83,37 @@ def test_it_is_compiled_once_with_all_that_it_includes(inputs: Inputs, jdk: Jdk,
     assert [path.name for path in made.library.parent.iterdir()] == [made.library.name]
 
 
-def test_another_compiler_of_java_or_another_job_makes_another(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
-    """Whatever could change its bytes is part of its name in the cache."""
+def test_other_headers_of_jni_or_another_job_make_another(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Whatever could change its bytes is part of its name in the cache; the JDK's version is not."""
     job = job_with(tmp_path / "log", cc=COMPILER)
-    made = {
-        build_jni_library(each, result_in(tmp_path), inputs, kit).library
-        for each, kit in ((job, jdk), (job, replace(jdk, version="21")), (replace(job, ort_version="1.22.0"), jdk))
-    }
-    assert len(made) == 3
+    first = finished_jni(job, jdk)
+    assert finished_jni(job, replace(jdk, version="21")) == first
+    (tmp_path / "jdk" / "include" / "jni.h").write_text("/* of another kit */")
+    assert len({first, finished_jni(job, jdk), finished_jni(replace(job, ort_version="1.22.0"), jdk)}) == 3
+
+
+def test_an_android_library_is_the_same_for_every_kit(inputs: Inputs, jdk: Jdk) -> None:
+    """Its jni.h is the NDK's, so that what was compiled elsewhere is found here, with or without a JDK."""
+    (target,) = sample_plan("android-arm64-v8a").targets
+    assert finished_jni(target.job, jdk) == finished_jni(target.job)
+    (other,) = sample_plan("android-x86_64").targets
+    assert finished_jni(other.job) != finished_jni(target.job)
+
+
+def test_what_was_compiled_elsewhere_needs_no_ndk(
+    inputs: Inputs, jdk: Jdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JNI library that came with the runtime's is taken as it is."""
+    for name in (*VARIABLES, *SDK_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    (target,) = sample_plan("android-arm64-v8a").targets
+    folder = leave_jni(target)
+    made = build_jni_library(target.job, result_in(tmp_path), inputs, jdk)
+    assert (made.library.parent, made.symbols is not None) == (folder, True)
+    made.library.unlink()
+    with pytest.raises(StorageError) as caught:
+        build_jni_library(target.job, result_in(tmp_path), inputs, jdk)
+    assert (caught.value.reference, caught.value.where) == ("jni-damaged", str(folder))
 
 
 def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:

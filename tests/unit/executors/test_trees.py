@@ -44,6 +44,13 @@ def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
     assert (tree / "object.o").is_file()
 
 
+def test_both_linkages_share_a_tree() -> None:
+    """The static library is joined of what the shared one is linked from, which is not compiled again for it."""
+    shared, static = (sample_plan("linux-x64", linkage=each).targets[0].job for each in ("shared", "static"))
+    assert shared != static
+    assert tree_of(static) == tree_of(shared)
+
+
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
 def test_jobs_that_compile_otherwise_have_trees_of_their_own(changes: dict[str, Any]) -> None:
     """Objects of other flags, another compiler or another target never meet."""

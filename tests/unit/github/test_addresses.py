@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.github.addresses import Service, find_service, is_protected, same_origin
+from ortrim.github.addresses import Service, find_service, is_protected, same_origin, service_at
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,23 @@ def test_any_text_is_judged(text: str) -> None:
     if is_protected(text):
         assert text.strip().lower().startswith(("https:", "http:"))
     assert not same_origin(text, "https://api.github.com") or "api.github.com" in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("host", "environment", "api"),
+    [
+        ("github.com", "", "https://api.github.com"),
+        ("GitHub.com", "", "https://api.github.com"),
+        ("firm.ghe.com", "", "https://api.firm.ghe.com"),
+        ("git.example.org", "", "https://git.example.org/api/v3"),
+        ("git.example.org:8443", "", "https://git.example.org:8443/api/v3"),
+        ("127.0.0.1", "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("github.com", "http://127.0.0.1:8080", "https://api.github.com"),
+        ("evil.example.org", "https://git.example.org/api/v3", "https://evil.example.org/api/v3"),
+    ],
+)
+def test_a_host_has_its_api_where_githubs_rules_say(host: str, environment: str, api: str) -> None:
+    """Unless the environment says where that of this very host is."""
+    found = service_at(host, {"GITHUB_API_URL": environment} if environment else {})
+    assert found.api == api
+    assert is_protected(found.api)

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.github.repositories import Repository, find_repository, parse_repository, repository_of_remote
+from ortrim.github.repositories import (
+    Repository,
+    find_repository,
+    find_site,
+    own_branch,
+    parse_repository,
+    repository_of_remote,
+)
 from ortrim.tools.command import run
 
 OCTO = Repository(owner="octo-org", name="ort.rim")
@@ -107,3 +114,66 @@ def test_the_runners_variable_is_checked_too(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         find_repository("", tmp_path, environment={"GITHUB_REPOSITORY": "a/../b"})
     assert caught.value.where == "GITHUB_REPOSITORY"
+
+
+@pytest.mark.parametrize(
+    ("given", "site"),
+    [
+        ("octo-org/ort.rim", "github.com/octo-org/ort.rim"),
+        ("github.com/octo-org/ort.rim", "github.com/octo-org/ort.rim"),
+        ("https://github.com/octo-org/ort.rim.git", "github.com/octo-org/ort.rim"),
+        ("https://git.example.org/octo-org/ort.rim/", "git.example.org/octo-org/ort.rim"),
+        ("git.example.org:8443/octo-org/ort.rim", "git.example.org:8443/octo-org/ort.rim"),
+    ],
+)
+def test_a_repository_of_another_github_is_named_with_its_host(given: str, site: str, tmp_path: Path) -> None:
+    """As GitHub's own client takes it, or by its address."""
+    assert str(find_site(given, tmp_path, environment={})) == site
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://github.com/octo/ort", "https://github.com", "https://github.com/octo", "a/b/c/d", "//octo/ort",
+        "https://me:secret0marker@github.com/octo/ort", "git@github.com:octo/ort", "-host/octo/ort", "host/../ort",
+        "evil.invalid?x/octo/ort", "evil.invalid#/octo/ort", "host/octo/ort\n", "ssh://github.com/octo/ort", "/a/b",
+    ],
+)  # fmt: skip
+def test_an_address_that_names_no_repository_is_refused(given: str, tmp_path: Path) -> None:
+    """No token is sent to where such words lead."""
+    with pytest.raises(UsageError) as caught:
+        find_site(given, tmp_path, environment={})
+    assert (caught.value.reference, caught.value.exit_code) == ("github-bad-repository", ExitCode.USAGE)
+
+
+@given(st.text(alphabet="aA0./:@-_?#%\\ \n", max_size=40))
+def test_whatever_is_given_names_a_repository_or_is_refused(given: str) -> None:
+    """And the API of its GitHub is always at the host that was named."""
+    try:
+        host = find_site(given, Path("/nowhere"), environment={}).service.host
+    except UsageError as error:
+        host = error.reference
+    named = given.removeprefix("https://").partition("/")[0]
+    assert host in {"github.com", named, "github-bad-repository", "github-no-repository"}
+
+
+def test_a_remote_alone_sends_no_token_elsewhere(tmp_path: Path) -> None:
+    """What a clone names as its origin was chosen by others; another GitHub is named by the user."""
+    run(("git", "init", "-q", tmp_path))
+    run(("git", "-C", tmp_path, "remote", "add", "origin", "https://git.example.org/octo-org/ort.rim"))
+    with pytest.raises(UsageError) as caught:
+        find_site("", tmp_path, environment={})
+    assert caught.value.reference == "github-no-repository"
+    there = find_site("", tmp_path, environment={"GITHUB_API_URL": "https://git.example.org/api/v3"})
+    assert str(there) == "git.example.org/octo-org/ort.rim"
+
+
+def test_the_branch_is_the_one_checked_out(tmp_path: Path) -> None:
+    """None without a repository, or with a commit checked out instead."""
+    assert own_branch(tmp_path) == ""
+    run(("git", "init", "-q", "--initial-branch", "topic/x", tmp_path))
+    assert own_branch(tmp_path) == "topic/x"
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    run(("git", "-C", tmp_path, *identity, "commit", "-q", "--allow-empty", "-m", "x"))
+    run(("git", "-C", tmp_path, "checkout", "-q", "--detach"))
+    assert own_branch(tmp_path) == ""

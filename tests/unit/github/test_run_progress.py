@@ -1,8 +1,10 @@
 """How far a run is, in words."""
 
+from dataclasses import replace
+
 import pytest
 
-from ortrim.github.progress import Progress
+from ortrim.github.progress import Change, Progress, changes
 from ortrim.github.records import Job, Run, Step
 
 
@@ -11,13 +13,13 @@ def run_of(status: str | None, conclusion: str | None = None) -> Run:
     return Run(id=1, status=status, conclusion=conclusion, html_url="https://github.invalid/1")
 
 
-def job_of(name: str, status: str, *steps: str) -> Job:
+def job_of(name: str, status: str, *steps: str, number: int = 1, conclusion: str | None = None) -> Job:
     """Return a job whose steps are in these states."""
     made = tuple(
-        Step(name=f"step {number}", number=number, status=step, conclusion=None)
-        for number, step in enumerate(steps, start=1)
+        Step(name=f"step {place}", number=place, status=step, conclusion=None)
+        for place, step in enumerate(steps, start=1)
     )
-    return Job(id=1, name=name, status=status, conclusion=None, steps=made or None)
+    return Job(id=number, name=name, status=status, conclusion=conclusion, steps=made or None)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,28 @@ def test_a_run_that_is_over_says_how_it_ended() -> None:
     """Whatever its jobs say, which may be of an instant earlier."""
     progress = Progress(run=run_of("completed", "failure"), jobs=(job_of("a", "in_progress"),), seconds=1)
     assert progress.words == "over: failure"
+
+
+def test_each_change_is_told_once() -> None:
+    """A job that goes on to its next step, one that is new, one that ended and how; nothing of what stayed."""
+    first = Progress(run=run_of("queued"), jobs=(), seconds=1)
+    a, b = job_of("a", "in_progress", "in_progress", number=1), job_of("b", "queued", number=2)
+    second = Progress(run=run_of("in_progress"), jobs=(a, b), seconds=2)
+    over = job_of("a", "completed", "completed", number=1, conclusion="success")
+    third = Progress(run=run_of("in_progress"), jobs=(over, b), seconds=3)
+    assert changes(None, first) == (Change(words="waiting for a runner", over=False),)
+    assert changes(first, first) == ()
+    assert changes(first, second) == (
+        Change(words="a: step 1", over=False),
+        Change(words="b: waiting for a runner", over=False),
+    )
+    assert changes(second, third) == (Change(words="a: success", over=True),)
+    assert changes(third, third) == ()
+
+
+def test_two_jobs_of_one_name_are_told_apart() -> None:
+    """By their numbers, as a matrix may name them alike."""
+    both = tuple(job_of("a", "queued", number=number) for number in (1, 2))
+    before = Progress(run=run_of("in_progress"), jobs=both, seconds=1)
+    started = replace(before, jobs=(job_of("a", "in_progress", "in_progress", number=2), both[0]))
+    assert changes(before, started) == (Change(words="a: step 1", over=False),)

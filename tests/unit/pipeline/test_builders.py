@@ -26,6 +26,12 @@ class Stages(Protocol):
         """Return a request for a buildspec with one model."""
 
 
+PINNED_IMAGES = "".join(
+    f'[bases.{name}]\nreference = "{name}:1"\ndigest = "sha256:{"a" * 64}"\n' for name in ("python", "jdk")
+) + "".join(
+    f'[archives."{name}"]\nfile = "a.zip"\nsha256 = "{"b" * 64}"\n'
+    for name in ("ndk;27.2.12479018", "cmdline-tools;19.0")
+)
 ANDROID = '[[targets]]\nid = "android-arm64-v8a"\n'
 
 
@@ -55,6 +61,11 @@ def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
 def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """The image has one; the JDK that compiles an AAR's classes is this machine's in either case."""
     asked: list[str] = []
+    pins = stages.folder / "pins"
+    pins.mkdir()
+    (pins / "images.toml").write_text(PINNED_IMAGES)
+    monkeypatch.setenv("ORTRIM_PINS", str(pins))
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("ortrim.pipeline.ndks.find_ndk", lambda *_, **__: asked.append("ndk"))
     monkeypatch.setattr("ortrim.pipeline.ndks.find_jdk", lambda: asked.append("jdk"))
     request = stages.request(ANDROID, target="android-arm64-v8a")

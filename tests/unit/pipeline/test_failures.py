@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import Comparison, Gate, Verdict, VerifyReport
+from ortrim.core.measurements import NOT_FOR_DEVICE, Comparison, Gate, Verdict, VerifyReport
 from ortrim.errors import (
     BinaryError,
     BudgetMissed,
@@ -104,6 +104,28 @@ def test_a_failed_device_ends_with_its_own_diagnostic(good: VerifyReport) -> Non
         assert failure is not None
         assert str(failure) == str(error)
         assert failure.exit_code == error.exit_code
+
+
+MISFIT = VerifyError(NOT_FOR_DEVICE, "this library is for x86", where="adb:R58", hint="name another")
+
+
+def test_one_abi_of_several_on_a_phone_is_enough(good: VerifyReport) -> None:
+    """What the phone does not run is no failure when it ran another target; when it ran none, it is one."""
+    other = with_failed(replace(good, devices=()), MISFIT)
+    ran = on_device(good, device="adb:R58")
+    assert gravest_failure((ran, other)) is None
+    for reports in ((other,), (good, other), (other, other)):
+        failure = gravest_failure(reports)
+        assert failure is not None
+        assert failure.exit_code is ExitCode.VERIFY
+
+
+def test_a_phone_that_went_away_on_its_own_abi_fails(good: VerifyReport) -> None:
+    """It is that failure which is shown, not what was not for it."""
+    lost = replace(good, devices=(failed_device("adb:R58", "none", LOST),))
+    failure = gravest_failure((with_failed(replace(good, devices=()), MISFIT), lost))
+    assert failure is not None
+    assert str(failure) == str(LOST)
 
 
 def test_several_failed_devices(good: VerifyReport) -> None:

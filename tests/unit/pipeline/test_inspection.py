@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onnx_samples import relu, write
-from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, OperatorsError
+from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError
 from ortrim.pipeline.inspection import inspect_file
 
 UNIT = Path(__file__).parents[1]
@@ -80,17 +80,69 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         assert error.where == str(tmp_path / name)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\x01\x02\xff" * 64, b"\x89PNG\r\n\x1a\n", b"\xff\xfet\x00e\x00"])
-def test_what_is_nothing_known_is_refused_as_a_model(tmp_path: Path, content: bytes) -> None:
-    """Empty, noise, a picture, text in UTF-16."""
-    (tmp_path / "file").write_bytes(content)
-    assert isinstance(refused(tmp_path / "file"), ModelError)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00\x01\x02\xff" * 64,
+        b"\x89PNG\r\n\x1a\n",
+        b"\xff\xfet\x00e\x00",
+        b"# ortrim\n\nTrims.\n",
+        b"\x1f\x8b\x08",
+    ],
+    ids=["empty", "noise", "picture", "utf-16", "readme", "gzip"],
+)
+def test_what_is_nothing_known_is_told_which_kinds_there_are(tmp_path: Path, content: bytes) -> None:
+    """And what it was taken for at last."""
+    (tmp_path / "README.md").write_bytes(content)
+    error = refused(tmp_path / "README.md")
+    assert (error.reference, error.exit_code) == ("unknown-kind", ExitCode.MODEL)
+    assert "libraries (.so, .a)" in error.hint
+    assert error.why
+
+
+@pytest.mark.parametrize(("name", "reference"), [("x.config", "config-syntax"), ("x.onnx", "not-onnx")])
+def test_what_says_by_its_name_what_it_is_is_refused_as_that(tmp_path: Path, name: str, reference: str) -> None:
+    """Its reader says what is wrong and where."""
+    (tmp_path / name).write_text("hello\n")
+    assert refused(tmp_path / name).reference == reference
+
+
+def archive(*members: tuple[str, bytes]) -> bytes:
+    """Return a static library."""
+    found = [b"!<arch>\n"]
+    for name, content in members:
+        found.append(f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(content):<10}`\n".encode())
+        found.append(content + b"\n" * (len(content) % 2))
+    return b"".join(found)
+
+
+def test_a_static_library_shows_its_names(tmp_path: Path) -> None:
+    """What could clash with a program's own, and that it needs no C++ library; whatever is no object is named."""
+    objects = UNIT / "binaries" / "data"
+    joined = (objects / "joined.o").read_bytes()
+    path = tmp_path / "lib.bin"
+    path.write_bytes(archive(("joined.o", joined), ("notes.txt", b"text")))
+    content = inspect_file(path)
+    assert (content["kind"], content["objects"], content["unread"]) == ("static library", 1, ["notes.txt"])
+    assert content["machines"] == ["x64"]
+    assert {"offered", "_Z5otheri"} <= set(content["other_names"])
+    assert (content["public_api"], content["names_offered"]) == ([], len(content["other_names"]))
+    assert content["names_asked_for"] > 0
+    assert content["largest_objects"][0] == {"name": "joined.o", "size_bytes": len(joined)}
+
+
+def test_a_damaged_static_library_is_refused(tmp_path: Path) -> None:
+    """As one, not as a configuration."""
+    (tmp_path / "x.a").write_bytes(archive(("a.o", b"x" * 100))[:80])
+    error = refused(tmp_path / "x.a")
+    assert (error.reference, error.exit_code) == ("not-an-archive", ExitCode.BINARY)
 
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [(LIBRARY.read_bytes()[:100], BinaryError), (ORT.read_bytes()[:200], ModelError), (b"hello\n", OperatorsError)],
-    ids=["library", "ort", "text"],
+    [(LIBRARY.read_bytes()[:100], BinaryError), (ORT.read_bytes()[:200], ModelError)],
+    ids=["library", "ort"],
 )
 def test_a_damaged_file_is_refused_by_its_own_reader(tmp_path: Path, content: bytes, kind: type[Diagnostic]) -> None:
     """The exit code says of which kind the file would have been."""

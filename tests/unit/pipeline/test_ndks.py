@@ -1,6 +1,7 @@
 """Android targets on their way to a plan: which NDK each wants, and what is refused before any work."""
 
 import io
+import shutil
 from pathlib import Path
 from typing import Protocol
 
@@ -10,7 +11,7 @@ from aar_samples import fake_jdk
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.console import Console
 from ortrim.core.targets import Target
-from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
+from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, make_planned
@@ -60,6 +61,18 @@ def test_a_plan_needs_no_ndk(stages: Stages) -> None:
     assert target.job.toolchain.triple == "aarch64-linux-android24"
 
 
+def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was compiled elsewhere comes with its JNI library; the classes of the AAR take a JDK all the same."""
+    monkeypatch.setenv("JAVA_HOME", str(fake_jdk(stages.folder / "jdk" / "bin").javac.parents[1]))
+    assert refused(stages).reference == "ndk-missing"
+    request = stages.request(target="android", elsewhere=True)
+    assert make_planned(request, stages.console, to_run=True).plan.assemblies
+    stages.ran.clear()
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder))
+    shutil.rmtree(stages.folder / "artifacts", ignore_errors=True)
+    assert refused(stages, elsewhere=True).reference == "javac-missing"
+
+
 def test_a_plan_for_android_needs_no_known_host(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host is asked for when it is the target itself, and to run something."""
 
@@ -102,6 +115,21 @@ def test_an_ndk_that_was_named_is_looked_at(stages: Stages) -> None:
     (fitting / "meta").mkdir()
     (fitting / "meta" / "platforms.json").write_text('{"min": 21, "max": 35}')
     assert refused(stages, "[android]\napi = 36\n", ndk=fitting).reference == "ndk-api-level"
+
+
+def test_an_ndk_for_nothing_is_not_passed_over(stages: Stages) -> None:
+    """Whoever names one expects it to be used."""
+    with pytest.raises(UsageError) as caught:
+        make_planned(stages.request(target="linux-x64", ndk=stages.folder), stages.console, to_run=True)
+    assert (caught.value.reference, caught.value.where) == ("bad-option", "--ndk")
+    assert stages.ran == []
+
+
+def test_a_slip_of_the_pen_is_said_before_what_to_install(stages: Stages) -> None:
+    """A device that cannot be meant is one, whether or not there is an NDK."""
+    error = refused(stages, devices=("qemu-user",))
+    assert (error.reference, error.exit_code) == ("wrong-device", ExitCode.USAGE)
+    assert error.hint.startswith("choose adb, or a device farm's:")
 
 
 def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:

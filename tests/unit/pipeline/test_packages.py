@@ -2,28 +2,32 @@
 
 import io
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from aar_samples import fake_jdk
-from android_samples import BINDING, RUNTIME, sample
+from android_samples import BINDING, CXX, RUNTIME, sample
+from finished_builds import leave_build, leave_compiled
 from ndk_layout import lay_out_ndk
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import Verdict, VerifyReport
 from ortrim.core.plan import AssemblyJob, BuildJob, RunnerJob
 from ortrim.core.targets import ABIS
-from ortrim.errors import DiagnosticGroup
+from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode
 from ortrim.executors.jni import JAVA, JniLibrary
+from ortrim.executors.results import finished_build
 from ortrim.pipeline import package_inputs, packages, targets
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.packages import groups
-from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.targets import build, verify_again
+from ortrim.pipeline.verification import Packaged, verify
 from ortrim.report.terminal import terminal_report
 from ortrim.tools import ndk
 from ortrim.tools.javac import Jdk
@@ -59,6 +63,8 @@ class Recorded:
         for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h"):
             (folder / "include" / name).write_text("// header\n")
         (folder / RUNTIME).write_bytes(sample(f"{ABIS[job.target.architecture]}-{RUNTIME}"))
+        if job.android is not None and job.android.stl == "c++_shared":
+            (folder / CXX).write_bytes(sample(f"{ABIS[job.target.architecture]}-{CXX}"))
         return JobResult(
             folder=folder,
             library=folder / RUNTIME,
@@ -179,10 +185,59 @@ def test_an_aar_with_a_bad_library_is_not_delivered(
     assert list((stages.folder / "artifacts").rglob("report.json")) == []
 
 
+def test_a_shared_cxx_library_is_packaged_and_goes_along_to_devices(
+    stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is verified has it as a companion of the library; with the C++ library inside there is none."""
+    verified: list[Packaged] = []
+
+    def noted(planned: Planned, packaged: Packaged, *others: Any) -> VerifyReport:
+        verified.append(packaged)
+        return verify(planned, packaged, *others)
+
+    monkeypatch.setattr(targets, "verify", noted)
+    android(stages)
+    assert [each.delivery.companions for each in verified] == [(), ()]
+    shared = BOTH.replace("[android]", '[android]\nstl = "c++_shared"')
+    found = build(stages.request(shared, target="android"), stages.console)
+    assert [report.verdict for report in found] == [Verdict.PASS, Verdict.PASS]
+    for each in verified[2:]:
+        assert each.delivery.companions == (each.result.folder / CXX,)
+        with zipfile.ZipFile(each.delivery.archive) as aar:
+            assert f"jni/{ABIS[each.target.job.target.architecture]}/{CXX}" in aar.namelist()
+
+
 def test_an_aar_is_verified_again(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """From what was built before, for all ABIs."""
-    monkeypatch.setattr(targets, "built_before", recorded.run)
+    monkeypatch.setattr(targets, "compiled_before", lambda target: recorded.run(target.job))
     assert [report.target for report in android(stages, verify_again)] == ["android-arm64-v8a", "android-x86_64"]
+
+
+def test_verifying_again_needs_no_ndk(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have been named for the build alone, or be in a container's image: nothing is compiled."""
+    planned = make_planned(stages.request(BOTH, target="android"), stages.console)
+    for target in planned.plan.targets:
+        leave_compiled(target)
+        result = recorded.run(target.job)
+        shutil.copyfile(result.library, finished_build(target.job) / RUNTIME)
+        shutil.copytree(result.headers, finished_build(target.job) / "headers", dirs_exist_ok=True)
+    monkeypatch.delenv("ANDROID_NDK_HOME")
+    assert [report.verdict for report in android(stages, verify_again)] == [Verdict.PASS, Verdict.PASS]
+
+
+def test_verifying_again_what_is_compiled_in_part_asks_for_a_build(
+    stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, and not that there is no NDK, which `verify` could not be told of."""
+    planned = make_planned(stages.request(BOTH, target="android"), stages.console)
+    for target in planned.plan.targets:
+        leave_build(target)
+    monkeypatch.delenv("ANDROID_NDK_HOME")
+    with pytest.raises(Diagnostic) as caught:
+        android(stages, verify_again)
+    assert (caught.value.reference, caught.value.exit_code) == ("not-built", ExitCode.VERIFY)
+    assert caught.value.hint == "run: invoke build"
+    assert not list((stages.folder / "artifacts").rglob("report.json"))
 
 
 def test_a_report_without_a_device_says_so(stages: Stages, recorded: Recorded) -> None:

@@ -15,6 +15,7 @@ from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.converted import Request, convert_models
 from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.tools.containers import ContainerOptions
 from ortrim.tools.emulators import EMULATIONS
 
 
@@ -125,6 +126,28 @@ def test_a_target_without_a_device_can_be_planned(stages: Stages) -> None:
     """Looking at a plan needs no device."""
     made = plan(stages, target="linux-*")
     assert [target.job.target.identifier for target in made.plan.targets] == ["linux-x64", *FOREIGN]
+
+
+@pytest.mark.parametrize(
+    ("body", "target", "reference"),
+    [
+        ("", "linux-x64", "image-not-pinned"),
+        ('[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\n', "linux-x64", "compiler-not-in-image"),
+    ],
+    ids=["unpinned", "gcc"],
+)
+def test_an_image_that_cannot_be_made_is_refused_before_any_work(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, body: str, target: str, reference: str
+) -> None:
+    """No model is converted for a container that there will never be; a plan alone needs none."""
+    pins = stages.folder / "pins"
+    pins.mkdir()
+    (pins / "images.toml").write_text('[bases.python]\nreference = "python:3.13"\n')
+    monkeypatch.setenv("ORTRIM_PINS", str(pins))
+    request = stages.request(body, target=target, container=ContainerOptions())
+    assert refused(stages, request, to_run=True).reference == reference
+    assert stages.ran == []
+    assert make_planned(request, stages.console).plan.targets
 
 
 def test_a_bad_buildspec_is_refused_before_any_work(stages: Stages) -> None:

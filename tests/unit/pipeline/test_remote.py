@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from finished_builds import leave_build, leave_runner
+from finished_builds import leave_compiled
 from ortrim.console import Console
 from ortrim.core.plan import PlannedTarget
 from ortrim.core.targets import TARGETS
@@ -59,11 +59,14 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         def run_runner(self, job: Any) -> None:
             made.append(f"runner {job.target.identifier}")
 
+        def run_jni(self, job: Any, *_: Any) -> None:
+            made.append(f"jni {job.target.identifier}")
+
     monkeypatch.setattr(compiled, "native_executor", lambda *_: Executor())
+    monkeypatch.setattr(compiled, "find_jdk", lambda: None)
 
     def export(target: PlannedTarget, destination: Path) -> Path:
-        leave_build(target)
-        leave_runner(target)
+        leave_compiled(target)
         return export_compiled(target, destination)
 
     monkeypatch.setattr(compiled, "export_compiled", export)
@@ -159,11 +162,12 @@ def test_an_android_package_is_verified_on_a_phone(
     targets = "android-arm64-v8a,android-x86_64"
     made = asked(targets)
     compile_planned(encode_plan(plan_run(made, stages.console)), targets, tmp_path / "compiled", stages.console)
+    assert compiler[:3] == ["android-arm64-v8a", "runner android-arm64-v8a", "jni android-arm64-v8a"]
     reports = deliver_compiled(made, targets, tmp_path / "compiled", tmp_path / "delivery", stages.console)
     assert list(map(str, reports)) == ["report", "further"]
     assert [name for name, _ in second_half] == ["build", "hand over", "verify", "add reports"]
     request = dict(second_half)["verify"]
-    assert (request.target, request.devices) == ("android-x86_64", ("adb",))
+    assert (request.target, request.devices, request.elsewhere) == ("android-x86_64", ("adb",), True)
 
 
 def test_what_was_not_compiled_is_not_delivered(

@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 
 from ortrim.core.buildspec import TargetSpec
-from ortrim.core.measurements import LeastMemory, VerifyReport
+from ortrim.core.measurements import NOT_FOR_DEVICE, LeastMemory, VerifyReport
+from ortrim.core.processors import CPUS
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError, VerifyError
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.devices import answers, devices_of, require_devices
+from ortrim.verify.devices.runnable import emulation_of
+from ortrim.verify.verdicts import failed_device
 from sample_reports import on_device, recorded_report
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
+ARM64_DEFAULTS = ["qemu-user:cortex-a53", "qemu-user:cortex-a76", "qemu-system:cortex-a53", "qemu-system:cortex-a76"]
 LEAST = LeastMemory(model="m", enough_mib=58, too_little_mib=56, usable_bytes=1, tried=())
 
 
@@ -48,7 +52,72 @@ def refused(request: Request, *targets: str) -> UsageError:
 def test_all_defaults_are_taken() -> None:
     """The host alone, or both kinds of emulation."""
     assert list(map(str, devices_of(X64, request()))) == ["host"]
-    assert list(map(str, devices_of(ARM64, request()))) == ["qemu-user:cortex-a53", "qemu-system:cortex-a53"]
+    assert list(map(str, devices_of(ARM64, request()))) == ARM64_DEFAULTS
+
+
+@pytest.mark.parametrize("target", ["linux-arm64", "linux-arm64-musl", "linux-armhf", "linux-riscv64"])
+def test_every_floor_of_a_buildspec_has_defaults_that_run_it(target: str) -> None:
+    """Each name that `cpu` takes leads to emulators that have all its instructions, or to a refusal before any work."""
+    emulation = emulation_of(TARGETS[target])
+    assert emulation is not None
+    assert set(emulation.floors) == set(CPUS[TARGETS[target].architecture])
+    for cpu, able in emulation.floors.items():
+        found = devices_of(TARGETS[target], request(), cpu)
+        assert {device.detail for device in found} <= set(able), cpu
+        assert bool(found) is (cpu != "spacemit-x60"), cpu
+
+
+@pytest.mark.parametrize(
+    ("target", "cpu", "names"),
+    [
+        ("linux-arm64", "cortex-a53", ARM64_DEFAULTS),
+        ("linux-arm64", "cortex-a72", ARM64_DEFAULTS),
+        ("linux-arm64", "cortex-a76", ["qemu-user:cortex-a76", "qemu-system:cortex-a76"]),
+        ("linux-arm64-musl", "cortex-a55", ["qemu-user:cortex-a76", "qemu-system:cortex-a76"]),
+        ("linux-armhf", "", ["qemu-user:cortex-a7", "qemu-system:cortex-a53"]),
+        ("linux-armhf", "cortex-a8", ["qemu-user:cortex-a7", "qemu-system:cortex-a53"]),
+        ("linux-armhf", "cortex-a72", ["qemu-user:max", "qemu-system:cortex-a53"]),
+        ("linux-riscv64", "sifive-u74", ["qemu-user:rv64"]),
+        ("linux-riscv64", "spacemit-x60", []),
+    ],
+)
+def test_defaults_are_not_below_the_floor(target: str, cpu: str, names: list[str]) -> None:
+    """The usual ones where they have its instructions, else the first emulated processor that does."""
+    assert list(map(str, devices_of(TARGETS[target], request(), cpu))) == names
+
+
+def test_a_floor_that_nothing_here_emulates_is_refused_before_any_work() -> None:
+    """As for any target without a default; a board will do."""
+    floor = TargetSpec(id="linux-riscv64", cpu="spacemit-x60")
+    with pytest.raises(VerifyError) as caught:
+        require_devices([floor], request(), X64)
+    assert (caught.value.reference, caught.value.where) == ("no-device", "linux-riscv64")
+    require_devices([floor], request("ssh:pi@board"), X64)
+
+
+def test_a_named_device_below_the_floor_is_refused() -> None:
+    """Before a library is compiled that would end with an illegal instruction there."""
+    floor = TargetSpec(id="linux-arm64", cpu="cortex-a76")
+    with pytest.raises(UsageError) as caught:
+        require_devices([floor], request("qemu-user:cortex-a53"), X64)
+    assert (caught.value.reference, caught.value.where) == ("wrong-device", "--device qemu-user:cortex-a53")
+    assert caught.value.hint == "there are: qemu-user:cortex-a76"
+    require_devices([floor], request("qemu-user", "qemu-system@128"), X64)
+
+
+def test_cores_reach_the_devices_that_have_some() -> None:
+    """A board is kept on them; an emulator beside it has no cores of its own."""
+    found = devices_of(ARM64, request("adb", "ssh:pi@board", "qemu-user", cores=(4, 5)))
+    assert [device.cores for device in found] == [(4, 5), (4, 5), ()]
+    assert [device.cores for device in devices_of(X64, request(cores=(0,)))] == [(0,)]
+
+
+@pytest.mark.parametrize(("devices", "target"), [(("qemu-user",), "linux-arm64"), ((), "linux-riscv64")])
+def test_cores_of_nothing_are_refused(devices: tuple[str, ...], target: str) -> None:
+    """They would be asked for in vain."""
+    error = refused(request(*devices, cores=(4,)), target)
+    assert (error.reference, error.where) == ("bad-option", "--cores")
+    assert "--device adb" in error.hint
 
 
 def test_named_devices_take_the_place_of_defaults() -> None:
@@ -117,6 +186,19 @@ def report_of(*names: str, **changes: Any) -> VerifyReport:
     return replace(report, devices=tuple(replace(report.devices[0], device=name) for name in names))
 
 
+def misfit_report() -> VerifyReport:
+    """Make a report of a phone that does not run the target."""
+    error = VerifyError(NOT_FOR_DEVICE, "this library is for x86", where="adb:1")
+    return replace(recorded_report(), devices=(failed_device("adb:1", "none", error),))
+
+
+def pinned_report(cores: tuple[int, ...]) -> VerifyReport:
+    """Make a report of a phone whose runs were kept on some cores."""
+    host = recorded_report().devices[0].host
+    assert host is not None
+    return report_of("adb:1", host=replace(host, pinned_cores=cores))
+
+
 @pytest.mark.parametrize(
     ("asked", "report", "enough"),
     [
@@ -124,8 +206,12 @@ def report_of(*names: str, **changes: Any) -> VerifyReport:
         (request("adb:1"), report_of("adb:1", "adb:2"), True),
         (request("adb:1", "adb:2"), report_of("adb:1"), False),
         (request("adb"), report_of("adb:1"), False),
-        (request(), report_of("qemu-user:cortex-a53", "qemu-system:cortex-a53"), True),
-        (request(), report_of("qemu-user:cortex-a53"), False),
+        (request(), report_of(*ARM64_DEFAULTS), True),
+        (request(), report_of(*ARM64_DEFAULTS[:3]), False),
+        (request("adb:1", cores=(4, 5)), report_of("adb:1"), False),
+        (request("adb:1", cores=(4, 5)), pinned_report((4, 5)), True),
+        (request("adb:1"), pinned_report((4, 5)), False),
+        (request("adb:1", cores=(4, 5)), misfit_report(), True),
         (request(), report_of(), False),
         (request("qemu-system"), report_of("qemu-system:cortex-a53@64"), False),
         (request("adb:1", trace=True), report_of("adb:1"), False),

@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from finished_builds import leave_build, leave_runner
+from finished_builds import leave_build, leave_compiled, leave_jni, leave_runner
 from ortrim.errors import BuildError, ExitCode, StorageError
+from ortrim.executors.jni import finished_jni, jni_library_in
 from ortrim.executors.native import finished_runner
 from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled
+from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled, is_compiled
 from ortrim.storage.cache import cache_folder
 from sample_plans import OPERATORS, sample_plan
 
 (TARGET,) = sample_plan().targets
+(ANDROID,) = sample_plan("android-arm64-v8a").targets
 (OTHER,) = sample_plan(operators=OPERATORS, profile="upstream").targets
 
 
@@ -110,3 +112,36 @@ def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytes
         import_compiled((TARGET,), made.parent)
     assert caught.value.reference == "build-damaged"
     assert taken() == []
+
+
+def test_the_jni_library_of_an_android_target_comes_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its symbols, so that the AAR is packaged where there is no NDK, whatever the JDK there."""
+    private_cache(tmp_path / "there", monkeypatch)
+    leave_compiled(ANDROID)
+    made = export_compiled(ANDROID, tmp_path / "compiled")
+    private_cache(tmp_path / "here", monkeypatch)
+    assert not is_compiled(ANDROID)
+    import_compiled((ANDROID,), made.parent)
+    assert is_compiled(ANDROID)
+    found = jni_library_in(finished_jni(ANDROID.job))
+    assert found.library.read_bytes() == b"\x7fELFjni android-arm64-v8a"
+    assert found.symbols is not None
+
+
+def test_an_android_target_without_its_jni_library_is_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither sent nor taken."""
+    private_cache(tmp_path / "there", monkeypatch)
+    leave_build(ANDROID)
+    leave_runner(ANDROID)
+    with pytest.raises(BuildError) as caught:
+        export_compiled(ANDROID, tmp_path / "compiled")
+    assert caught.value.reference == "not-compiled"
+    (leave_jni(ANDROID) / "libonnxruntime4j_jni.so").unlink()
+    made = export_compiled(ANDROID, tmp_path / "compiled")
+    private_cache(tmp_path / "here", monkeypatch)
+    with pytest.raises(StorageError) as damaged:
+        import_compiled((ANDROID,), made.parent)
+    assert (damaged.value.reference, damaged.value.exit_code) == ("jni-damaged", ExitCode.STORAGE)
+    assert not is_compiled(ANDROID)

@@ -36,12 +36,12 @@ def test_a_container_becomes_part_of_the_request(tmp_path: Path) -> None:
     assert container_options("native", None, [], []) is None
 
 
-@pytest.mark.parametrize("executor", ["", "docker", "github", "containers"])
+@pytest.mark.parametrize("executor", ["", "docker", "GitHub", "containers"])
 def test_another_executor_is_refused(executor: str) -> None:
     """Those that there are are named."""
     with pytest.raises(UsageError) as caught:
         container_options(executor, None, [], [])
-    assert "native or container" in caught.value.hint
+    assert "native, container or github" in caught.value.hint
 
 
 @pytest.fixture

@@ -1,18 +1,22 @@
 """The program as a whole: its list, its help, and words that it does not know."""
 
 import re
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from ortrim.tasks import namespace
+from ortrim.tools.command import run
 
 Run = Callable[..., Any]
 TASKS = (
-    "build", "convert", "devices", "doctor", "inspect", "plan", "reduce", "report", "schema", "verify",
-    "workflows", "ci.compile", "ci.deliver", "ci.judge", "ci.plan", "ci.prepare",
-    "measure.build", "pins.index", "pins.propose", "pins.update", "release.draft", "release.publish",
+    "attach", "build", "check-compat", "convert", "devices", "doctor", "fetch", "history", "inspect", "plan",
+    "reduce", "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver",
+    "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "measure.build", "pins.compare", "pins.index", "pins.propose",
+    "pins.update", "release.draft", "release.publish",
 )  # fmt: skip
 
 
@@ -73,3 +77,29 @@ def test_words_that_make_no_sense_end_with_the_code_of_usage(ortrim: Run, words:
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("error: bad-usage\n  ")
     assert "Traceback" not in ended.err
+
+
+UNREAD: Final = """( program=$1; shift; "$program" -c "$@" 2>said; echo $? >code ) | true"""
+"""A shell's line whose second program reads nothing and is gone before the first one writes."""
+
+
+def unread(folder: Path, *words: str) -> tuple[str, str]:
+    """Run the program with nobody at the other end of its output; return its exit code and what it complained of."""
+    program = (sys.executable, "from ortrim.tasks.program import main; main()")
+    run(("sh", "-c", UNREAD, "sh", *program, *words), cwd=folder)
+    return (folder / "code").read_text().strip(), (folder / "said").read_text()
+
+
+@pytest.mark.parametrize("word", ["--list", "schema"])
+def test_a_program_that_nobody_reads_ends_quietly(word: str, tmp_path: Path) -> None:
+    """As the shell's own programs do behind `head`, whether Invoke prints or a task does."""
+    assert unread(tmp_path, word) == ("141", "")
+
+
+def test_an_error_that_nobody_reads_has_its_code(tmp_path: Path) -> None:
+    """The document goes nowhere, and the diagnostic to standard error as always."""
+    code, said = unread(tmp_path, "plan", "--json", "--spec", "absent.toml")
+    assert code == "10"
+    assert said.startswith("error: ")
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said

@@ -12,9 +12,11 @@ from ortrim.core.measurements import Verdict
 from ortrim.core.plan import BuildPlan
 from ortrim.errors import NetworkError
 from ortrim.github.payload import decode_plan
-from ortrim.tasks import ci
+from ortrim.pipeline.converted import Request
+from ortrim.tasks import ci, pins
 from ortrim.workflows.inputs import Inputs
 from ortrim.workflows.rendering import FOLDER, NAMES
+from ortrim.workflows.updates import RECORD, VersionsUpdate, read_update
 from sample_plans import sample_plan, sample_target
 from sample_reports import recorded_report
 
@@ -124,15 +126,18 @@ def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, mo
 
 
 def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiling job needs no emulator; a delivery of x86-64 Android needs a phone."""
+    """A compiling job needs no emulator, a delivery no NDK; one of x86-64 Android needs a phone."""
     called = []
-    for name in ("install_ndks", "install_emulators", "start_phone"):
+    for name in ("require_jdk", "install_ndks", "install_emulators", "start_phone"):
         monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
     ortrim("ci.prepare", "--target", "linux-armhf")
+    assert called == ["require_jdk", "install_ndks"]
+    called.clear()
     ortrim("ci.prepare", "--target", "linux-armhf", "--to-verify")
+    assert called == ["require_jdk", "install_emulators"]
+    called.clear()
     ortrim("ci.prepare", "--target", "android-arm64-v8a,android-x86_64", "--to-verify")
-    both = ["install_ndks", "install_emulators"]
-    assert called == ["install_ndks", *both, *both, "start_phone"]
+    assert called == ["require_jdk", "install_emulators", "start_phone"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,76 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
     assert bodies == [f"Nothing was built with these pins.\n{note}"] * 2
 
 
-@pytest.mark.parametrize("words", [(), ("--version", "1.21.0", "--actions"), ("--images", "--actions")])
+def test_new_versions_are_pinned_and_recorded(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record is the answer; a service that cannot be asked has its own code, and leaves no record."""
+    update = VersionsUpdate(last="1.21.0", pinned=("1.24.1",))
+    monkeypatch.setattr(pins, "released_versions", lambda _: ("1.24.1",))
+    monkeypatch.setattr(pins, "pin_new_versions", lambda *_, **__: update)
+    ended = ortrim("pins.update", "--latest")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, str(pins.PROPOSAL / RECORD))
+    assert read_update(pins.PROPOSAL) == update
+    (pins.PROPOSAL / RECORD).unlink()
+
+    def fails(_: object) -> None:
+        raise NetworkError("github-rate-limited", "no")
+
+    monkeypatch.setattr(pins, "released_versions", fails)
+    assert ortrim("pins.update", "--latest").code == 21
+    assert read_update(pins.PROPOSAL) is None
+
+
+def test_versions_are_compared(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each report's verdict is a line; a missed budget is for the pull request to tell, and no error."""
+    report = replace(recorded_report(), verdict=Verdict.FAIL)
+    monkeypatch.setattr(pins, "build_versions", lambda *_: (report, replace(report, ort_version="1.24.1")))
+    ended = ortrim("pins.compare")
+    assert ended.code == 0
+    assert [line.partition(":")[0] for line in ended.out.splitlines()] == [
+        "ONNX Runtime 1.21.0", "ONNX Runtime 1.24.1"
+    ]  # fmt: skip
+
+
+def test_an_index_is_made_for_a_version(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The buildspec's own without one."""
+    asked: list[str | None] = []
+
+    def make(request: Request, _: object) -> tuple[()]:
+        asked.append(request.version)
+        return ()
+
+    monkeypatch.setattr(pins, "make_unit_index", make)
+    assert ortrim("pins.index", "--version", "1.24.1").code == 0
+    assert ortrim("pins.index").code == 0
+    assert asked == ["1.24.1", None]
+
+
+@pytest.mark.parametrize(("task", "name"), [("ci.app", "compile_app"), ("ci.farm", "verify_on_farms")])
+def test_farms_are_told_what_the_run_was_asked_for(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, task: str, name: str
+) -> None:
+    """From the same document as every other step."""
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"target": "android", "devices": "firebase:a.arm-34"}))
+    (call,) = [answer(monkeypatch, name, (Path("harness"),) if task == "ci.app" else (recorded_report(),))]
+    assert ortrim(task).code == 0
+    assert call[0][0].devices == ("firebase:a.arm-34",)
+    assert ("silero-vad for linux-x64" in (runner / "STEP_SUMMARY").read_text()) == (task == "ci.farm")
+
+
+def test_a_farm_without_its_target_is_refused_in_the_plan(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is handed to later jobs."""
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"devices": "firebase:a.arm-34"}))
+    answer(monkeypatch, "plan_run", PLAN)
+    ended = ortrim("ci.plan")
+    assert "no-farm-target" in ended.err
+    assert (runner / "OUTPUT").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--version", "1.21.0", "--actions"), ("--images", "--actions"), ("--latest", "--version", "1.21.0")],
+)
 def test_pins_are_updated_of_one_kind_at_a_time(ortrim: Run, words: tuple[str, ...]) -> None:
     """None or two are refused."""
     ended = ortrim("pins.update", *words)

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, ToolError
 from ortrim.sources.apt_sources import mirrors_in
 from ortrim.workflows import machine
-from ortrim.workflows.machine import IMAGE, install_emulators, install_ndks, start_phone
+from ortrim.workflows.machine import IMAGE, install_emulators, install_ndks, require_jdk, start_phone
 
 HOST = TARGETS["linux-x64"]
 SDK_TOOLS = "cmdline-tools/latest/bin"
@@ -141,6 +142,19 @@ def test_without_an_sdk_nothing_can_be_installed(programs: FakePrograms) -> None
         install_ndks([NDK_VERSION], lambda _: None)
     assert (caught.value.reference, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
     install_ndks([], lambda _: None)
+
+
+def test_a_machine_without_a_jdk_makes_nothing_for_android(
+    programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told before the work; Linux targets need none."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    require_jdk([HOST])
+    with pytest.raises(ToolError) as caught:
+        require_jdk([HOST, TARGETS["android-x86_64"]])
+    assert (caught.value.reference, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
+    monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "jdk" / "bin").javac.parents[1]))
+    require_jdk([TARGETS["android-x86_64"]])
 
 
 def test_a_phone_is_started_and_waited_for(

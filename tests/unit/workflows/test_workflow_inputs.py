@@ -72,6 +72,19 @@ def test_all_that_is_said_is_read() -> None:
         {"plan": "../x"},
         {"attest": "yes, please"},
         {"attest": True, "ref": "main"},
+        {"devices": "host"},
+        {"devices": "adb:R58M12ABCDE"},
+        {"devices": "ssh:pi@board"},
+        {"devices": "firebase:"},
+        {"devices": "firebase:-x"},
+        {"devices": "firebase:a;reboot"},
+        {"devices": "firebase:a,,firebase:b"},
+        {"devices": "firebase:a, firebase:b"},
+        {"devices": "firebase:a\nb"},
+        {"devices": "firebase:" + "a" * 201},
+        {"devices": ",".join(f"firebase:a{number}" for number in range(9))},
+        {"devices": "firebase:a", "ref": "main"},
+        {"devices": "firebase:a", "plan": "eNqr"},
         {"another": "one"},
     ],
 )
@@ -82,6 +95,14 @@ def test_what_is_not_possible_is_refused(changes: dict[str, Any]) -> None:
     assert (caught.value.reference, caught.value.exit_code) == ("bad-workflow-inputs", ExitCode.USAGE)
     assert next(iter(changes)) in caught.value.what
     assert caught.value.where == VARIABLE
+
+
+def test_devices_of_farms_are_read() -> None:
+    """Their names have blanks, and may be those of Amazon's; one that is given twice counts once."""
+    arn = "devicefarm:arn:aws:devicefarm:us-west-2:123:project:4-5/arn:aws:devicefarm:us-west-2::devicepool:6"
+    devices = ("firebase:redfin-30-de_DE-landscape", "browserstack:Samsung Galaxy S23+-13.0", arn)
+    assert read_inputs(document(devices=",".join((*devices, devices[0])))).devices == devices
+    assert read_inputs(document()).devices == ()
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{", '"x"', "{}{}", "\x00", "x" * (2 * MOST_LETTERS + 1)])
@@ -112,12 +133,38 @@ def test_whatever_arrives_is_read_or_refused(changes: dict[str, Any]) -> None:
     assert not read.spec.is_absolute()
     assert not read.ref.startswith("-")
     assert not set(read.target + read.correlation_id + read.ref) & set("\n $`\"';&|<>(){}")
+    assert not set("".join(read.devices)) & set("\n$`\"';&|<>(){}")
 
 
 def test_inputs_are_described_as_they_are_read() -> None:
     """The workflow offers what the parser takes, with the defaults of both the same."""
-    assert set(json.loads(document())) == {"spec", "target", "profile", "ref", "attest", "correlation_id", "plan"}
+    names = {"spec", "target", "profile", "ref", "attest", "devices", "correlation_id", "models", "plan"}
+    assert set(json.loads(document())) == names
     assert read_inputs("{}") == read_inputs(document())
     (choice,) = [each for each in INPUTS if each.kind == "choice"]
     assert [read_inputs(document(profile=each)).profile for each in choice.options] == [None, "balanced", "upstream"]
     assert choice.default == OF_THE_SPEC
+
+
+MODELS = "refs/ortrim/models/0011223344556677"
+
+
+def test_uploaded_models_come_with_their_buildspec() -> None:
+    """In the folder into which the run checks them out."""
+    read = read_inputs(json.dumps({"models": MODELS, "spec": "uploaded/app/app.toml"}))
+    assert (read.models, read.spec.as_posix()) == (MODELS, "uploaded/app/app.toml")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"models": "refs/heads/main"}, {"models": f"{MODELS}/x"}, {"models": f"{MODELS}\n"}, {"models": "0011"},
+        {"spec": "buildspecs/silero-vad.toml"}, {"spec": "uploaded/../buildspecs/x.toml"}, {"spec": "uploadedx/a.toml"},
+        {"attest": True}, {"devices": "firebase:MediumPhone.arm-34"}, {"plan": "abc"},
+    ],
+)  # fmt: skip
+def test_uploaded_models_go_with_nothing_that_is_vouched_for(changes: dict[str, object]) -> None:
+    """No other ref, no buildspec of the repository, no attestation, no farm."""
+    with pytest.raises(UsageError) as caught:
+        read_inputs(json.dumps({"models": MODELS, "spec": "uploaded/app.toml", **changes}))
+    assert caught.value.reference == "bad-workflow-inputs"

@@ -1,5 +1,6 @@
 """The matrix: every target of a plan on a machine that can compile it, and every target in one delivery."""
 
+import fnmatch
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from ortrim.core.plan import BuildPlan
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.spec.load import load_spec
-from ortrim.workflows.matrix import MOST_JOBS, matrix_json, matrix_of, runner_of
+from ortrim.workflows.matrix import MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
 from sample_plans import sample_plan, sample_target
 
 BUILDSPECS = sorted((Path(__file__).parents[3] / "buildspecs").glob("*.toml"))
@@ -88,13 +89,44 @@ def test_more_jobs_than_github_takes_are_refused() -> None:
     assert len(matrix_of(replace(plan, targets=plan.targets * MOST_JOBS)).compiled) == MOST_JOBS
 
 
+def matrix_of_file(path: Path) -> tuple[list[str], Matrix]:
+    """Return the targets that a buildspec's file names, all there are if it names none, and the matrix of `*`."""
+    spec = load_spec(path).spec
+    targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))
+    return sorted(target.id for target in targets), matrix_of(sample_plan(selected=targets, name=spec.name))
+
+
+def test_there_are_buildspecs() -> None:
+    """And every target is in one of them, so that the tests below say something of each."""
+    assert len(BUILDSPECS) >= 3
+    assert {name for path in BUILDSPECS for name in matrix_of_file(path)[0]} == set(TARGETS)
+
+
 @pytest.mark.parametrize("path", BUILDSPECS, ids=lambda path: path.stem)
 def test_the_matrix_covers_every_target_of_every_buildspec(path: Path) -> None:
     """Each target is compiled once and delivered once, with nothing in between lost."""
-    spec = load_spec(path).spec
-    targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))
-    plan = sample_plan(selected=targets, name=spec.name)
-    matrix = matrix_of(plan)
-    wanted = sorted(target.id for target in targets)
+    wanted, matrix = matrix_of_file(path)
     assert sorted(job.target for job in matrix.compiled) == wanted
     assert sorted(name for job in matrix.delivered for name in job.targets.split(",")) == wanted
+
+
+@pytest.mark.parametrize("path", BUILDSPECS, ids=lambda path: path.stem)
+def test_no_entry_of_the_matrix_lacks_anything(path: Path) -> None:
+    """Each has a runner, a limit of time, and an artifact of its own; GitHub takes what is absent for empty."""
+    _, matrix = matrix_of_file(path)
+    rendered = [json.loads(matrix_json(jobs))["include"] for jobs in (matrix.compiled, matrix.delivered)]
+    for entry in (*rendered[0], *rendered[1]):
+        assert entry["runner"] in {UBUNTU, UBUNTU_ARM}
+        assert 0 < entry["minutes"] <= 120
+        assert all(entry.values())
+    artifacts = [entry["artifact"] for entries in rendered for entry in entries]
+    assert len(set(artifacts)) == len(artifacts)
+
+
+@pytest.mark.parametrize("path", BUILDSPECS, ids=lambda path: path.stem)
+def test_a_delivery_takes_the_artifacts_of_its_targets(path: Path) -> None:
+    """Of exactly those, by GitHub's pattern."""
+    _, matrix = matrix_of_file(path)
+    for job in matrix.delivered:
+        taken = [each.target for each in matrix.compiled if fnmatch.fnmatchcase(each.artifact, job.artifacts)]
+        assert sorted(taken) == sorted(job.targets.split(","))

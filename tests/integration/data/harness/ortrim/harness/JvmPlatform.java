@@ -72,6 +72,11 @@ public final class JvmPlatform implements Platform {
   }
 
   @Override
+  public void progress(String line) {
+    log("progress: " + line);
+  }
+
+  @Override
   public void log(String line) {
     System.out.println("11-21 12:00:00.000  1234  1256 I ORTRIM  : " + line);
   }

@@ -1,0 +1,121 @@
+"""Runs that were dispatched before: which there are, and taking one up again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ortrim.console import Console
+from ortrim.core.measurements import VerifyReport
+from ortrim.core.plan import PlannedTarget, digest
+from ortrim.errors import BuildError, PlanError
+from ortrim.github.records import Run
+from ortrim.github.runs import cancel_run, get_run, latest_runs
+from ortrim.pipeline.connection import Remote, connect
+from ortrim.pipeline.dispatch_records import FOLDER, Kept, records_in, request_of
+from ortrim.pipeline.on_github import WORKFLOW
+from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.pipeline.run_artifacts import fetch_everything
+from ortrim.pipeline.run_followed import WantsCancel, Watch, bring_home, followed, in_sight
+from ortrim.pipeline.targets import build_planned, to_compile
+from ortrim.pipeline.travelling import travelling
+from ortrim.pipeline.uploaded_run import delivered, remove_models
+from ortrim.storage.files import require_writable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attached:
+    """What came of a run that was taken up: reports, or without a record of it, the folders of its artifacts."""
+
+    reports: tuple[VerifyReport, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+
+def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
+    """Return the latest runs of the workflow that were dispatched. Raises as `connect` and `latest_runs` do."""
+    connection = connect(remote, console)
+    return latest_runs(connection.client, connection.repository, WORKFLOW)
+
+
+def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
+    """Ask for a run to be cancelled; False when it had ended already. Raises as `connect` and `cancel_run` do."""
+    kept = _record_of(run_id, output)
+    connection = connect(_remote_of(remote, kept), console)
+    asked = cancel_run(connection.client, connection.repository, run_id)
+    if kept and kept.record.models:
+        remove_models(connection, kept, console)
+    return asked
+
+
+def attach(run_id: int, output: Path, remote: Remote, console: Console, wants_cancel: WantsCancel) -> Attached:
+    """Follow a run again, fetch what it left, and go on with the build that dispatched it.
+
+    What was asked for then is found in the folder for output. Without that, the artifacts are unpacked there. Raises as
+    `build_on_github` does, and `PlanError` `plan-changed` when the build would ask for something else today.
+    """
+    require_writable(output)
+    kept = _record_of(run_id, output)
+    connection = connect(_remote_of(remote, kept), console)
+    run = get_run(connection.client, connection.repository, run_id)
+    kept = kept or _record_marked(run, output)
+    watch = Watch(connection=connection, console=console, wants_cancel=wants_cancel)
+    if kept is None:
+        return _without_record(watch, run, output)
+    if kept.record.models:
+        return Attached(reports=delivered(watch, run, kept))
+    return _with_record(watch, run, kept, output)
+
+
+def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
+    request = request_of(kept.record.asked, output)
+    planned = make_planned(request, watch.console, to_run=True)
+    there = tuple(_targets_of(planned, kept))
+    missing = tuple(target for target in to_compile(planned, request) if target in there)
+    if missing:
+        bring_home(watch, run, travelling(planned.plan, missing), kept)
+    else:
+        watch.console.note(f"nothing of the run {run.id} is missing here")
+    _require_all(to_compile(planned, request))
+    return Attached(reports=build_planned(planned, request, watch.console))
+
+
+def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:
+    if still_missing:
+        where = ", ".join(target.job.target.identifier for target in still_missing)
+        what, hint = "the run did not compile it, and it is not compiled here", "run: invoke build --executor github"
+        raise BuildError("not-compiled", what, where=where, hint=hint)
+
+
+def _without_record(watch: Watch, run: Run, output: Path) -> Attached:
+    watch.console.note(f"{output} has no record of the run {run.id}: what it leaves is fetched and no more")
+    attempt = f"-{run.run_attempt}" if run.run_attempt > 1 else ""
+    destination = output / FOLDER / f"{run.id}{attempt}"
+    with in_sight(watch, run, None) as options:
+        followed(watch, run, options)
+    with in_sight(watch, run, None, over=True):
+        return Attached(folders=fetch_everything(watch.connection, run, destination, watch.console))
+
+
+def _record_of(run_id: int, output: Path) -> Kept | None:
+    return next((kept for kept in records_in(output) if kept.record.run == run_id), None)
+
+
+def _record_marked(run: Run, output: Path) -> Kept | None:
+    """Return the record of a dispatch whose answer never came, by its mark in the run's name."""
+    found = next((kept for kept in records_in(output) if kept.record.run is None and kept.marks(run)), None)
+    return found.with_run(run) if found else None
+
+
+def _remote_of(remote: Remote, kept: Kept | None) -> Remote:
+    return replace(remote, repository=kept.record.site) if kept and not remote.repository else remote
+
+
+def _targets_of(planned: Planned, kept: Kept) -> Iterator[PlannedTarget]:
+    """Yield the targets of a record. Raises `PlanError` `plan-changed` when one is not what it was."""
+    known = {target.job.target.identifier: target for target in planned.plan.targets}
+    for identifier, job in kept.record.jobs:
+        target = known.get(identifier)
+        if target is None or digest(target.job) != job:
+            what = "models, buildspec or ortrim have changed since the run was dispatched"
+            hint = "run the build anew"
+            raise PlanError("plan-changed", what, where=identifier, hint=hint)
+        yield target

@@ -1,0 +1,96 @@
+"""`invoke build --executor github --upload-models`: everything is done there, parity too, and the delivery comes home.
+
+Models lie in the repository, which has to be private, under a ref that is no branch, as long as the run needs them.
+"""
+
+import secrets
+from pathlib import Path
+from typing import Final
+
+from ortrim.console import Console
+from ortrim.core.measurements import VerifyReport
+from ortrim.github.dispatch import Dispatch, dispatch
+from ortrim.github.git_objects import create_ref, require_private, store_commit, store_file
+from ortrim.github.records import Run
+from ortrim.github.refs import choose_ref
+from ortrim.pipeline.connection import Connection, Remote, connect
+from ortrim.pipeline.converted import Request, load, prepared_models
+from ortrim.pipeline.dispatch_records import FOLDER, DispatchRecord, Kept, asked_by, keep
+from ortrim.pipeline.on_github import UNCERTAIN, WORKFLOW
+from ortrim.pipeline.planned import host_target
+from ortrim.pipeline.run_followed import WantsCancel, Watch
+from ortrim.pipeline.uploaded_run import delivered, removed_on_error
+from ortrim.pipeline.uploads import Bundle, bundle
+from ortrim.planning import select_targets
+from ortrim.storage.files import require_writable
+from ortrim.workflows.inputs import OF_THE_SPEC, UPLOADED
+
+REFS: Final = "refs/ortrim/models"
+MESSAGE: Final = "What one run of ortrim needs, until it is over"
+
+
+def build_uploaded(
+    request: Request, remote: Remote, console: Console, wants_cancel: WantsCancel
+) -> tuple[VerifyReport, ...]:
+    """Upload a buildspec with its models, have a workflow do everything, and bring home what it delivers.
+
+    Raises what loading and preparing raise, `PlanError` as `bundle` does, `NetworkError` (`repository-public`, and what
+    storing, dispatching, following and fetching raise). A missed budget is in the reports.
+    """
+    require_writable(request.output)
+    loaded = load(request)
+    host = host_target() if request.target is None else None
+    targets = tuple(target.id for target in select_targets(loaded.spec, request.target, host))
+    found = bundle(loaded, prepared_models(loaded, console))
+    connection = connect(remote, console)
+    require_private(connection.client, connection.repository)
+    ref = remote.ref or choose_ref(connection.client, connection.repository, Path.cwd())
+    order = _order(request, ref, targets, found)
+    kept = _kept(request, connection, order, targets, request.output / loaded.spec.name)
+    watch = Watch(connection=connection, console=console, wants_cancel=wants_cancel)
+    with removed_on_error(watch, kept, lambda error: error.reference in UNCERTAIN):
+        _upload(watch, found, kept.record.models)
+        run = _dispatched(watch, order)
+    return delivered(watch, run, kept.with_run(run))
+
+
+def _upload(watch: Watch, found: Bundle, ref: str) -> None:
+    client, repository = watch.connection.client, watch.connection.repository
+    blobs: dict[str, str] = {}
+    with watch.console.step("upload models") as step:
+        for number, file in enumerate(found.files):
+            step.progress(number, len(found.files), file.path)
+            blobs[file.path] = store_file(client, repository, file.file)
+        create_ref(client, repository, ref, store_commit(client, repository, blobs, MESSAGE))
+        step.note(f"{watch.connection.site}, {ref}: {', '.join(blobs)}")
+
+
+def _order(request: Request, ref: str, targets: tuple[str, ...], found: Bundle) -> Dispatch:
+    correlation_id = secrets.token_hex(8)
+    inputs = {
+        "spec": f"{UPLOADED}/{found.spec}",
+        "target": ",".join(targets),
+        "profile": request.profile or OF_THE_SPEC,
+        "models": f"{REFS}/{correlation_id}",
+    }
+    return Dispatch(workflow=WORKFLOW, ref=ref, correlation_id=correlation_id, inputs=tuple(inputs.items()))
+
+
+def _kept(request: Request, connection: Connection, order: Dispatch, targets: tuple[str, ...], output: Path) -> Kept:
+    """Write down what is to be dispatched before anything of it is sent."""
+    record = DispatchRecord(
+        site=str(connection.site),
+        workflow=order.workflow,
+        ref=order.ref,
+        correlation_id=order.correlation_id,
+        models=dict(order.inputs)["models"],
+        asked=asked_by(request),
+        jobs=tuple((target, "") for target in targets),
+    )
+    return keep(record, output / UPLOADED / FOLDER / f"{order.correlation_id}.json")
+
+
+def _dispatched(watch: Watch, order: Dispatch) -> Run:
+    with watch.console.step("dispatch") as step:
+        step.note(f"{watch.connection.site}, {order.ref}")
+        return dispatch(watch.connection.client, watch.connection.repository, order)

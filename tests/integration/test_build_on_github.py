@@ -1,0 +1,304 @@
+"""`invoke build --executor github` from another folder, through the command line, to the report.
+
+GitHub's side is the stand-in, behind Prism with GitHub's own description of its API. What its run leaves is what
+`ci.compile` makes of the plan that came, in the cache of this machine, where the demo was built before. At home nothing
+was ever compiled.
+"""
+
+import io
+import json
+import os
+import shutil
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+import pytest
+import requests
+
+from github_checks import check_requests
+from github_prism import Front, behind_prism
+from github_service import TOKEN, GitHubService
+from github_state import Artifact, RemoteJob, RemoteRun, Timed, VirtualClock
+from github_wire import Reply
+from ortrim.console import Console
+from ortrim.core.plan import BuildPlan
+from ortrim.core.serialization import to_canonical_json
+from ortrim.github.payload import decode_plan
+from ortrim.package.sums import check_sums
+from ortrim.pipeline.converted import convert_models
+from ortrim.pipeline.remote import compile_planned, plan_run
+from ortrim.storage.cache import cache_folder
+from ortrim.tasks.options import request_from
+from ortrim.tools.command import Completed, run
+from ortrim.workflows.inputs import UPLOADED, read_inputs
+
+pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git", "npm")]
+
+FETCHED: Final = ("apt", "downloads", "packages", "sources", "zig")
+"""Parts of the cache that hold only what was fetched."""
+SPEC: Final = """
+name = "app"
+targets = [{ id = "linux-x64", glibc = "2.28" }]
+
+[[models]]
+name = "tell-nobody"
+path = "../../private/tell-nobody.onnx"
+
+[[models.cases]]
+name = "first"
+dimensions = { batch = 1, sequence = 576 }
+inputs = { sr = { value = 16000 }, state = { value = 0.0 } }
+"""
+PROGRAM: Final = "from ortrim.tasks.program import main; main()"
+MARK: Final = "zq17x"
+PART: Final = 24
+"""How many bytes of the model in a row are looked for in what was sent."""
+JOBS: Final = ("plan", "compile linux-x64")
+
+
+class Workflow:
+    """Does what build.yml does with a plan, while its run is asked about."""
+
+    def __init__(self, service: GitHubService, folder: Path) -> None:
+        self.service = service
+        self.folder = folder
+        self.errors: list[BaseException] = []
+        self.started = 0
+        service.template = self._start
+
+    def _start(self) -> RemoteRun:
+        self.started += 1
+        jobs = tuple(
+            RemoteJob(
+                name=name,
+                id=number,
+                ends=None,
+                steps=(Timed(name="Set up job", ends=0), Timed(name="Do it", ends=None)),
+            )
+            for number, name in enumerate(JOBS, start=900)
+        )
+        started = RemoteRun(ends=None, jobs=jobs)
+        threading.Thread(target=self._finish, args=(started,)).start()
+        return started
+
+    def _finish(self, started: RemoteRun) -> None:
+        try:
+            while len(self._dispatched()) < self.started:
+                threading.Event().wait(0.02)
+            self._compile(started)
+        except BaseException as error:  # noqa: BLE001 - it belongs to the test
+            self.errors.append(error)
+            started.conclusion = "failure"
+        for job in started.jobs:
+            job.ends = job.steps[1].ends = 0
+        started.ends = 0
+
+    def _dispatched(self) -> list[dict[str, Any]]:
+        bodies = [json.loads(seen.body) for seen in self.service.seen if seen.path.endswith("/dispatches")]
+        return [body["inputs"] for body in bodies]
+
+    def _compile(self, started: RemoteRun) -> None:
+        inputs = self._dispatched()[-1]
+        started.artifacts = (self._everything(inputs) if "models" in inputs else self._compiled(inputs),)
+
+    def _everything(self, inputs: dict[str, Any]) -> Artifact:
+        """Take the steps of all jobs with what was uploaded, on a machine that has neither plan nor delivery yet."""
+        for path, content in self.service.git.files(inputs["models"]).items():
+            file = self.folder / UPLOADED / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        output = self.folder / "output"
+        output.touch()
+        environment = {**os.environ, "ORTRIM_INPUTS": json.dumps(inputs), "GITHUB_OUTPUT": str(output)}
+        for step in ("ci.plan", "ci.compile", "ci.deliver"):
+            target = () if step == "ci.plan" else ("--target", "linux-x64")
+            done = run((sys.executable, "-c", PROGRAM, step, *target), cwd=self.folder, environment=environment)
+            assert done.returncode == 0, f"{step}: {done.stdout}\n{done.stderr}"
+            lines = output.read_text().splitlines()
+            environment["ORTRIM_PLAN"] = lines[1]
+        return Artifact(id=32, name="delivered-app-linux-x64", content=zipped(self.folder / "delivery"))
+
+    def _compiled(self, asked: dict[str, Any]) -> Artifact:
+        console = Console(quiet=True, stdout=io.StringIO(), stderr=io.StringIO())
+        inputs = read_inputs(json.dumps(asked))
+        assert len(plan_run(inputs, console).targets) == 1
+        folder = self.folder / "upload"
+        compile_planned(inputs.plan, "linux-x64", folder, console)
+        shutil.rmtree(folder / "logs", ignore_errors=True)
+        return Artifact(id=31, name="compiled-app-linux-x64", content=zipped(folder))
+
+
+def zipped(folder: Path) -> bytes:
+    """Return a folder's files as actions/upload-artifact stores them."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                file.write(path, path.relative_to(folder).as_posix())
+    return content.getvalue()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laptop:
+    """Somebody's checkout with a buildspec in it, a model beside it, and GitHub."""
+
+    checkout: Path
+    model: Path
+    service: GitHubService
+    front: Front
+    workflow: Workflow
+    environment: dict[str, str]
+
+    def ortrim(self, *words: str) -> Completed:
+        """Run the program in the checkout."""
+        argv = (sys.executable, "-c", PROGRAM, *words)
+        return run(argv, cwd=self.checkout, environment=self.environment, timeout_seconds=1800)
+
+    def build(self) -> Completed:
+        """Build at GitHub."""
+        return self.ortrim("build", "--spec", "buildspecs/app.toml", "--executor", "github")
+
+    def plan(self) -> BuildPlan:
+        """Return the plan that was dispatched."""
+        return decode_plan(self.workflow._dispatched()[0]["plan"])
+
+
+def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those inside it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from graphs_of(attribute.g)
+
+
+def marked(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Give everything inside a model a name that is nowhere else; what goes in and comes out keeps its own."""
+    kept = {value.name for value in (*model.graph.input, *model.graph.output)}
+    for graph in graphs_of(model.graph):
+        del graph.value_info[:]
+        for each in (*graph.initializer, *graph.node, *graph.output):
+            each.name = each.name if each.name in kept else f"{MARK}{each.name}"
+        for node in graph.node:
+            node.input[:] = [name if name in kept or not name else f"{MARK}{name}" for name in node.input]
+            node.output[:] = [name if name in kept or not name else f"{MARK}{name}" for name in node.output]
+    return model
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
+    """Make the checkout and run the stand-in."""
+    root = tmp_path_factory.mktemp("laptop")
+    checkout, private, cache = root / "checkout", root / "private", root / "cache"
+    for folder in (checkout / "buildspecs", private, cache):
+        folder.mkdir(parents=True)
+    (checkout / "buildspecs" / "app.toml").write_text(SPEC)
+    demo = convert_models(request_from(None, output=str(root)), Console(quiet=True)).prepared[0]
+    onnx.save(marked(onnx.load(demo.path)), private / "tell-nobody.onnx")
+    for name in FETCHED:
+        (cache / name).symlink_to(cache_folder(name))
+    with GitHubService(VirtualClock()).running() as service, behind_prism(service, root) as front:
+        for words in (
+            ("init", "-q", "--initial-branch", "main"),
+            ("remote", "add", "origin", f"{service.url.rpartition(':')[0]}/octo/ort.git"),
+        ):
+            assert run(("git", *words), cwd=checkout).returncode == 0
+        own = {"ORTRIM_CACHE": str(cache), "GITHUB_API_URL": front.url, "GH_TOKEN": TOKEN}
+        own |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+        rest = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GH_"))}
+        workflow = Workflow(service, root / "compiled")
+        yield Laptop(
+            checkout=checkout, model=private / "tell-nobody.onnx", service=service, front=front, workflow=workflow,
+            environment={**rest, **own},
+        )  # fmt: skip
+        check_requests(service)
+        assert front.violations == []
+
+
+def test_a_build_goes_to_github_and_comes_home(laptop: Laptop) -> None:
+    """Dispatched, followed, fetched over a link that breaks, packaged and verified here, with what it took."""
+    laptop.service.fault("GET .*/jobs", Reply(status=502))
+    laptop.service.blobs.cuts.append(100_000)
+    done = laptop.build()
+    assert laptop.workflow.errors == []
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    (report,) = laptop.checkout.glob("artifacts/app/*/linux-x64/report.json")
+    told = json.loads(report.read_text())
+    assert told["verdict"] == "pass"
+    assert [device["verdict"] for device in told["devices"]] == ["pass"]
+    assert (report.parent / told["package"]).is_file()
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert "compile linux-x64: success" in lines
+    assert any("2 of them repeated" in line and line.endswith("0 of them twice") for line in lines), done.stdout
+    assert laptop.service.lines("storage")[0].endswith(" 200")
+    assert laptop.service.lines("storage")[1].endswith(" 206")
+
+
+def test_the_same_build_needs_nobody(laptop: Laptop) -> None:
+    """What came home stays."""
+    asked = len(laptop.service.seen)
+    done = laptop.build()
+    assert done.returncode == 0, done.stderr
+    assert "nothing is dispatched" in done.stdout
+    assert len(laptop.service.seen) == asked
+
+
+def test_the_run_is_listed_and_can_be_taken_up(laptop: Laptop) -> None:
+    """By the record that lies beside the plan."""
+    listed = laptop.ortrim("runs")
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.splitlines()[1].split()[:3] == ["5000", "success", "linux-x64"]
+    done = laptop.ortrim("attach", "5000", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["reports"][0]["target"] == "linux-x64"
+
+
+def test_the_models_stay_at_home(laptop: Laptop) -> None:
+    """No byte of them, no name in them, no path of this machine and no token is in anything that was sent.
+
+    The token is in the header that it belongs in, which `check_requests` looks at.
+    """
+    sent = [f"{seen.method} {seen.path} {seen.query}".encode() + b"\0" + seen.body for seen in laptop.service.seen]
+    sent += [
+        " ".join(f"{n}: {v}" for n, v in seen.headers.items() if n != "authorization").encode()
+        for seen in laptop.service.seen
+    ]
+    everything = b"\n".join([*sent, to_canonical_json(laptop.plan()).encode()])
+    private = {MARK, "tell-nobody", "stateN", TOKEN, str(laptop.checkout), str(laptop.model.parent), str(Path.home())}
+    private |= {laptop.environment["ORTRIM_CACHE"], str(cache_folder("builds").parent)}
+    content = laptop.model.read_bytes()
+    assert content.count(MARK.encode()) > 50
+    assert [word for word in sorted(private) if word.encode() in everything] == []
+    parts = (content[place : place + PART] for place in range(0, len(content), PART))
+    assert not any(part in everything for part in parts if len(set(part)) > 4)
+
+
+def test_what_github_does_not_describe_does_not_get_through(laptop: Laptop) -> None:
+    """Or the other tests would prove less than they say."""
+    asked = len(laptop.service.seen)
+    url = f"{laptop.front.url}/repos/octo/ort/actions/workflows/build.yml/dispatches"
+    answer = requests.post(url, json={"ref": 3}, timeout=60)
+    assert answer.status_code == 422
+    assert "ref must be string" in laptop.front.violations.pop()
+    assert len(laptop.service.seen) == asked
+
+
+def test_models_that_are_uploaded_are_verified_there(laptop: Laptop) -> None:
+    """Planned, compiled and delivered by the workflow's own steps; nothing of the models stays at GitHub."""
+    done = laptop.ortrim("build", "--spec", "buildspecs/app.toml", "--executor", "github", "--upload-models", "--json")
+    assert laptop.workflow.errors == []
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    (report,) = json.loads(done.stdout)["reports"]
+    assert (report["target"], report["verdict"]) == ("linux-x64", "pass")
+    (folder,) = laptop.checkout.glob("artifacts/app/uploaded/5001/delivered-app-linux-x64")
+    check_sums(folder)
+    assert (folder / report["package"]).is_file()
+    assert laptop.service.git.refs == {}
+    assert [entry[0] for entry in laptop.service.git.log] == ["+", "-"]
+    assert laptop.model.read_bytes() in laptop.service.git.blobs.values()

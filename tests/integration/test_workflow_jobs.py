@@ -1,0 +1,320 @@
+"""Every script of the workflows that can run within CI's time, as the committed files say it, in a clean clone.
+
+ortrim, bash, git and pip are real. Stand-ins: `gh` (takes the words of the real one and refuses others), `apt-get` and
+`sdkmanager` (write down how they were called), `docker` (knows one digest), github.com (repositories on this machine),
+GitHub's API (as in the tests of its client), Google's list of the SDK. The packages are those of the tests, since
+`./bootstrap` would take a minute.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import gh_program
+from fake_programs import FakePrograms, fake_programs
+from github_service import GitHubService
+from github_state import Release, VirtualClock
+from ndk_layout import NDK_VERSION
+from ortrim.github.payload import decode_plan
+from ortrim.pins.actions import action_pins
+from ortrim.pins.images import image_pins
+from ortrim.pipeline.handover import with_sums
+from ortrim.sources.android_sdk import REPOSITORY
+from ortrim.sources.git import git
+from ortrim.storage.cache import cache_folder
+from ortrim.workflows.updates import read_update
+from upstream_likeness import QuietHandler
+from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
+
+pytestmark = [pytest.mark.network, pytest.mark.needs("git")]
+
+DATA: Final = ROOT / "tests" / "unit" / "report" / "data"
+NEW: Final = "1.99.0"
+CLEAN: Final = "as-it-was-cloned"
+"""A tag of the clone: a runner's own checkout may have no branch."""
+NOT_HERE: Final = {
+    "build.yml: compile: Prepare this machine": "slow: test_workflow_steps.py",
+    "build.yml: compile: Compile": "slow: test_workflow_steps.py",
+    "build.yml: deliver: Prepare this machine": "slow: test_workflow_steps.py",
+    "build.yml: deliver: Assemble, package, verify": "slow: test_workflow_steps.py",
+    "build.yml: app: Compile the app": "needs Gradle, and a library for Android",
+    "build.yml: farm: Verify on devices of farms": "needs a farm",
+    "update-pins.yml: update: Build the demo with the last version and the newest": "slow: test_workflow_steps.py",
+}
+"""Steps that are not run in this file, and why."""
+HERE: Final = {
+    "build.yml: plan: Plan",
+    "ci.yml: test: Prepare this machine",
+    "ci.yml: test: Lint, types, tests",
+    "ci.yml: android: Prepare this machine",
+    "ci.yml: android: Tests that need an NDK",
+    "ci.yml: required: All of the above ended well",
+    "release.yml: draft: Draft the release",
+    "release.yml: publish: Publish what every target verified",
+    "update-pins.yml: update: Pin newer actions",
+    "update-pins.yml: update: Pin newer images",
+    "update-pins.yml: update: Pin newer versions of ONNX Runtime",
+    "update-pins.yml: propose: Open a pull request",
+}
+"""Steps that are."""
+DIGEST: Final = f"sha256:{'a' * 64}"
+PACKAGE: Final = (
+    '<remotePackage path="{path}"><archives><archive><complete><checksum>{sha1}</checksum><url>{file}</url></complete>'
+    "<host-os>linux</host-os></archive></archives></remotePackage>"
+)
+REDIRECTED: Final = """\
+import json, os
+if os.environ.get("REDIRECTED"):
+    from requests.adapters import HTTPAdapter
+    addresses, send = json.loads(os.environ["REDIRECTED"]), HTTPAdapter.send
+    def elsewhere(self, request, **options):
+        for prefix, place in addresses:
+            if request.url.startswith(prefix):
+                request.url = place + request.url[len(prefix):]
+                break
+        return send(self, request, **options)
+    HTTPAdapter.send = elsewhere
+"""
+"""Reads addresses at another place, as a network with stand-ins would."""
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return one clean clone for all tests."""
+    made = clean_clone(tmp_path_factory.mktemp("clean"))
+    take_packages_of_the_tests(made, REDIRECTED)
+    git(made, "tag", CLEAN)
+    return made
+
+
+@pytest.fixture(scope="module")
+def workflows(clone: Path) -> dict[str, Any]:
+    """Return the clone's workflows."""
+    return read_workflows(clone)
+
+
+@pytest.fixture
+def runner(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
+    """Return a runner in the clone, which is as it was again afterwards."""
+    for name in [name for name in os.environ if name.startswith(("GIT_", "GITHUB_", "GH_", "ORTRIM_", "ANDROID_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    for name in ("output", "summary"):
+        (clone.parent / name).unlink(missing_ok=True)
+    yield Runner(clone=clone, values={"github.token": "ghs_run", "vars.DEBIAN_MIRROR": "https://mirror.invalid/debian"})
+    git(clone, "reset", "--quiet", "--hard", CLEAN)
+    git(clone, "clean", "--quiet", "-ffdx", "--exclude=.venv")
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+    """Have a machine on which nothing is really installed."""
+    return fake_programs(tmp_path / "programs", monkeypatch, "apt-get", "sudo", "install")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have a `gh`, and a docker that knows one digest; return the file of releases and pull requests."""
+    programs.add("docker")
+    programs.answer("docker", "--version", stdout="Docker version 28.0.1, build abc\n")
+    programs.answer("docker", "info", stdout="28.0.1 [name=seccomp]\n")
+    programs.answer("docker", stdout=f"python@{DIGEST}\n")
+    program = programs.folder / "bin" / "gh"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{gh_program.__file__}" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("GH_STAND_IN", str(tmp_path / "hub.json"))
+    monkeypatch.setenv("GH_STAND_IN_TAGS", "v0.1.0")
+    return tmp_path / "hub.json"
+
+
+def run(runner: Runner, workflows: dict[str, Any], file: str, job: str, *only: str, **options: Any) -> None:
+    """Run a job's scripts, or some of them, of those that are said to be run here."""
+    found = workflows[file]["jobs"][job]
+    names = {step["name"] for step in found["steps"] if "run" in step and (not only or step["name"] in only)}
+    assert {f"{file}: {job}: {name}" for name in names} <= HERE
+    cache = options.pop("cache", runner.clone.parent / "cache")
+    runner.do(found, options.pop("matrix", {}), cache, only=sorted(names), **options)
+
+
+def test_a_run_is_planned(runner: Runner, workflows: dict[str, Any]) -> None:
+    """The demo for all its targets, with a matrix for later jobs that the next step could read."""
+    runner.values["toJSON(inputs)"] = json.dumps({"target": "linux-*"})
+    run(runner, workflows, "build.yml", "plan", cache=cache_folder("builds").parent)
+    plan = decode_plan(runner.values["needs.plan.outputs.plan"])
+    compiled = [entry["target"] for entry in runner.matrix(workflows["build.yml"]["jobs"]["compile"])]
+    assert compiled == [target.job.target.identifier for target in plan.targets]
+    assert "linux-riscv64" in compiled
+
+
+def test_inputs_that_are_not_possible_end_the_run(runner: Runner, workflows: dict[str, Any]) -> None:
+    """In the first step, with the code of usage."""
+    runner.values["toJSON(inputs)"] = json.dumps({"target": "linux-x64; reboot"})
+    run(runner, workflows, "build.yml", "plan", codes=(2,))
+    assert "bad-workflow-inputs" in runner.printed[-1].stderr
+
+
+def test_ci_prepares_its_machine(runner: Runner, workflows: dict[str, Any], programs: FakePrograms) -> None:
+    """With what emulates, where that is missing, and with nothing else."""
+    run(runner, workflows, "ci.yml", "test", "Prepare this machine", matrix={"runner": "ubuntu-24.04"})
+    assert "prepare for linux-armhf" in runner.printed[-1].stdout
+    installing = [call for call in programs.calls if "apt-get" in call[:2] and "install" in call]
+    words = {word for call in installing for word in call if not word.startswith("-")}
+    assert words <= {"sudo", "apt-get", "install", "qemu-user-static", "debian-archive-keyring"}
+
+
+def test_ci_checks_everything(runner: Runner, workflows: dict[str, Any], programs: FakePrograms) -> None:
+    """Its script calls each check in turn, the tests last; what they say is for CI itself to find out."""
+    (runner.clone / "bootstrap").write_text('#!/bin/sh\necho "called: $*"\n')
+    run(runner, workflows, "ci.yml", "test", "Lint, types, tests")
+    called = [line for line in runner.printed[-1].stdout.splitlines() if line.startswith("called: ")]
+    words = [line.removeprefix("called: ") for line in called]
+    assert words == ["python --version", "ruff check", "ruff format --check", "mypy", "pytest"]
+
+
+@pytest.mark.needs("javac")
+def test_ci_has_tests_with_an_ndk(
+    runner: Runner, workflows: dict[str, Any], programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK's own program is asked for the NDK; the tests are there (they run where one is)."""
+    monkeypatch.setenv("ANDROID_HOME", str(tmp_path / "sdk"))
+    programs.add(tmp_path / "sdk" / "cmdline-tools" / "latest" / "bin" / "sdkmanager")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--collect-only --quiet -p no:cacheprovider")
+    run(runner, workflows, "ci.yml", "android")
+    assert ["sdkmanager", "--install", f"ndk;{NDK_VERSION}"] in programs.calls
+    assert "tests/integration/test_android_ndk.py::" in runner.printed[-1].stdout
+
+
+@pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 19), ("skipped", 19)])
+def test_ci_is_judged(runner: Runner, workflows: dict[str, Any], result: str, code: int) -> None:
+    """By the results of all jobs, of which the last may not have been skipped."""
+    needs = workflows["ci.yml"]["jobs"]["required"]["needs"]
+    results = {name: {"result": "success", "outputs": {}} for name in needs}
+    runner.values["toJSON(needs)"] = json.dumps({**results, needs[-1]: {"result": result, "outputs": {}}})
+    run(runner, workflows, "ci.yml", "required", codes=(code,))
+
+
+def test_a_release_is_drafted_and_published(runner: Runner, workflows: dict[str, Any], hub: Path) -> None:
+    """From the deliveries of two targets to what everybody sees; a second time nothing is changed."""
+    for target in ("linux-x64", "linux-arm64"):
+        folder = runner.clone / "deliveries" / f"delivered-silero-vad-{target}"
+        folder.mkdir(parents=True)
+        (folder / f"silero-vad-{target}.tar.gz").write_text(target)
+        with_sums(folder)
+    runner.values["github.ref_name"] = "v0.1.0"
+    run(runner, workflows, "release.yml", "draft")
+    release = json.loads(hub.read_text())["releases"]["v0.1.0"]
+    names = [asset["name"] for asset in release["assets"]]
+    assert sorted(names) == ["SHA256SUMS", "silero-vad-linux-arm64.tar.gz", "silero-vad-linux-x64.tar.gz"]
+    assert release["isDraft"]
+    run(runner, workflows, "release.yml", "publish")
+    assert not json.loads(hub.read_text())["releases"]["v0.1.0"]["isDraft"]
+    run(runner, workflows, "release.yml", "publish", codes=(21,))
+    assert "ghs_run" not in hub.read_text()
+
+
+def test_a_tag_that_is_not_there_is_not_released(runner: Runner, workflows: dict[str, Any], hub: Path) -> None:
+    """In the words of `gh`; nothing is drafted."""
+    folder = runner.clone / "deliveries" / "delivered-x"
+    folder.mkdir(parents=True)
+    (folder / "x.tar.gz").write_text("x")
+    with_sums(folder)
+    (runner.clone / "CHANGELOG.md").write_text("## 0.2.0\n\n- more\n")
+    runner.values["github.ref_name"] = "v0.2.0"
+    run(runner, workflows, "release.yml", "draft", codes=(21,))
+    assert "--verify-tag" in runner.printed[-1].stderr
+    assert not hub.exists()
+
+
+def repositories(folder: Path) -> Path:
+    """Make a repository for each pinned action, with one newer tag, and return git's settings that lead to them."""
+    for name in action_pins():
+        path = folder / name
+        path.mkdir(parents=True)
+        git(path, "init", "--quiet")
+        own = ("-c", "user.name=x", "-c", "user.email=x@y")
+        git(path, *own, "commit", "--quiet", "--allow-empty", "--message", "one")
+        git(path, "tag", "v99.0.0")
+    settings = folder / "settings"
+    settings.write_text(f'[url "{folder}/"]\n\tinsteadOf = https://github.com/\n')
+    return settings
+
+
+@contextmanager
+def googles_list(folder: Path) -> Iterator[str]:
+    """Serve a list of the SDK's packages, and the packages, which are small; give the server's address."""
+    folder.mkdir()
+    entries = []
+    for number, package in enumerate(image_pins().archives):
+        content = package.encode()
+        (folder / f"{number}.zip").write_bytes(content)
+        digest = hashlib.sha1(content, usedforsecurity=False).hexdigest()
+        entries.append(PACKAGE.format(path=package, sha1=digest, file=f"{number}.zip"))
+    (folder / "repository2-3.xml").write_text(f"<list>{''.join(entries)}</list>")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    with closing(server.socket):
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_pins_are_updated_and_proposed(
+    runner: Runner, workflows: dict[str, Any], hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Actions, images, a version that upstream lists; then one pull request, with the reports' comparison.
+
+    The package index has no such version, so that it is refused with the reason.
+    """
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repositories(tmp_path / "hub")))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with GitHubService(VirtualClock()).running() as service, googles_list(tmp_path / "google") as google:
+        service.token = "ghs_run"  # noqa: S105 - made up
+        service.releases = [Release(id=1, tag=f"v{NEW}", files={}), Release(id=2, tag="v1.20.0", files={})]
+        api = "https://api.github.com/repos/microsoft/onnxruntime"
+        monkeypatch.setenv("REDIRECTED", json.dumps([[api, f"{service.url}/repos/octo/ort"], [REPOSITORY, google]]))
+        names = ("Pin newer actions", "Pin newer images", "Pin newer versions of ONNX Runtime")
+        run(runner, workflows, "update-pins.yml", "update", *names)
+        assert service.lines() == ["GET /repos/octo/ort/releases 200"]
+        assert service.objections == []
+    require_refused(runner.clone / "artifacts" / "proposal")
+    lay_out_reports(runner.clone / "artifacts" / "proposal")
+    run(runner, workflows, "update-pins.yml", "propose")
+    (pull,) = json.loads(hub.read_text())["pulls"]
+    for words in (f"| {NEW} | `no-converter` |", "silero-vad for linux-x64", "run `invoke workflows` on this branch"):
+        assert words in pull["body"]
+    changed = git(runner.clone, "diff", "--name-only", CLEAN, f"origin/{pull['head']}").split()
+    assert changed == ["src/ortrim/pins/actions.toml", "src/ortrim/pins/images.toml"]
+    pins = git(runner.clone, "show", *(f"origin/{pull['head']}:{name}" for name in changed))
+    assert pins.count("v99.0.0") == len(action_pins())
+    assert pins.count(DIGEST) == len(image_pins().bases)
+
+
+def require_refused(proposal: Path) -> None:
+    """Check that the one new version was refused, for the right reason."""
+    update = read_update(proposal)
+    assert update is not None
+    assert [(each.version, each.reference) for each in update.refused] == [(NEW, "no-converter")]
+
+
+def lay_out_reports(proposal: Path) -> None:
+    """Leave what the step that builds would have left."""
+    for name in ("last", "newest"):
+        (proposal / name).mkdir()
+        (proposal / name / "report.json").write_bytes((DATA / f"against-{name}.json").read_bytes())
+
+
+def test_no_script_is_forgotten(workflows: dict[str, Any]) -> None:
+    """Each is run above, or it is said why not."""
+    assert scripts(workflows) == HERE | set(NOT_HERE)
+    assert HERE.isdisjoint(NOT_HERE)

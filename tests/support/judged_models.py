@@ -1,0 +1,67 @@
+"""Runtimes and models for judging, without files."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ortrim.advise.installed import InstalledRuntime
+from ortrim.core.operator_config import parse_config
+from ortrim.core.operator_uses import ModelUses, OperatorUse
+from ortrim.core.operators import OperatorId
+
+
+def runtime(config: str, **facts: Any) -> InstalledRuntime:
+    """Return a runtime of this configuration."""
+    return InstalledRuntime(label="theirs", ort_version="1.21.0", operators=parse_config(config), **facts)
+
+
+def use(name: str, opset: int, *types: str, domain: str = "ai.onnx", outputs: tuple[str, ...] = ()) -> OperatorUse:
+    """Return one use of an operator, of floats unless said otherwise; its node is called `a <operator>`."""
+    operator = OperatorId(domain=domain, opset=opset, name=name)
+    return OperatorUse(operator=operator, inputs=types or ("float",), outputs=outputs, node=f"a {name}")
+
+
+def model(*uses: OperatorUse) -> ModelUses:
+    """Return a model of the present format."""
+    return ModelUses(format_version="6", uses=tuple(sorted(uses)))
+
+
+TYPES = ("", "float", "double", "int64_t", "bool", "std::string")
+NAMES = ("Add", "Cast", "Concat", "Gather", "OneHot", "Relu", "Reshape", "Transpose", "Where")
+
+uses = st.builds(
+    use,
+    st.sampled_from(NAMES),
+    st.integers(11, 14),
+    st.sampled_from(TYPES),
+    st.sampled_from(TYPES),
+    st.sampled_from(TYPES),
+    outputs=st.tuples(st.sampled_from(TYPES)),
+)
+models = st.lists(uses, max_size=6).map(lambda found: model(*found))
+limits = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.tuples(st.sampled_from(TYPES[1:]), st.integers(11, 14)),
+    max_size=5,
+)
+configs = limits.map(
+    lambda found: "".join(
+        f"ai.onnx;{opset};{name}"
+        + (
+            f'{{"custom": [["{kind}", "{kind}", "{kind}"]]}}\n'
+            if name == "OneHot"
+            else f'{{"inputs": {{"0": ["{kind}"]}}}}\n'
+        )
+        for name, (kind, opset) in found.items()
+    )
+)
+global_configs = st.tuples(st.sets(st.sampled_from(TYPES[1:]), min_size=1), st.sets(st.sampled_from(NAMES))).map(
+    lambda drawn: (
+        f"!globally_allowed_types;{','.join(sorted(drawn[0]))}\n"
+        + (
+            f"ai.onnx;13;{','.join(sorted(drawn[1]))}\n"
+            if drawn[1]
+            else "!no_ops_specified_means_all_ops_are_required\n"
+        )
+    )
+)

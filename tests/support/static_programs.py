@@ -1,0 +1,72 @@
+"""Programs of applications that link a package's static library: one in C, one in C++ with a C++ library of its own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ortrim.tools.command import run
+
+IN_C: Final = """
+#include <onnxruntime_c_api.h>
+#include <stdio.h>
+int main(int count, char **words) {
+  const OrtApi *api = OrtGetApiBase()->GetApi(ORT_API_VERSION);
+  OrtEnv *env = NULL;
+  OrtSessionOptions *options = NULL;
+  OrtSession *session = NULL;
+  size_t inputs = 0;
+  if (count != 2 || api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "c", &env) || api->CreateSessionOptions(&options) ||
+      api->CreateSession(env, words[1], options, &session) || api->SessionGetInputCount(session, &inputs))
+    return 1;
+  printf("%s, %zu inputs\\n", OrtGetApiBase()->GetVersionString(), inputs);
+  api->ReleaseSession(session);
+  api->ReleaseSessionOptions(options);
+  api->ReleaseEnv(env);
+  return 0;
+}
+"""
+IN_CXX: Final = """
+#include <onnxruntime_cxx_api.h>
+#include <array>
+#include <iostream>
+#include <vector>
+int main(int, char **words) try {
+  Ort::Env env(ORT_LOGGING_LEVEL_ERROR, "c++");
+  Ort::Session session(env, words[1], Ort::SessionOptions{});
+  auto memory = Ort::MemoryInfo::CreateCpu(OrtDeviceAllocator, OrtMemTypeCPU);
+  std::vector<float> sound(576), state(2 * 128);
+  std::vector<int64_t> rate{16000};
+  std::array<int64_t, 2> frame{1, 576};
+  std::array<int64_t, 3> states{2, 1, 128};
+  std::vector<Ort::Value> inputs;
+  inputs.push_back(Ort::Value::CreateTensor<float>(memory, sound.data(), sound.size(), frame.data(), frame.size()));
+  inputs.push_back(Ort::Value::CreateTensor<float>(memory, state.data(), state.size(), states.data(), states.size()));
+  inputs.push_back(Ort::Value::CreateTensor<int64_t>(memory, rate.data(), rate.size(), nullptr, 0));
+  const char *in[] = {"input", "state", "sr"}, *out[] = {"output", "stateN"};
+  auto outputs = session.Run(Ort::RunOptions{}, in, inputs.data(), inputs.size(), out, 2);
+  float voice = *outputs[0].GetTensorData<float>();
+  std::cout << Ort::GetVersionString() << ", " << (voice >= 0 && voice < 0.5 ? "silence" : "a voice") << std::endl;
+} catch (const Ort::Exception &error) {
+  std::cerr << error.what() << std::endl;
+  return 1;
+}
+"""
+SAID_IN_C: Final = "1.21.0, 3 inputs\n"
+SAID_IN_CXX: Final = "1.21.0, silence\n"
+
+
+def linked(package: Path, compiler: Sequence[str | Path], source: str, program: Path) -> Path:
+    """Compile a program and link it with a package's archive and the system's libraries alone; return it."""
+    code = program.with_suffix(".c" if source is IN_C else ".cc")
+    code.write_text(source)
+    words = (code, "-o", program, f"-I{package}/include/onnxruntime", f"-L{package}/lib", "-lonnxruntime")
+    done = run((*compiler, *words, "-ldl", "-lpthread", "-lm"))
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def said(program: Path, package: Path, *launcher: str | Path) -> str:
+    """Run a program on the package's model, and return what it printed."""
+    done = run((*launcher, program, package / "models" / "silero-vad.ort"))
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,67 @@
+"""Which branch a run is started on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from github_checks import OCTO, Remote, refused, running_remote
+from github_service import message
+from ortrim.errors import NetworkError
+from ortrim.github.refs import choose_ref
+from ortrim.tools.command import run
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
+    """Run the stand-in, whose default branch is `trunk`."""
+    with running_remote(monkeypatch) as running:
+        running.service.default_branch = "trunk"
+        yield running
+
+
+def checkout(folder: Path, branch: str, origin: str = "https://github.invalid/Octo/ort.git") -> Path:
+    """Return a checkout of a repository on a branch."""
+    run(("git", "init", "-q", "--initial-branch", branch, folder))
+    run(("git", "-C", folder, "remote", "add", "origin", origin))
+    return folder
+
+
+@pytest.mark.parametrize("branch", ["main", "topic/ä-1"])
+def test_the_branch_of_the_checkout_is_taken_if_github_has_it(remote: Remote, tmp_path: Path, branch: str) -> None:
+    """Also one with a slash in its name."""
+    remote.service.refs.add(branch)
+    assert choose_ref(remote.client, OCTO, checkout(tmp_path, branch)) == branch
+
+
+def test_a_branch_that_was_not_pushed_is_not_taken(remote: Remote, tmp_path: Path) -> None:
+    """The default branch is."""
+    assert choose_ref(remote.client, OCTO, checkout(tmp_path, "topic")) == "trunk"
+
+
+@pytest.mark.parametrize("origin", ["https://github.invalid/app/team", "https://elsewhere.invalid/octo/ort"])
+def test_the_branch_of_another_checkout_says_nothing(remote: Remote, tmp_path: Path, origin: str) -> None:
+    """An app team's own repository has branches of the same name; GitHub is not asked for them."""
+    assert choose_ref(remote.client, OCTO, checkout(tmp_path, "main", origin)) == "trunk"
+    assert remote.service.lines() == ["GET /repos/octo/ort 200"]
+
+
+def test_outside_of_any_checkout_the_default_branch_is_taken(remote: Remote, tmp_path: Path) -> None:
+    """As GitHub's own client does."""
+    assert choose_ref(remote.client, OCTO, tmp_path) == "trunk"
+
+
+def test_a_repository_that_is_not_there_is_told(remote: Remote, tmp_path: Path) -> None:
+    """Or one that the token may not see, which GitHub does not tell apart."""
+    remote.service.fault("GET", message(404, "Not Found"))
+    with refused("repository-not-found", NetworkError) as caught:
+        choose_ref(remote.client, OCTO, tmp_path)
+    assert "--repo" in caught[0].hint
+
+
+def test_a_token_that_may_not_look_is_told(remote: Remote, tmp_path: Path) -> None:
+    """Nothing is guessed in its place."""
+    remote.service.fault("GET .*/branches", message(403, "no", **{"X-Accepted-GitHub-Permissions": "contents=read"}))
+    with refused("github-refused", NetworkError) as caught:
+        choose_ref(remote.client, OCTO, checkout(tmp_path, "main"))
+    assert "contents=read" in caught[0].hint

@@ -1,0 +1,34 @@
+"""Options of the tasks that verify."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ortrim.errors import ExitCode, UsageError
+from ortrim.tasks.options import request_from
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(("text", "cores"), [(None, ()), ("4-7", (4, 5, 6, 7)), ("0,4-7", (0, 4, 5, 6, 7))])
+def test_cores_become_part_of_the_request(text: str | None, cores: tuple[int, ...]) -> None:
+    """Without the option a device decides itself."""
+    assert request_from(None, cores=text).cores == cores
+
+
+@pytest.mark.parametrize("text", ["", "f0", "7-4", "4,", "9999", "all"])
+def test_cores_that_are_none(text: str) -> None:
+    """The form is shown."""
+    with pytest.raises(UsageError) as caught:
+        request_from(None, cores=text)
+    assert (caught.value.reference, caught.value.where) == ("bad-option", "--cores")
+    assert "4-7" in caught.value.hint
+
+
+@pytest.mark.parametrize("task", ["build", "verify"])
+def test_both_tasks_take_cores(ortrim: Run, task: str) -> None:
+    """From the shell's point of view."""
+    ended = ortrim(task, "--cores", "f0")
+    assert (ended.code, ended.out) == (ExitCode.USAGE, "")
+    assert ended.err.startswith("error: bad-option\n")

@@ -1,13 +1,21 @@
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from availability import Availability, is_present, read_unavailable
+from ortrim.tools.command import run
+
+NDK_TESTS = "tests/integration/test_android_ndk.py"
+ROOT = Path(__file__).parents[2]
 
 
-def availability(*, strict: bool, listed: dict[str, str] | None = None) -> Availability:
+def availability(
+    *, strict: bool, listed: dict[str, str] | None = None, required: frozenset[str] = frozenset()
+) -> Availability:
     """Return the decisions of a machine that has `git` and nothing else."""
-    return Availability(listed or {}, strict=strict, present=lambda name: name == "git")
+    return Availability(listed or {}, strict=strict, present=lambda name: name == "git", required=required)
 
 
 def test_a_tool_that_is_there_lets_the_test_run() -> None:
@@ -39,6 +47,23 @@ def test_a_listed_tool_skips_on_ci_and_is_counted() -> None:
         with pytest.raises(pytest.skip.Exception, match="the image has gcc"):
             checked.check(("clang",))
     assert checked.summary() == ("2 tests were not tried for want of 1 tools", "  clang: 2, the image has gcc")
+
+
+def test_a_required_tool_is_excused_by_no_list() -> None:
+    """A run that is for the sake of a tool has shown nothing without it, on CI or anywhere."""
+    for strict in (False, True):
+        checked = availability(strict=strict, listed={"ndk": "no registry has it"}, required=frozenset({"ndk"}))
+        with pytest.raises(pytest.fail.Exception, match="this run requires it"):
+            checked.check(("ndk",))
+        checked.check(("git",))
+
+
+def test_a_run_for_the_sake_of_a_tool_is_not_green_without_it() -> None:
+    """As CI's job with an NDK is started; a word that is no tool's is refused."""
+    for word, code in (("ndk", 1), ("nkd", pytest.ExitCode.USAGE_ERROR)):
+        words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--require", word, NDK_TESTS)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ANDROID")}
+        assert run((*words, "-k", "runner_compiles"), cwd=ROOT, environment=environment).returncode == code
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,13 @@ def test_a_terminal_shows_a_bar_with_elapsed_and_remaining_time() -> None:
     assert "a note" in shown
 
 
+def test_a_step_says_whether_its_progress_is_seen_as_it_is() -> None:
+    """A log gets lines, and wants no more of them than are worth keeping."""
+    for terminal in (True, False):
+        with Streams(terminal=terminal).console.step("compile") as step:
+            assert step.live is terminal
+
+
 def test_no_color_is_respected() -> None:
     """With NO_COLOR a terminal gets no colour; without it, it does."""
     for streams, coloured in ((Streams(terminal=True, NO_COLOR="1"), False), (Streams(terminal=True), True)):
@@ -297,6 +304,22 @@ def test_printable_text_has_no_control_characters(text: str) -> None:
     shown = printable(text)
     assert len(shown) == len(text)
     assert all(character.isprintable() or character in "\n\t" for character in shown)
+
+
+class Unread(io.StringIO):
+    """A pipe whose other end is closed."""
+
+    def write(self, _: str) -> int:
+        """Fail as the kernel does."""
+        raise BrokenPipeError
+
+
+def test_what_nobody_reads_is_for_the_caller_to_end() -> None:
+    """Tables, lines and results alike; rich would end the program with a code of its own."""
+    console = Console(stdout=Unread(), stderr=io.StringIO(), environment={})
+    for show in (console.render, console.note, console.result):
+        with pytest.raises(BrokenPipeError):
+            show("a")
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,18 @@ from ortrim.core.plan import PlannedModel, SourcePin
 
 @dataclass(frozen=True, kw_only=True)
 class AarLibraries:
-    """An ABI of `manifest.json`: its target, and the build-id of each library by name."""
+    """An ABI of `manifest.json`: its target, how its library was built, and the build-id of each library by name.
+
+    `cpuinfo` says whether the library pytorch/cpuinfo is compiled in; `providers` are the execution providers beside
+    the CPU's; `arguments` are those of upstream's build script.
+    """
 
     abi: str
     target: str
     build_ids: tuple[tuple[str, str], ...]
+    cpuinfo: bool
+    providers: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +41,7 @@ class AarManifest:
     stl: str
     profile: str
     exceptions: bool
+    linkage: Literal["shared"] = "shared"
     compiler: str
     tools: tuple[tuple[str, str], ...]
     abis: tuple[AarLibraries, ...]

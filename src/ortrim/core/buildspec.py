@@ -130,7 +130,7 @@ class Budgets:
     library_bytes: Annotated[int, Field(gt=0)] | None = None
     """Stripped library, bytes."""
     library_ratio: Annotated[float, Field(gt=0)] | None = None
-    """Stripped library divided by the official library of the same version."""
+    """Stripped library divided by the official one of the same version (none for Android: no ratio is judged there)."""
     peak_rss_bytes: Annotated[int, Field(gt=0)] | None = None
     """Peak resident memory of a process that loads and runs the model, bytes."""
     peak_rss_ratio: Annotated[float, Field(gt=0)] | None = None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 
@@ -50,22 +50,29 @@ class CaseTiming:
     samples_ms: tuple[float, ...]
 
 
+PeakSource = Literal["VmHWM", "ru_maxrss"]
+"""Where the peak of resident memory was read: `/proc/self/status`, or `getrusage`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunnerResult:
     """One library with one model, over all rounds of one verification.
 
     Resident memory once the model is loaded, at most (loading included), and at most after loading was over. The first
     is None where there is no `/proc`, the last also where the kernel does not reset its high-water mark
-    (`/proc/self/clear_refs`).
+    (`/proc/self/clear_refs`). `peak_source` says where the peak was read; `warmup` runs of each case came before those
+    that were timed.
     """
 
     library: Literal["ours", "baseline"]
     model: str
     runtime_version: str
+    warmup: int
     load_ms: Distribution
     loaded_rss_bytes: Distribution | None
     peak_rss_bytes: Distribution
     inference_peak_rss_bytes: Distribution | None
+    peak_source: PeakSource
     cases: tuple[CaseTiming, ...]
 
 
@@ -97,7 +104,10 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputParity:
-    """One output of one case against the full runtime's, optimizations off."""
+    """One output of one case against the full runtime's, optimizations off.
+
+    `nan_mismatch` counts the elements that are not a number on one side alone; None where no elements were compared.
+    """
 
     model: str
     case: str
@@ -108,6 +118,7 @@ class OutputParity:
     max_relative: float
     cosine: float
     argmax_agreement: float
+    nan_mismatch: int | None
     absolute_tolerance: float
     relative_tolerance: float
     verdict: Verdict
@@ -132,6 +143,15 @@ class SymbolSize:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileSize:
+    """One of the object files with the largest share of a component: its name, such as `conv.cc.o`."""
+
+    name: str
+    component: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class LibrarySize:
     """Where the bytes of a library are."""
 
@@ -140,6 +160,7 @@ class LibrarySize:
     compressed_bytes: int
     components: tuple[ComponentSize, ...]
     largest_symbols: tuple[SymbolSize, ...]
+    largest_files: tuple[FileSize, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,14 +195,16 @@ class Host:
     """The machine on which a verification ran, as it describes itself; what is not known is empty or None.
 
     `abi` is in the words of its system (`arm64-v8a`, `aarch64`), `os_version` its name and version (`Android 14`,
-    `Linux 6.12`). Thermal states are Android's, from 0 (none) to 6 (shutdown). `memory_meaningful` and
-    `time_meaningful` say whether what a process takes there says anything of a real device: an emulator's does not.
+    `Linux 6.12`). `cores` is how many there are, `pinned_cores` the numbers of those that runs were kept on, empty for
+    all. Thermal states are Android's, from 0 (none) to 6 (shutdown). `memory_meaningful` and `time_meaningful` say
+    whether what a process takes there says anything of a real device: an emulator's does not.
     """
 
     system: str
     machine: str
     cpu: str
     cores: int
+    pinned_cores: tuple[int, ...] = ()
     memory_bytes: int
     kind: DeviceKind | None = None
     model: str = ""
@@ -210,6 +233,10 @@ class LeastMemory:
     tried: tuple[tuple[int, str], ...]
 
 
+NOT_FOR_DEVICE: Final = "not-for-this-device"
+"""Reference of the failure of a device that does not run what the target is for: a fault of neither."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeviceFailure:
     """Why a device could not finish: the fields of a `Diagnostic`."""
@@ -226,10 +253,21 @@ class DeviceFailure:
 class DeviceReport:
     """What was found out on one device; `failure` says why there is nothing, when it could not finish.
 
-    `traces` are the profiles of single operators, one of each model, as paths relative to the report's folder.
+    `run_id` is a UUID, another for each verification. `started` is in UTC, as ISO 8601 has it, and `duration_s` the
+    seconds until the device was closed, opening it included. `exit_code` and `signal` are those with which the runner
+    ended: 0 when every run ended well, and both None when it was not the runner that failed. `provider_url` is where a
+    farm shows the run. `log` is the device's own log, and `traces` are the profiles of single operators, one of each
+    model, all as paths relative to the report's folder.
     """
 
     device: str
+    run_id: str = ""
+    started: str = ""
+    duration_s: float = 0.0
+    exit_code: int | None = None
+    signal: str | None = None
+    provider_url: str | None = None
+    log: str | None = None
     host: Host | None
     baseline: str
     comparisons: tuple[Comparison, ...]
@@ -242,13 +280,37 @@ class DeviceReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """A file that was verified, by which a report can be held against what is shipped.
+
+    `build_id` is None for what is not a shared library, and for one that was linked without.
+    """
+
+    name: str
+    size_bytes: int
+    sha256: str
+    build_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedModel:
+    """A model that was verified: digests of the file as given, with which the baseline runs, and as converted."""
+
+    name: str
+    original_sha256: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyReport:
     """All that was measured of one target: the content of `report.json`.
 
+    `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
+    whose outputs ours are held against.
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/2"] = "ortrim-report/2"
+    schema: Literal["ortrim-report/3"] = "ortrim-report/3"
     name: str
     target: str
     ort_version: str
@@ -258,6 +320,9 @@ class VerifyReport:
     baseline: str
     package: str
     package_bytes: int
+    artifacts: tuple[Artifact, ...]
+    models: tuple[VerifiedModel, ...]
+    parity_reference: str
     library: LibraryFacts
     size: LibrarySize
     baseline_size: LibrarySize

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.kernel_names import DOMAINS, kernel_key
+from ortrim.core.kernel_names import DOMAINS, demangled_kernel_key, kernel_key
 from unit_samples import kernel
 
 REAL = [
@@ -64,3 +64,21 @@ def test_any_rest_of_a_name_is_taken(rest: str) -> None:
     """Whatever follows, the answer is a key or None, soon."""
     key = kernel_key("_ZN11onnxruntime21BuildKernelCreateInfoI" + rest)
     assert key is None or key.split(":")[0] in DOMAINS.values()
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        (
+            "foo::Info foo::BuildKernelCreateInfo<foo::kCpuExecutionProvider_Relu_kOnnxDomain_ver14_float>()",
+            "ai.onnx:Relu",
+        ),
+        ("BuildKernelCreateInfo<a::b::kCpuExecutionProvider_FusedConv_kMSDomain_ver1>()", "com.microsoft:FusedConv"),
+        ("onnxruntime::KernelCreateInfo onnxruntime::BuildKernelCreateInfo<void>()", None),
+        ("onnxruntime::kCpuExecutionProvider_Relu_kOnnxDomain_ver14_float", None),
+        ("", None),
+    ],
+)
+def test_a_demangled_name_says_the_same(name: str, key: str | None) -> None:
+    """Link maps have demangled names."""
+    assert demangled_kernel_key(name) == key

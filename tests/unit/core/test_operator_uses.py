@@ -1,0 +1,27 @@
+"""What a configuration lists, as uses of operators."""
+
+from ortrim.core.operator_config import parse_config
+from ortrim.core.operator_uses import OperatorUse, uses_of
+from ortrim.core.operators import OperatorId
+
+CONFIG = 'ai.onnx;13;Gather{"inputs": {"1": ["int32_t", "int64_t"]}, "outputs": {"0": ["float"]}},If\n'
+GATHER, IF = (OperatorId(domain="ai.onnx", opset=13, name=name) for name in ("Gather", "If"))
+
+
+def test_each_type_of_each_slot_is_a_use() -> None:
+    """At its place, with nothing said of the others; an operator without types is one use."""
+    assert uses_of(parse_config(CONFIG)) == (
+        OperatorUse(operator=GATHER, inputs=(), outputs=()),
+        OperatorUse(operator=GATHER, inputs=("", "int32_t"), outputs=()),
+        OperatorUse(operator=GATHER, inputs=("", "int64_t"), outputs=()),
+        OperatorUse(operator=GATHER, inputs=(), outputs=("float",)),
+        OperatorUse(operator=IF, inputs=(), outputs=()),
+    )
+    assert uses_of(parse_config("")) == ()
+
+
+def test_the_node_is_a_hint_and_no_part_of_a_use() -> None:
+    """Two nodes that are alike are one use."""
+    one, other = (OperatorUse(operator=IF, inputs=(), outputs=(), node=name) for name in "ab")
+    assert one == other
+    assert len({one, other}) == 1

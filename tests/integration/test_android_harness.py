@@ -277,9 +277,11 @@ def test_an_app_that_is_killed_leaves_what_was_done(
     apks = farm.make_apks(content)
     assets, native = install(apks.app, tmp_path / "phone")
     results = tmp_path / "results"
-    kill = f"while [ ! -e {results}/runs/000 ]; do sleep 0.1; done; sleep 1; kill -KILL $1"
+    # Android ends an app with all that it has started.
+    kill = "kill -KILL $1 $(cat /proc/$1/task/*/children)"
+    wait_and_kill = f"while [ ! -e {results}/runs/000 ]; do sleep 0.1; done; sleep 1; {kill}"
     words = harness.words(assets, native, tmp_path / "work", results)
-    run(("sh", "-c", f'"$@" & p=$!; set -- $p; {kill}; wait $p', "sh", *words), timeout_seconds=60)
+    run(("sh", "-c", f'"$@" & p=$!; set -- $p; {wait_and_kill}; wait $p', "sh", *words), timeout_seconds=60)
     came = read_results(results, content, "here")
     assert ([each.how for each in came.runs], came.complete, came.host.system) == (["exit"], False, "Linux")
 

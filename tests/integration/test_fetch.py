@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from github_checks import refused
+from github_checks import OCTO, new_client, refused
 from github_fetching import (
     ANDROID,
     ANDROID_FILES,
@@ -25,6 +25,7 @@ from github_fetching import (
     SIGNER,
     Apps,
     delivery,
+    facts,
     recorded,
     running_apps,
     sums,
@@ -32,6 +33,7 @@ from github_fetching import (
     wanted,
     with_sigstores_own_keys,
 )
+from github_prism import behind_prism
 from github_service import answer, message
 from github_state import COMMIT, Artifact
 from github_wire import Reply
@@ -43,12 +45,12 @@ from ortrim.fetch.lock_file import read_lock
 from ortrim.fetch.provenance import Claim, check_provenance
 from ortrim.fetch.store import Store, user_store
 from ortrim.github.addresses import find_service
-from ortrim.github.repositories import Repository
+from ortrim.github.repositories import Repository, Site
 from ortrim.pipeline import apps as apps_module
 from ortrim.pipeline import fetching
 from ortrim.pipeline.apps import App
+from ortrim.pipeline.connection import Connection, connect
 from ortrim.pipeline.connection import Remote as Named
-from ortrim.pipeline.connection import connect
 from ortrim.pipeline.fetching import Fetched, fetch_files
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import locked_if_free
@@ -128,6 +130,30 @@ def test_a_run_is_fetched_and_locked(apps: Apps) -> None:
     assert (fetched.lock.origin.run, fetched.lock.origin.commit) == (run.id, COMMIT)
 
 
+@pytest.mark.network
+@pytest.mark.needs("npm")
+def test_what_is_asked_for_is_as_github_describes_it(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release with its attestations, then a run: with Prism between, which lets nothing else through."""
+    folder = apps.folder / "prism"
+    folder.mkdir()
+    apps.service.release("v1", RELEASED)
+    run = apps.service.delivered(delivery(7, "linux-x64", LINUX_FILES), delivery(8, "android", ANDROID_FILES))
+    for content in LINUX_FILES.values():
+        apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
+    monkeypatch.setattr(fetching, "check_provenance", vouching(*LINUX_FILES.values()))
+    with behind_prism(apps.service, folder) as front:
+        client = new_client(apps.service, apps.remote.clock, [], url=front.url)
+        connection = Connection(site=Site(service=client.service, repository=OCTO), client=client)
+        monkeypatch.setattr(fetching, "connect", lambda *_: connection)
+        fetch(apps, V1)
+        check_files(apps, RELEASED)
+        fetch(apps, wanted(run=run.id, update=True))
+        check_files(apps, {**LINUX_FILES, **ANDROID_FILES})
+    assert front.violations == []
+    assert sum("/attestations/" in line for line in apps.service.lines()) >= 3
+    assert sum("/releases/assets/" in line for line in apps.service.lines()) == len(RELEASED) + 1
+
+
 def test_the_newest_run_is_fetched_when_it_is_asked_for(apps: Apps) -> None:
     """The newest that succeeded and has the target, not one that failed, nor one without it; the lock names it."""
     old = apps.service.delivered(delivery(7, "android", {"old.aar": b"1"}))
@@ -138,6 +164,29 @@ def test_the_newest_run_is_fetched_when_it_is_asked_for(apps: Apps) -> None:
     fetched = fetch(apps, wanted("kws", "android", latest=True))
     check_files(apps, ANDROID_FILES)
     assert fetched.lock.origin.run == meant.id != old.id
+
+
+@pytest.mark.parametrize("title", ["build * of v1.0 [7]", "build * with uploaded models [7]", "build * of [7] [8]", ""])
+def test_the_newest_run_is_one_of_what_is_in_the_repository(apps: Apps, title: str) -> None:
+    """Not one of another ref, nor a colleague's own models: they are fetched by their number alone."""
+    meant = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    other = apps.service.delivered(delivery(8, "android", {"other.aar": b"1"}), title=title)
+    assert fetch(apps, wanted(latest=True)).lock.origin.run == meant.id
+    assert fetch(apps, wanted(run=other.id, update=True)).lock.origin.run == other.id
+
+
+def test_the_lock_says_which_commit_was_built(apps: Apps) -> None:
+    """Which is not the run's own, where that was told to check out another one."""
+    run = apps.service.delivered(
+        delivery(7, "android", ANDROID_FILES, says=facts(OTHER_COMMIT)), title="build * of x [7]"
+    )
+    fetched = fetch(apps, wanted(run=run.id))
+    assert fetched.lock.origin.commit == OTHER_COMMIT
+    check_files(apps, ANDROID_FILES)
+    apps.forget()
+    (apps.output() / f"{ANDROID}.aar").unlink()
+    fetch(apps, wanted())
+    check_files(apps, ANDROID_FILES)
 
 
 @pytest.mark.parametrize("what", [wanted(), wanted("kws"), wanted("kws", "android")])
@@ -349,6 +398,35 @@ def test_an_output_of_its_own_is_remembered(apps: Apps) -> None:
     assert (outside / "SHA256SUMS").read_bytes() == sums(LINUX_FILES)
 
 
+@pytest.mark.parametrize("what", [wanted(), wanted(update=True)])
+def test_a_lock_file_does_not_lead_out_of_the_app(apps: Apps, what: Any) -> None:
+    """Not through a link that somebody committed: nothing is asked, nothing written there."""
+    apps.service.release("v1", LINUX_FILES)
+    fetch(apps, V1)
+    outside = apps.folder / "config"
+    outside.mkdir()
+    (apps.folder / "app" / "deps").symlink_to(outside)
+    apps.lock().write_text(apps.lock().read_text().replace('"ortrim-runtime"', '"deps/autostart"'))
+    asked, before = len(apps.service.seen), apps.lock().read_bytes()
+    with refused("output-outside", UsageError) as caught:
+        fetch(apps, what)
+    assert caught[0].exit_code is ExitCode.USAGE
+    assert (list(outside.iterdir()), apps.lock().read_bytes(), len(apps.service.seen)) == ([], before, asked)
+
+
+def test_a_link_inside_of_the_app_may_be_on_the_way(apps: Apps) -> None:
+    """And one that leads outside when the user names it: then it is not remembered, as any folder outside."""
+    apps.service.release("v1", LINUX_FILES)
+    (apps.folder / "app" / "real").mkdir()
+    (apps.folder / "config").mkdir()
+    (apps.folder / "app" / "inside").symlink_to("real")
+    (apps.folder / "app" / "outside").symlink_to(apps.folder / "config")
+    assert fetch(apps, V1, output="inside/ort").lock.output == "inside/ort"
+    assert not fetch(apps, wanted()).changed
+    assert fetch(apps, wanted(update=True), output="outside/ort").lock.output == "inside/ort"
+    assert (apps.folder / "config" / "ort" / "SHA256SUMS").is_file()
+
+
 # What is refused
 
 
@@ -400,6 +478,17 @@ def test_a_lock_file_that_lies_about_a_file_is_refused(apps: Apps) -> None:
     with refused("lock-mismatch", NetworkError) as caught:
         fetch(apps, wanted())
     assert caught[0].why == f"{ANDROID}.aar: locked {64 * '0'}, now {digest}"
+
+
+def test_a_lock_file_that_lies_about_the_commit_of_a_run_is_refused(apps: Apps) -> None:
+    """The delivery says another one."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    fetch(apps, wanted(run=run.id))
+    apps.lock().write_text(apps.lock().read_text().replace(COMMIT, OTHER_COMMIT))
+    apps.forget()
+    with refused("lock-mismatch", NetworkError) as caught:
+        fetch(apps, wanted())
+    assert caught[0].why == f"commit: locked {OTHER_COMMIT}, now {COMMIT}"
 
 
 def test_a_lock_file_does_not_decide_who_gets_the_token(apps: Apps) -> None:
@@ -461,12 +550,40 @@ def test_an_expired_artifact_is_reported(apps: Apps) -> None:
     check_nothing_came(apps)
 
 
-def test_a_run_without_a_commit_is_refused(apps: Apps) -> None:
+@pytest.mark.parametrize(
+    "says", [None, b"", b"{}", b"[]", facts(""), facts().replace(b"c0ffee", b"main"), b" " * 5000 + facts(), b"\xff"]
+)
+def test_a_delivery_that_does_not_say_what_it_was_made_of_is_refused(apps: Apps, says: bytes | None) -> None:
     """It could not be locked."""
-    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
-    apps.service.fault("/actions/runs/", answer({**run.data(0, "https://github.invalid/x"), **OVER, "head_sha": ""}))
-    with refused("github-unexpected-answer", NetworkError):
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES, says=says))
+    with refused("delivery-without-commit", PackageError):
         fetch(apps, wanted(run=run.id))
+    check_nothing_came(apps)
+
+
+def test_deliveries_of_two_commits_are_not_mixed(apps: Apps) -> None:
+    """As of a run for a branch that moved while it ran; each alone can be had, and its commit is locked."""
+    other = delivery(8, "linux-x64", LINUX_FILES, says=facts(OTHER_COMMIT))
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES), other)
+    with refused("deliveries-differ", PackageError) as caught:
+        fetch(apps, wanted(run=run.id))
+    assert f"delivered-kws-linux-x64: {OTHER_COMMIT}" in caught[0].why
+    check_nothing_came(apps)
+    assert fetch(apps, wanted("kws", "linux-x64", run=run.id)).lock.origin.commit == OTHER_COMMIT
+
+
+@pytest.mark.parametrize(
+    "change", [{"head_repository": "evil/ort"}, {"path": ".github/workflows/ci.yml"}, {"path": ""}]
+)
+def test_a_run_that_is_not_the_repositorys_own_is_refused(apps: Apps, change: dict[str, str]) -> None:
+    """A fork's pull request runs here with a workflow of its own: what it left is not even listed."""
+    run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
+    for name, value in change.items():
+        setattr(run, name, value)
+    with refused("run-not-ours", NetworkError):
+        fetch(apps, wanted(run=run.id))
+    assert not any("/artifacts" in line for line in apps.service.lines())
+    check_nothing_came(apps)
 
 
 def test_a_run_that_is_not_over_is_not_fetched(apps: Apps) -> None:
@@ -509,7 +626,7 @@ def test_a_delivery_that_differs_from_its_sums_is_refused(
     apps: Apps, files: dict[str, bytes], listed: dict[str, bytes], reference: str
 ) -> None:
     """Too much, too little, or something else."""
-    run = apps.service.delivered(delivery(7, "android", files, sums(listed)))
+    run = apps.service.delivered(delivery(7, "android", files, sums(listed), says=None))
     with pytest.raises(DiagnosticGroup) as caught:
         fetch(apps, wanted(run=run.id))
     assert [each.reference for each in caught.value.diagnostics] == [reference]
@@ -705,6 +822,35 @@ def test_what_was_not_fetched_is_not_removed(apps: Apps) -> None:
     for output in ("link", "ortrim-runtime/src/own.c"):
         with refused("path-in-the-way", StorageError):
             fetch(apps, V1, output=output)
+
+
+@pytest.mark.parametrize("output", [".", "..", "{app}", "{app}/../app", "deeper/..", "/"])
+def test_the_apps_own_folder_is_not_replaced(apps: Apps, output: str) -> None:
+    """Nor one that it lies in: nothing is asked, nothing locked, and the folder is the one it was."""
+    apps.service.release("v1", LINUX_FILES)
+    before = (apps.folder / "app").stat().st_ino
+    with refused("path-in-the-way", StorageError) as caught:
+        fetch(apps, V1, output=output.format(app=apps.folder / "app"))
+    assert "--output" in caught[0].hint
+    assert (apps.names(), apps.service.seen, (apps.folder / "app").stat().st_ino) == (set(), [], before)
+
+
+def test_a_folder_that_is_busy_leaves_the_lock_file_as_it_was(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that something is mounted at: folder and lock file still agree."""
+    apps.service.release("v1", LINUX_FILES)
+    apps.service.release("v2", {f"{LINUX}.tar.gz": b"newer"})
+    fetch(apps, V1)
+    rename = Path.rename
+
+    def busy(path: Path, target: Path) -> Path:
+        if path.name == "ortrim-runtime":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", busy)
+    with refused("storage-failed", StorageError):
+        fetch(apps, wanted(release="v2", update=True))
+    check_files(apps, LINUX_FILES)
 
 
 @pytest.mark.parametrize("name", ["models/kws.ort", "models/KWS.ort", f"{ANDROID}.AAR"])

@@ -1,6 +1,7 @@
 """The client of GitHub's API against a stand-in on loopback that behaves as documented, and misbehaves at will."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from github_checks import OCTO, Remote, new_client, refused, running_remote
 from github_contract import answer_objections, request_objections
 from github_service import REPOSITORY, TOKEN, answer, message
 from github_state import RemoteJob, RemoteRun, Timed, VirtualClock, Workflow
-from github_wire import Reply
+from github_wire import Drip, Reply
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, UsageError
 from ortrim.github import logs
 from ortrim.github.dispatch import Dispatch, dispatch
@@ -130,6 +131,28 @@ def test_trouble_that_stays_is_reported(remote: Remote, trouble: Reply) -> None:
         get_run(remote.client, OCTO, 1)
     assert caught[0].exit_code == ExitCode.NETWORK
     assert len(remote.service.seen) == 4
+
+
+def test_a_server_that_drips_is_left(remote: Remote) -> None:
+    """Less than a kilobyte a second, for more than a minute, four times: minutes are lost, not days."""
+    number, began = started(remote, RemoteRun()), remote.clock.now
+    body = json.dumps(remote.service.runs[0].data(began, "https://github.invalid")).encode()
+    dripping = [Reply(body=body, drip=Drip(size=7, seconds=25)) for _ in range(4)]
+    remote.service.fault("GET", *dripping)
+    with refused("github-unreachable", NetworkError) as caught:
+        get_run(remote.client, OCTO, number)
+    assert "no more than 28 bytes came within 75 seconds" in caught[0].why
+    assert remote.clock.now - began < 500
+
+
+def test_a_slow_answer_is_read_to_its_end(remote: Remote) -> None:
+    """Three kilobytes a second, for minutes: that is a slow link, and no drip."""
+    number, began = started(remote, RemoteRun()), remote.clock.now
+    body = json.dumps(remote.service.runs[0].data(began, "https://github.invalid")).encode() + b" " * 900_000
+    remote.service.fault("GET", Reply(body=body, drip=Drip(size=30_000, seconds=10)))
+    assert get_run(remote.client, OCTO, number).id == number
+    assert remote.clock.now - began >= 300
+    assert remote.client.session.traffic.repeats == 0
 
 
 def test_an_endless_answer_is_not_read(remote: Remote) -> None:
@@ -297,6 +320,21 @@ def test_a_renamed_repository_is_followed(remote: Remote) -> None:
     assert get_run(remote.client, OCTO, 77).id == number
 
 
+def test_an_endless_answer_that_sends_us_on_is_not_read(remote: Remote) -> None:
+    """No more of it than of any other answer."""
+    here = {"Location": f"{remote.service.url}{RUNS}/1"}
+    remote.service.fault("GET", Reply(status=301, headers=here, body=bytes(80 << 20)))
+    tracemalloc.start()
+    try:
+        with refused("github-unreachable", NetworkError) as caught:
+            get_run(remote.client, OCTO, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "longer than" in caught[0].why
+    assert peak < 40_000_000
+
+
 def test_redirects_in_a_circle_end(remote: Remote) -> None:
     """Four are enough."""
     here = {"Location": f"{remote.service.url}{RUNS}/1"}
@@ -386,6 +424,26 @@ def test_a_dispatch_turned_down_for_another_cause_repeats_githubs_words(
     with refused(reference, NetworkError) as caught:
         dispatch(remote.client, OCTO, ORDER)
     assert caught[0].why == json.loads(bytes(reply.body))["message"]
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_dispatch_to_a_renamed_repository_asks_for_the_new_name(remote: Remote, status: int) -> None:
+    """Nothing was started; what is sent is not sent on to where a redirect says."""
+    there = f"{remote.service.url}/repositories/7/actions/workflows/build.yml/dispatches"
+    remote.service.fault("POST", message(status, "Moved Permanently", Location=there))
+    with refused("repository-moved", NetworkError) as caught:
+        dispatch(remote.client, OCTO, ORDER)
+    assert "--repo" in caught[0].hint
+    assert (len(remote.service.seen), remote.service.runs) == (1, [])
+
+
+@pytest.mark.parametrize("there", ["https://evil.invalid/x", "http://127.0.0.1:1/x", "", "http://["])
+def test_a_dispatch_that_is_sent_elsewhere_is_strange(remote: Remote, there: str) -> None:
+    """That is no repository with another name, but a proxy or worse; it sees nothing."""
+    remote.service.fault("POST", message(307, "Temporary Redirect", Location=there))
+    with refused("github-unexpected-answer", NetworkError):
+        dispatch(remote.client, OCTO, ORDER)
+    assert len(remote.service.seen) == 1
 
 
 def test_a_dispatch_turned_away_by_a_limit_is_repeated(remote: Remote) -> None:
@@ -639,6 +697,32 @@ def test_an_outage_of_minutes_is_sat_out(remote: Remote) -> None:
     assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
 
 
+def test_the_limit_of_an_hour_is_sat_out(remote: Remote) -> None:
+    """It is known when it ends, and the run goes on meanwhile: it is asked again then, and no earlier."""
+    number = started(remote, RemoteRun(ends=60))
+    run = get_run(remote.client, OCTO, number)
+    reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(remote.clock.now) + 3500)}
+    remote.service.fault("GET", message(403, "API rate limit exceeded", **reset))
+    remote.service.fault("GET", *(Reply(status=503) for _ in range(4)))
+    assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
+    assert remote.said == ["GitHub's rate limit: waiting 3501 s"]
+    assert remote.clock.slept[0] == 3501
+    with refused("github-rate-limited", NetworkError):  # as ever
+        remote.service.remaining = 0
+        get_run(remote.client, OCTO, number + 1)
+
+
+def test_a_limit_of_days_is_reported(remote: Remote) -> None:
+    """With the way to take the run up again."""
+    number = started(remote, RemoteRun(ends=60))
+    run = get_run(remote.client, OCTO, number)
+    remote.service.fault("GET", message(429, "slow down", **{"Retry-After": "99999"}))
+    with refused("github-rate-limited", NetworkError) as caught:
+        follow(remote.client, OCTO, run, lambda _: None)
+    assert f"invoke attach {number}" in caught[0].hint
+    assert remote.clock.slept == []
+
+
 def test_an_outage_of_an_hour_is_reported(remote: Remote) -> None:
     """With the way to take the run up again."""
     number = started(remote, RemoteRun(ends=60))
@@ -754,6 +838,23 @@ def test_githubs_description_finds_wrong_requests(
 def test_githubs_description_finds_wrong_answers(path: str, status: int, body: bytes, told: str) -> None:
     """The stand-in cannot drift away from GitHub unseen."""
     assert told in "".join(answer_objections("GET", path, status, body))
+
+
+def post_amid_faults(monkeypatch: pytest.MonkeyPatch, data: dict[str, object] | None, reply: Reply) -> None:
+    """Dispatch anything, have it answered with `reply`, and look at it as every test does in the end."""
+    with running_remote(monkeypatch) as remote:
+        remote.service.fault("POST", reply)
+        remote.client.post(DISPATCHES, data)
+
+
+@pytest.mark.parametrize("reply", [message(422, "no"), Reply(status=502), Reply(silent=True)])
+@pytest.mark.parametrize(("data", "told"), [({"ref": 3}, "3 is not of type 'string'"), (None, "no body")])
+def test_a_wrong_request_is_noticed_whatever_the_answer(
+    monkeypatch: pytest.MonkeyPatch, reply: Reply, data: dict[str, object] | None, told: str
+) -> None:
+    """Also one that is turned down, or whose answer is lost."""
+    with pytest.raises(AssertionError, match=told):
+        post_amid_faults(monkeypatch, data, reply)
 
 
 def test_the_clock_of_tests_is_not_the_clock_of_the_world() -> None:

@@ -16,7 +16,7 @@ import pytest
 from github_checks import OCTO, Remote, new_client, refused, running_remote
 from github_service import REPOSITORY, message
 from github_state import COMMIT, Artifact, Release, RemoteRun
-from github_wire import Reply
+from github_wire import Drip, Reply
 from ortrim.errors import ExitCode, NetworkError, StorageError
 from ortrim.github import resuming
 from ortrim.github.artifacts import choose_artifact, download_artifact, fetch_artifact, list_artifacts
@@ -252,6 +252,25 @@ def test_a_link_that_brings_almost_nothing_is_given_up(
     check_nothing_left(tmp_path)
 
 
+def test_a_storage_that_drips_is_left_and_asked_again(remote: Remote, tmp_path: Path) -> None:
+    """What had come is kept, and the rest asked for."""
+    artifact, began = only(remote), remote.clock.now
+    remote.service.fault("GET /blob", Reply(body=CONTENT, drip=Drip(size=500, seconds=30)))
+    assert fetched(remote, artifact, tmp_path) == CONTENT
+    ranges = [seen.headers.get("range") for seen in remote.service.seen if seen.server == "storage"]
+    assert ranges == [None, "bytes=1500-"]
+    assert 90 <= remote.clock.now - began < 150
+
+
+def test_a_slow_storage_is_waited_for(remote: Remote, tmp_path: Path) -> None:
+    """Three kilobytes a second are some, for a quarter of an hour: one request, nothing twice."""
+    artifact, began = only(remote), remote.clock.now
+    remote.service.fault("GET /blob", Reply(body=CONTENT, drip=Drip(size=30_000, seconds=10)))
+    assert fetched(remote, artifact, tmp_path) == CONTENT
+    assert remote.clock.now - began >= 990
+    assert (attempts(remote), remote.client.session.traffic.bytes_again) == (1, 0)
+
+
 @pytest.mark.parametrize(
     ("reply", "reference"),
     [
@@ -319,6 +338,22 @@ def test_a_redirect_to_where_others_listen_is_not_followed(remote: Remote, tmp_p
         fetched(remote, artifact, tmp_path)
     assert caught.value.reference in {"github-unexpected-answer", "download-failed"}
     check_nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["/zip", "GET /blob"])
+def test_what_comes_with_a_redirect_is_not_read(remote: Remote, tmp_path: Path, line: str) -> None:
+    """A body of 80 MiB, or one without an end, would come to lie in memory."""
+    artifact = only(remote)
+    location = {"Location": remote.service.blob_address("7", CONTENT)}
+    remote.service.fault(line, Reply(status=302, headers=location, body=bytes(80 << 20)))
+    tracemalloc.start()
+    try:
+        download_artifact(remote.client, OCTO, artifact, tmp_path / "in/a.zip")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000
+    assert sha256_of(tmp_path / "in/a.zip") == hashlib.sha256(CONTENT).hexdigest()
 
 
 def test_redirects_in_a_circle_end(remote: Remote, tmp_path: Path) -> None:

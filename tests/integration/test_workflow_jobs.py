@@ -9,6 +9,7 @@ GitHub's API (as in the tests of its client), Google's list of the SDK. The pack
 import hashlib
 import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -204,7 +205,7 @@ def test_ci_is_judged(runner: Runner, workflows: dict[str, Any], result: str, co
 
 
 def test_a_release_is_drafted_and_published(runner: Runner, workflows: dict[str, Any], hub: Path) -> None:
-    """From the deliveries of two targets to what everybody sees; a second time nothing is changed."""
+    """From the deliveries of two targets to what everybody sees; a draft can be made again, and nothing published."""
     for target in ("linux-x64", "linux-arm64"):
         folder = runner.clone / "deliveries" / f"delivered-silero-vad-{target}"
         folder.mkdir(parents=True)
@@ -216,9 +217,16 @@ def test_a_release_is_drafted_and_published(runner: Runner, workflows: dict[str,
     names = [asset["name"] for asset in release["assets"]]
     assert sorted(names) == ["SHA256SUMS", "silero-vad-linux-arm64.tar.gz", "silero-vad-linux-x64.tar.gz"]
     assert release["isDraft"]
+    (runner.clone / "deliveries" / "delivered-silero-vad-linux-x64" / "more.txt").write_text("more")
+    with_sums(runner.clone / "deliveries" / "delivered-silero-vad-linux-x64")
+    run(runner, workflows, "release.yml", "draft")
+    again = json.loads(hub.read_text())["releases"]["v0.1.0"]
+    assert {asset["name"] for asset in again["assets"]} == {*names, "more.txt"}
     run(runner, workflows, "release.yml", "publish")
     assert not json.loads(hub.read_text())["releases"]["v0.1.0"]["isDraft"]
-    run(runner, workflows, "release.yml", "publish", codes=(21,))
+    for job in ("draft", "publish"):
+        run(runner, workflows, "release.yml", job, codes=(21,))
+    assert not json.loads(hub.read_text())["releases"]["v0.1.0"]["isDraft"]
     assert "ghs_run" not in hub.read_text()
 
 
@@ -232,7 +240,7 @@ def test_a_tag_that_is_not_there_is_not_released(runner: Runner, workflows: dict
     runner.values["github.ref_name"] = "v0.2.0"
     run(runner, workflows, "release.yml", "draft", codes=(21,))
     assert "--verify-tag" in runner.printed[-1].stderr
-    assert not hub.exists()
+    assert json.loads(hub.read_text())["releases"] == {}
 
 
 def repositories(folder: Path) -> Path:
@@ -289,6 +297,7 @@ def test_pins_are_updated_and_proposed(
         assert service.objections == []
     require_refused(runner.clone / "artifacts" / "proposal")
     lay_out_reports(runner.clone / "artifacts" / "proposal")
+    carry_over(runner.clone, workflows["update-pins.yml"]["jobs"])
     run(runner, workflows, "update-pins.yml", "propose")
     (pull,) = json.loads(hub.read_text())["pulls"]
     for words in (f"| {NEW} | `no-converter` |", "silero-vad for linux-x64", "run `invoke workflows` on this branch"):
@@ -305,6 +314,24 @@ def require_refused(proposal: Path) -> None:
     update = read_update(proposal)
     assert update is not None
     assert [(each.version, each.reference) for each in update.refused] == [(NEW, "no-converter")]
+
+
+def carry_over(clone: Path, jobs: dict[str, Any]) -> None:
+    """Have a clean checkout, with what the job before uploaded where the workflow unpacks it."""
+    uploaded, there = (
+        step["with"]["path"]
+        for name, action in (("update", "upload-artifact@"), ("propose", "download-artifact@"))
+        for step in jobs[name]["steps"]
+        if action in step.get("uses", "")
+    )
+    for pattern in uploaded.split():
+        for path in clone.glob(f"{pattern}**/*" if pattern.endswith("/") else pattern):
+            target = clone / there / path.relative_to(clone)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file():
+                shutil.copyfile(path, target)
+    shutil.rmtree(clone / "artifacts")
+    git(clone, "reset", "--quiet", "--hard", CLEAN)
 
 
 def lay_out_reports(proposal: Path) -> None:

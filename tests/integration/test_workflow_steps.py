@@ -7,8 +7,11 @@ from typing import Final
 
 import pytest
 
+from ortrim.core.delivery import FACTS
+from ortrim.core.sums import SUMS
 from ortrim.errors import ExitCode
-from ortrim.package.sums import SUMS, check_sums
+from ortrim.package.sums import check_sums
+from ortrim.sources.git import git
 from ortrim.storage.cache import cache_folder
 from ortrim.workflows.inputs import Inputs, read_inputs
 from workflow_runner import Runner, clean_clone, read_workflows
@@ -58,7 +61,8 @@ def test_a_build_goes_through_all_jobs(runner: Runner, other_machine: Path) -> N
         runner.do(jobs["deliver"], entry, other_machine, codes=ENDINGS)
     delivery = runner.clone / "delivery"
     check_sums(delivery)
-    assert (delivery / SUMS).read_text().count("\n") == 6
+    assert (delivery / SUMS).read_text().count("\n") == 7
+    assert git(runner.clone, "rev-parse", "HEAD").strip() in (delivery / FACTS).read_text()
     assert "silero-vad for linux-x64" in (runner.clone.parent / "summary").read_text()
 
 

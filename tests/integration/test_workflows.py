@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ortrim.sources.git import git
 from ortrim.tools.command import Completed, run
 from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.workflows.matrix import CompileJob, DeliverJob
@@ -127,6 +128,19 @@ def test_who_may_write_runs_nothing_of_others(workflows: dict[str, Any]) -> None
             assert all("ref" not in step.get("with", {}) for step in job["steps"]), place
     attesting = workflows["build.yml"]["jobs"]["attest"]["steps"]
     assert [step for step in attesting if "run" in step or "checkout" in step["uses"]] == []
+
+
+def test_what_another_job_left_is_unpacked_beside_the_checkout(workflows: dict[str, Any]) -> None:
+    """Never over it: the scripts that run afterwards, with what a job may write, are those that were checked out."""
+    folders = {
+        f"{place}: {step['name']}": step["with"]["path"]
+        for place, job in jobs(workflows)
+        for step in job.get("steps", ())
+        if "download-artifact@" in step.get("uses", "")
+    }
+    assert len(folders) == 7
+    assert set(folders.values()) == {"compiled/", "delivery/", "artifacts/", "deliveries/", "proposed/"}
+    assert [folder for folder in folders.values() if git(ROOT, "ls-files", "--", folder)] == []
 
 
 def test_every_job_has_a_limit(workflows: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 FIELDS = {"isDraft", "assets", "tagName", "name", "body"}
+LISTED = {"isDraft", "tagName", "name"}
 
 
 def fail(text: str, code: int = 1) -> NoReturn:
@@ -47,6 +48,23 @@ def release_create(state: dict[str, Any], words: argparse.Namespace) -> None:
         "tagName": words.tag, "name": words.title, "body": notes, "isDraft": words.draft, "assets": assets
     }  # fmt: skip
     sys.stdout.write(f"https://github.com/octo/ort/releases/tag/{words.tag}\n")
+
+
+def release_list(state: dict[str, Any], words: argparse.Namespace) -> None:
+    """Show fields of all releases."""
+    unknown = set(words.json.split(",")) - LISTED
+    if unknown:
+        fail(f"Unknown JSON field: {min(unknown)!r}")
+    found = [{name: release[name] for name in words.json.split(",")} for release in state["releases"].values()]
+    sys.stdout.write(json.dumps(found[: words.limit]) + "\n")
+
+
+def release_delete(state: dict[str, Any], words: argparse.Namespace) -> None:
+    """Remove a release, not its tag."""
+    if not words.yes:
+        fail("--yes required when not running interactively")
+    if state["releases"].pop(words.tag, None) is None:
+        fail("release not found")
 
 
 def release_view(state: dict[str, Any], words: argparse.Namespace) -> None:
@@ -92,6 +110,14 @@ def parser() -> argparse.ArgumentParser:
     view.set_defaults(action=release_view)
     view.add_argument("--json", required=True)
     view.add_argument("tag")
+    listed = release.add_parser("list", allow_abbrev=False)
+    listed.set_defaults(action=release_list)
+    listed.add_argument("--json", required=True)
+    listed.add_argument("--limit", type=int, default=30)
+    delete = release.add_parser("delete", allow_abbrev=False)
+    delete.set_defaults(action=release_delete)
+    delete.add_argument("--yes", action="store_true")
+    delete.add_argument("tag")
     edit = release.add_parser("edit", allow_abbrev=False)
     edit.set_defaults(action=release_edit)
     edit.add_argument("--draft", choices=("true", "false"), required=True)

@@ -41,12 +41,17 @@ def running_remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
         check_requests(service)
 
 
-def new_client(service: GitHubService, virtual: VirtualClock, said: list[str], secret: str = TOKEN) -> GitHub:
-    """Return a client of the stand-in that lives in its time; an empty `secret` is no token."""
+def new_client(
+    service: GitHubService, virtual: VirtualClock, said: list[str], secret: str = TOKEN, *, url: str = ""
+) -> GitHub:
+    """Return a client of the stand-in that lives in its time; an empty `secret` is no token.
+
+    `url` is that of what stands before it, if anything does.
+    """
     clock = Clock(monotonic=virtual.read, wall=virtual.read, sleep=virtual.sleep)
     token = Token(secret) if secret else None
     session = PatientSession(token, clock=clock, announce=said.append)
-    return GitHub(Service(api=service.url, host="github.invalid"), token, session)
+    return GitHub(Service(api=url or service.url, host="github.invalid"), token, session)
 
 
 def check_requests(service: GitHubService) -> None:

@@ -19,6 +19,8 @@ from github_service import GitHubService, answer, message
 from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
 from github_wire import Exchange, Reply
 from loopback_service import interrupt
+from ortrim.core.delivery import FACTS, DeliveryFacts
+from ortrim.core.serialization import to_json
 from ortrim.fetch import provenance
 from ortrim.fetch.names import EVERYTHING, Selection
 from ortrim.fetch.provenance import Claim, Provenance
@@ -33,6 +35,8 @@ ATTESTED: Final = Path(__file__).parents[1] / "integration" / "data" / "attested
 SIGNER: Final = "https://github.invalid/octo/ort/.github/workflows/build.yml@refs/heads/main"
 LINUX: Final = "ortrim-kws-linux-x64-1.21.0"
 ANDROID: Final = "ortrim-kws-android-1.21.0"
+TITLE: Final = "build * [12345]"
+"""The name of a run that was dispatched without a ref or models."""
 
 
 class FetchService(GitHubService):
@@ -78,10 +82,10 @@ class FetchService(GitHubService):
         self.releases.append(made)
         return made
 
-    def delivered(self, *deliveries: Artifact, conclusion: str = "success") -> RemoteRun:
+    def delivered(self, *deliveries: Artifact, conclusion: str = "success", title: str = TITLE) -> RemoteRun:
         """Have a run that is over and left these."""
         self.template = lambda: RemoteRun(artifacts=deliveries, conclusion=conclusion)
-        run = self.start("build")
+        run = self.start(title)
         self.clock.now += 10
         return run
 
@@ -91,11 +95,25 @@ def sums(files: Mapping[str, bytes]) -> bytes:
     return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files)).encode()
 
 
-def delivery(number: int, package: str, files: Mapping[str, bytes], listed: bytes | None = None) -> Artifact:
-    """Return the artifact of a delivery of the spec `kws`; `listed` takes the place of the right sums."""
-    target = io.BytesIO()
+def facts(commit: str = COMMIT) -> bytes:
+    """Return what a delivery says of itself."""
+    return to_json(DeliveryFacts(commit=commit)).encode()
+
+
+def delivery(
+    number: int,
+    package: str,
+    files: Mapping[str, bytes],
+    listed: bytes | None = None,
+    says: bytes | None = facts(),
+) -> Artifact:
+    """Return the artifact of a delivery of the spec `kws`; `listed` takes the place of the right sums.
+
+    `says` is what it says of itself, None for nothing.
+    """
+    target, inside = io.BytesIO(), {**files, **({} if says is None else {FACTS: says})}
     with zipfile.ZipFile(target, "w") as file:
-        for name, content in {**files, "SHA256SUMS": sums(files) if listed is None else listed}.items():
+        for name, content in {**inside, "SHA256SUMS": sums(inside) if listed is None else listed}.items():
             file.writestr(zipfile.ZipInfo(name), content)
     return Artifact(id=number, name=f"delivered-kws-{package}", content=target.getvalue())
 

@@ -5,6 +5,7 @@ Two witnesses: the stand-in looks at the same description by itself, but is of t
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -27,7 +28,7 @@ from ortrim.tools.command import run
 DATA: Final = Path(__file__).parents[1] / "integration" / "data" / "prism"
 FILES: Final = ("package.json", "package-lock.json")
 PATIENCE_SECONDS: Final = 60
-REDIRECTED: Final = ("/zip", "/logs")
+REDIRECTED: Final = re.compile(r"(/zip|/logs|/releases/assets/\d+)$")
 """What the API redirects; Prism would follow it by itself, with the token, and so is not asked."""
 OF_THE_LINK: Final = frozenset({"connection", "content-length", "date", "keep-alive", "server", "transfer-encoding"})
 
@@ -39,7 +40,7 @@ class Front:
         self.violations: list[str] = []
         self._service = service
         self._prism = prism
-        self._server = LoopbackServer(self._reply, service.clock.read)
+        self._server = LoopbackServer(self._reply, service.clock)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     @contextmanager
@@ -55,7 +56,7 @@ class Front:
             self._server.server_close()
 
     def _reply(self, asked: Exchange, body: bytes) -> Reply:
-        redirected = asked.path.partition("?")[0].endswith(REDIRECTED)
+        redirected = REDIRECTED.search(asked.path.partition("?")[0])
         headers = {
             name: value for name, value in asked.headers.items() if name.lower() not in {"host", "content-length"}
         }

@@ -70,8 +70,8 @@ class GitHubService:
         self.blobs = Blobs(clock)
         self.remaining = 5000
         self._lock = threading.Lock()
-        self._api = LoopbackServer(partial(self._reply_to, "api"), clock.read)
-        self._storage = LoopbackServer(partial(self._reply_to, "storage"), clock.read)
+        self._api = LoopbackServer(partial(self._reply_to, "api"), clock)
+        self._storage = LoopbackServer(partial(self._reply_to, "storage"), clock)
 
     @property
     def url(self) -> str:
@@ -106,15 +106,19 @@ class GitHubService:
                 server.server_close()
 
     def _reply_to(self, server: str, request: Exchange, body: bytes) -> Reply:
-        """Answer one request, and remember it."""
+        """Answer one request, and remember it and what GitHub's description has against it, whatever the answer."""
         parts = urlsplit(request.path)
         with self._lock:
             line = f"{request.command} {parts.path}"
+            if server == "api":
+                self.objections += request_objections(request.command, parts.path, parts.query, body)
             fault = next((each for each in self.faults if each.replies and each.line.search(line)), None)
             reply = Reply()
             if fault is None or fault.afterwards:
                 reply = self._right_reply(server, request, parts.path, parts.query, body)
-                self.objections += self._objections(server, request, reply, body)
+                if server == "api" and reply.status != 304:
+                    content = bytes(reply.body)
+                    self.objections += answer_objections(request.command, parts.path, reply.status, content)
             if fault is not None:
                 reply = fault.replies.popleft()
             headers = {name.lower(): value for name, value in request.headers.items()}
@@ -135,16 +139,6 @@ class GitHubService:
             return refused
         reply = self._routed(request.command, path, parameters, body)
         return self._conditional(request, reply)
-
-    def _objections(self, server: str, request: Exchange, reply: Reply, body: bytes) -> list[str]:
-        """Return what GitHub's own description has against a request that was taken, and against its answer."""
-        if server == "storage" or reply.status >= 400 or reply.status == 304:
-            return []
-        path, _, query = request.path.partition("?")
-        return [
-            *request_objections(request.command, path, query, body),
-            *answer_objections(request.command, path, reply.status, bytes(reply.body)),
-        ]
 
     def _refused(self, request: Exchange) -> Reply | None:
         """Check what GitHub checks first."""

@@ -18,13 +18,15 @@ Data = dict[str, Any]
 
 @dataclass(kw_only=True)
 class VirtualClock:
-    """Time that passes only when somebody sleeps."""
+    """Time that passes only when somebody sleeps, or when a body drips; `looks` is how often it was read."""
 
     now: float = START
     slept: list[float] = field(default_factory=list)
+    looks: int = 0
 
     def read(self) -> float:
         """Return the time."""
+        self.looks += 1
         return self.now
 
     def sleep(self, seconds: float) -> None:
@@ -115,6 +117,8 @@ class RemoteRun(Timed):
     artifacts: tuple[Artifact, ...] = ()
     cancels_at: float | None = None
     attempt: int = 1
+    path: str = ".github/workflows/build.yml@main"
+    head_repository: str = "octo/ort"
 
     def data(self, now: float, page: str) -> Data:
         """Return what the API says of the run."""
@@ -122,10 +126,12 @@ class RemoteRun(Timed):
         state = self.state(since)
         if self.cancels_at is not None and now >= self.cancels_at:
             state = {"name": self.name, "status": "completed", "conclusion": "cancelled"}
+        shown = example("workflow-run")
         return {
-            **example("workflow-run"), **state, "id": self.id, "display_title": self.title, "html_url": page,
+            **shown, **state, "id": self.id, "display_title": self.title, "html_url": page,
             "head_sha": COMMIT, "head_branch": "main", "event": "workflow_dispatch", "created_at": stamp(self.created),
-            "run_attempt": self.attempt, "path": ".github/workflows/build.yml@main",
+            "run_attempt": self.attempt, "path": self.path,
+            "head_repository": {**shown["head_repository"], "full_name": self.head_repository},
         }  # fmt: skip
 
 

@@ -9,19 +9,20 @@ from ortrim.fetch.attested import Attestation
 from ortrim.fetch.lock import NAME, Lock, LockedArtifact, LockedFile, Origin
 from ortrim.fetch.offers import Offer
 from ortrim.fetch.request import Wanted
+from ortrim.fetch.store import Store
 from ortrim.github.repositories import Site
 
 SHOWN: Final = 10
 
 
-def new_origin(wanted: Wanted, offer: Offer, site: Site) -> Origin:
-    """Return where an offer comes from, as a lock file says it."""
+def new_origin(wanted: Wanted, commit: str, site: Site) -> Origin:
+    """Return where files come from, as a lock file says it."""
     return Origin(
         host=site.service.host,
         repository=str(site.repository),
         release=wanted.release,
         run=wanted.run,
-        commit=offer.commit,
+        commit=commit,
         spec=wanted.selection.spec,
         target=wanted.selection.target,
     )
@@ -50,12 +51,15 @@ def _workflow(signer: str) -> str:
     return signer.partition("@")[0]
 
 
-def require_same_offer(lock: Lock, offer: Offer, files: Sequence[FileEntry] = ()) -> None:
+def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
     """Raise `NetworkError` (`lock-mismatch`), with what differs, unless an offer still has what was locked.
 
-    Of a run the archives are compared, and `files` once they are known; more than what was locked is no difference.
+    Without a `store` only the archives of a run are compared; commit and files are known once they are in the store.
+    More than what was locked is no difference. Raises as `Offer.commit` and `Offer.files` do.
     """
-    differences = [*_other_commit(lock, offer), *_other_artifacts(lock, offer.artifacts), *_other_files(lock, files)]
+    differences = [*_other_artifacts(lock, offer.artifacts)]
+    if store is not None:
+        differences += [*_other_commit(lock, offer.commit(store)), *_other_files(lock, offer.files(store))]
     if differences:
         more = [f"and {len(differences) - SHOWN} more"] * (len(differences) > SHOWN)
         what = f"{lock.origin.words} is not what {NAME} says any more"
@@ -64,9 +68,9 @@ def require_same_offer(lock: Lock, offer: Offer, files: Sequence[FileEntry] = ()
         raise NetworkError("lock-mismatch", what, where=offer.page, why=why, hint=hint)
 
 
-def _other_commit(lock: Lock, offer: Offer) -> Iterator[str]:
-    if offer.commit != lock.origin.commit:
-        yield f"commit: locked {lock.origin.commit}, now {offer.commit}"
+def _other_commit(lock: Lock, commit: str) -> Iterator[str]:
+    if commit != lock.origin.commit:
+        yield f"commit: locked {lock.origin.commit}, now {commit}"
 
 
 def _other_artifacts(lock: Lock, artifacts: Iterable[LockedArtifact]) -> Iterator[str]:
@@ -78,6 +82,6 @@ def _other_artifacts(lock: Lock, artifacts: Iterable[LockedArtifact]) -> Iterato
 
 def _other_files(lock: Lock, files: Sequence[FileEntry]) -> Iterator[str]:
     there = {each.path: each.sha256 for each in files}
-    for each in lock.files if files else ():
+    for each in lock.files:
         if there.get(each.path) != each.sha256:
             yield f"{each.path}: locked {each.sha256}, now {there.get(each.path, 'absent')}"

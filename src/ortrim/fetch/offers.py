@@ -9,11 +9,7 @@ from ortrim.fetch.store import Store
 
 
 class Offer(Protocol):
-    """What there is: `commit` is what it was made of, `page` where people see it, `words` what it is."""
-
-    @property
-    def commit(self) -> str:
-        """The commit."""
+    """What there is: `page` is where people see it, `words` what it is."""
 
     @property
     def page(self) -> str:
@@ -29,6 +25,9 @@ class Offer(Protocol):
 
     def downloads(self, store: Store) -> tuple[Download, ...]:
         """Return what is not in the store yet."""
+
+    def commit(self, store: Store) -> str:
+        """Return the commit that it was made of; of a run it is known once everything is in the store."""
 
     def files(self, store: Store) -> tuple[FileEntry, ...]:
         """Return the files, in order; of a run they are known once everything is in the store."""

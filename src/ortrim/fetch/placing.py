@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -17,26 +18,25 @@ SHOWN: Final = 5
 
 
 def place(
-    files: Sequence[FileEntry], store: Store, output: Path, when_ready: Callable[[], None] = lambda: None
+    files: Sequence[FileEntry], store: Store, output: Path, when_placed: Callable[[], None] = lambda: None
 ) -> bool:
     """Make a folder hold these files of the store and their `SHA256SUMS`, and nothing else.
 
     Returns False when it does so already. An earlier one is replaced as a whole, unless it has files that were not
-    fetched. `when_ready` is called when everything lies on the disk and only names are left to change. The caller sees
-    to it that nobody else is at work there. Raises `StorageError` (`path-in-the-way`, `cache-damaged`, or what the disk
-    says), and what `when_ready` raises; then the folder is as it was.
+    fetched. `when_placed` is called when the files are in their place; if it raises, they are taken back. The caller
+    sees to it that nobody else is at work there. Raises `StorageError` (`path-in-the-way`, `cache-damaged`, or what
+    the disk says), and what `when_placed` raises; then the folder is as it was.
     """
     with storage_errors(output):
         if _is_right(files, output):
-            when_ready()
+            when_placed()
             return False
         _require_own(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(output)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.partial-") as work:
             _fill(Path(work) / "new", files, store)
-            when_ready()
-            _swap(Path(work) / "new", output, Path(work) / "old")
+            _swap(output, Path(work), when_placed)
     return True
 
 
@@ -88,14 +88,13 @@ def _fill(folder: Path, files: Iterable[FileEntry], store: Store) -> None:
     (folder / SUMS).write_text(sums_text(files), encoding="utf-8")
 
 
-def _swap(new: Path, output: Path, old: Path) -> None:
-    if not output.exists():
-        new.rename(output)
-        return
-    output.rename(old)
-    try:
-        new.rename(output)
-    except BaseException:
-        old.rename(output)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+def _swap(output: Path, work: Path, when_placed: Callable[[], None]) -> None:
+    with ExitStack() as undo:
+        if output.exists():
+            output.rename(work / "old")
+            undo.callback((work / "old").rename, output)
+        (work / "new").rename(output)
+        undo.callback(output.rename, work / "new")
+        when_placed()
+        undo.pop_all()
+    shutil.rmtree(work / "old", ignore_errors=True)

@@ -25,11 +25,14 @@ LARGEST_SUMS: Final = 4 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseOffer:
-    """Files of a release: the SHA-256 of each is that of the release's `SHA256SUMS`."""
+    """Files of a release, the commit of whose tag is `tagged`.
+
+    The SHA-256 of each is that of the release's `SHA256SUMS`.
+    """
 
     repository: Repository
     release: Release
-    commit: str
+    tagged: str
     assets: tuple[tuple[FileEntry, Asset], ...]
     artifacts: tuple[LockedArtifact, ...] = ()
 
@@ -55,6 +58,10 @@ class ReleaseOffer:
             if sha256 in missing
         )
 
+    def commit(self, _store: Store) -> str:
+        """Return the commit of the tag."""
+        return self.tagged
+
     def files(self, _store: Store) -> tuple[FileEntry, ...]:
         """Return the files."""
         return tuple(entry for entry, _ in self.assets)
@@ -78,7 +85,7 @@ def look_up_release(client: GitHub, repository: Repository, tag: str, selection:
     return ReleaseOffer(
         repository=repository,
         release=release,
-        commit=commit_of_tag(client, repository, tag),
+        tagged=commit_of_tag(client, repository, tag),
         assets=tuple((_entry(asset, listed[asset.name], release), asset) for asset in chosen),
     )
 

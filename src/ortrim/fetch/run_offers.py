@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
+from ortrim.core.delivery import FACTS
 from ortrim.errors import NetworkError, PackageError, UsageError
-from ortrim.fetch.deliveries import delivered_files, fetch_delivery
+from ortrim.fetch.deliveries import delivered_files, fetch_delivery, made_of
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.names import Selection, wanted_artifacts
 from ortrim.fetch.side_by_side import Download
@@ -18,12 +19,13 @@ from ortrim.fetch.store import Store
 from ortrim.github.artifacts import choose_artifact, list_artifacts
 from ortrim.github.client import GitHub
 from ortrim.github.records import Artifact, Run, sha256_in
-from ortrim.github.refusals import unexpected
 from ortrim.github.repositories import Repository
-from ortrim.github.runs import get_run, latest_runs, run_path
+from ortrim.github.run_origin import require_own_run
+from ortrim.github.runs import get_run, latest_runs
 
 WORKFLOW: Final = "build.yml"
-COMMIT: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+PLAIN: Final = re.compile(r"build \S+ \[\S+\]")
+"""The names of runs that build.yml gives: one of another ref, or of models that were uploaded, has more words."""
 NEWEST: Final = 20
 """How many runs are looked through for the newest that has what is wanted."""
 ANY: Final[Mapping[str, str]] = MappingProxyType({})
@@ -36,11 +38,6 @@ class RunOffer:
     repository: Repository
     run: Run
     chosen: tuple[Artifact, ...]
-
-    @property
-    def commit(self) -> str:
-        """What the run was started for."""
-        return self.run.head_sha
 
     @property
     def page(self) -> str:
@@ -68,15 +65,27 @@ class RunOffer:
             if store.remembered(sha256_in(each.digest)) is None
         )
 
+    def commit(self, store: Store) -> str:
+        """Return what the deliveries, which are in the store, were made of: not always what the run was started for.
+
+        Raises `PackageError` (`deliveries-differ`) where they were made of several, and as `made_of`.
+        """
+        commits = {artifact.name: made_of(store, artifact) for artifact in self.chosen}
+        if len(set(commits.values())) > 1:
+            why = "\n".join(f"{name}: {commit}" for name, commit in commits.items())
+            what, hint = "the deliveries were made of different commits", "fetch one of them: --spec, --target"
+            raise PackageError("deliveries-differ", what, where=self.page, why=why, hint=hint)
+        return commits.popitem()[1]
+
     def files(self, store: Store) -> tuple[FileEntry, ...]:
-        """Return the files of all deliveries, which are in the store.
+        """Return the files of all deliveries, which are in the store, but for what they say of themselves.
 
         Raises `PackageError` (`name-twice`) where two have one of a name.
         """
         found: dict[str, FileEntry] = {}  # not all file systems tell capitals from small letters
         for artifact in self.chosen:
             for entry in delivered_files(store, artifact):
-                if found.setdefault(entry.path.lower(), entry) != entry:
+                if entry.path != FACTS and found.setdefault(entry.path.lower(), entry) != entry:
                     what, hint = f"two deliveries have a file {entry.path!r}", "fetch one of them: --spec, --target"
                     raise PackageError("name-twice", what, where=self.page, hint=hint)
         return tuple(sorted(found.values(), key=attrgetter("path")))
@@ -87,28 +96,28 @@ def look_up_run(
 ) -> RunOffer:
     """Find out what a run has; `locked_digests` say which archive is meant where a run that was repeated left several.
 
-    Raises `NetworkError` (`run-not-found`, `run-not-over`, `artifact-expired`, `artifact-wrong-commit`, or as
-    `GitHub.get`) and `UsageError` (`nothing-to-fetch`).
+    Raises `NetworkError` (`run-not-found`, `run-not-ours`, `run-not-over`, `artifact-expired`, or as `GitHub.get`)
+    `UsageError` (`nothing-to-fetch`).
     """
     run = get_run(client, repository, run_id)
+    require_own_run(run, repository, WORKFLOW)
     if run.status != "completed":
         what, hint = "the run is not over yet", f"wait for it: invoke attach {run_id}"
         raise NetworkError("run-not-over", what, where=run.html_url, hint=hint)
-    if COMMIT.fullmatch(run.head_sha) is None:
-        raise unexpected(run_path(repository, run_id), "it does not say which commit the run is of")
     there = list_artifacts(client, repository, run_id)
     names = wanted_artifacts({each.name for each in there}, selection, run.html_url)
-    chosen = tuple(choose_artifact(_meant(there, locked_digests), name, run, commit=run.head_sha) for name in names)
+    chosen = tuple(choose_artifact(_meant(there, locked_digests), name, run) for name in names)
     return RunOffer(repository=repository, run=run, chosen=chosen)
 
 
 def newest_run(client: GitHub, repository: Repository, selection: Selection) -> int:
     """Return the number of the newest run that succeeded and still has what is wanted.
 
-    Raises `NetworkError` (`run-not-found`, or as `GitHub.get`).
+    Runs of another ref, and of models that somebody uploaded, are not meant. Raises `NetworkError` (`run-not-found`, or
+    as `GitHub.get`).
     """
     for run in latest_runs(client, repository, WORKFLOW, NEWEST):
-        if run.conclusion != "success":
+        if run.conclusion != "success" or PLAIN.fullmatch(run.display_title) is None:
             continue
         there = {each.name for each in list_artifacts(client, repository, run.id) if not each.expired}
         try:

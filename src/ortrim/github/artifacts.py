@@ -1,8 +1,7 @@
 """Artifacts: what a run left."""
 
 import tempfile
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
@@ -79,14 +78,25 @@ def download_artifact(
 
 
 def fetch_artifact(
-    client: GitHub, repository: Repository, artifact: Artifact, folder: Path, on_bytes: OnBytes | None = None
+    client: GitHub,
+    repository: Repository,
+    artifact: Artifact,
+    folder: Path,
+    on_bytes: OnBytes | None = None,
+    *,
+    check: Callable[[Path], None] = lambda _: None,
 ) -> bool:
-    """Fetch an artifact and unpack it into `folder`, which appears only when it is complete.
+    """Fetch an artifact and unpack it into `folder`, which appears only when it is complete and has passed `check`.
 
-    Returns False, without asking anybody, when the folder is there. Raises as `download_artifact` and
-    `storage.unpack.unpack` do; then nothing is left behind.
+    Returns False, without asking anybody, when the folder is there. Raises as `download_artifact`,
+    `storage.unpack.unpack` and `check` do; then nothing is left behind.
     """
-    return publish_folder(folder, partial(_fill, client, repository, artifact, on_bytes))
+
+    def fill(unfinished: Path) -> None:
+        _fill(client, repository, artifact, on_bytes, unfinished)
+        check(unfinished)
+
+    return publish_folder(folder, fill)
 
 
 def _fill(client: GitHub, repository: Repository, artifact: Artifact, on_bytes: OnBytes | None, folder: Path) -> None:

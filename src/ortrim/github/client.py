@@ -12,7 +12,7 @@ from ortrim.errors import NetworkError
 from ortrim.github.addresses import Service, same_origin
 from ortrim.github.credentials import Token
 from ortrim.github.patience import PatientSession
-from ortrim.github.refusals import no_token, refusal, unexpected
+from ortrim.github.refusals import moved, no_token, refusal, unexpected
 from ortrim.github.wire import Answer, opened
 
 REMEMBERED: Final = 64
@@ -79,7 +79,12 @@ class GitHub:
             raise self.refused(answer, where)
 
     def refused(self, answer: Answer, where: str) -> NetworkError:
-        """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it."""
+        """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it.
+
+        References: `repository-moved` for what only readers are sent on for, otherwise as `refusals.refusal`.
+        """
+        if answer.status in MOVED and same_origin(answer.headers.get("location", ""), self.service.api):
+            return moved(where)
         error = refusal(answer, where, has_token=self.token is not None)
         error.why, error.hint = self.redacted(error.why), self.redacted(error.hint)
         return error

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Never
 
 from ortrim.errors import NetworkError, ToolError
+from ortrim.github.addresses import Service, find_service
 from ortrim.storage.files import storage_errors
 from ortrim.tools.command import run
 
@@ -15,7 +16,7 @@ SHAPE: Final = re.compile(r"[!-~]{4,4096}")
 """Visible ASCII; anything else could not stand in a header, and the library that refuses it prints it."""
 
 GENERAL_NAMES: Final = ("GH_TOKEN", "GITHUB_TOKEN")
-ENTERPRISE_NAMES: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", *GENERAL_NAMES)
+ENTERPRISE_NAMES: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 ANSWER_SECONDS: Final = 20
 LARGEST_ANSWER: Final = 8192
 
@@ -48,19 +49,30 @@ def find_token(
 ) -> Token | None:
     """Return the token for a host, None when there is none.
 
-    Looked for in `file`; else in `GH_TOKEN` and `GITHUB_TOKEN` (for other hosts than github.com and ghe.com, first in
-    `GH_ENTERPRISE_TOKEN` and `GITHUB_ENTERPRISE_TOKEN`, as GitHub's own client does); else asked of `gh auth token`.
-    Raises `NetworkError` (`github-bad-token`) for what cannot be a token, `StorageError` for a file that cannot be
-    read.
+    Looked for in `file`; else in the variables that are for this host; else asked of `gh auth token`. Raises
+    `NetworkError` (`github-bad-token`) for what cannot be a token, `StorageError` for a file that cannot be read,
+    `UsageError` as `find_service` does.
     """
     if file is not None:
         with storage_errors(file), file.open("rb") as opened:
             return _checked(opened.read(LARGEST_ANSWER).decode("ascii", "replace"), str(file))
-    general = host == "github.com" or host.endswith(".ghe.com")
-    for name in GENERAL_NAMES if general else ENTERPRISE_NAMES:
+    for name in _names_for(host.lower(), environment):
         if environment.get(name, "").strip():
             return _checked(environment[name], name)
     return _asked_of_gh(host, environment)
+
+
+def _names_for(host: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables whose tokens are meant for a host, as GitHub's own client has it.
+
+    `GH_TOKEN` and `GITHUB_TOKEN` are for github.com and ghe.com's subdomains alone
+    (https://cli.github.com/manual/gh_help_environment); here also for the server that the environment itself names, as
+    runners of GitHub Enterprise Server do: https://docs.github.com/actions/reference/variables-reference
+    """
+    if host == Service().host or host.endswith(".ghe.com"):
+        return GENERAL_NAMES
+    named = host == find_service(environment).host.lower()
+    return (*ENTERPRISE_NAMES, *GENERAL_NAMES) if named else ENTERPRISE_NAMES
 
 
 def _checked(text: str, origin: str) -> Token:
@@ -72,9 +84,13 @@ def _checked(text: str, origin: str) -> Token:
 
 
 def _asked_of_gh(host: str, environment: Mapping[str, str]) -> Token | None:
-    """Ask GitHub's own client, which may keep the token in the system's keyring."""
+    """Ask GitHub's own client, which may keep the token in the system's keyring.
+
+    It does not see the variables: in a codespace it would take `GITHUB_TOKEN` for any host.
+    """
     argv = ("gh", "auth", "token", "--hostname", host)
-    quiet = {**environment, "GH_PROMPT_DISABLED": "1"}
+    rest = {name: value for name, value in environment.items() if name not in {*GENERAL_NAMES, *ENTERPRISE_NAMES}}
+    quiet = {**rest, "GH_PROMPT_DISABLED": "1"}
     try:
         done = run(argv, environment=quiet, timeout_seconds=ANSWER_SECONDS, most_bytes=LARGEST_ANSWER)
     except ToolError:

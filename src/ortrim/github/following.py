@@ -1,5 +1,6 @@
 """Following a run until it ends."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -16,6 +17,9 @@ PATIENCE_SECONDS: Final = 24 * 3600.0
 """The longest that a run of GitHub's own runners may take, queue included."""
 OUTAGE_SECONDS: Final = 1800.0
 """How long GitHub may be out of reach before the run is no longer followed; a laptop's lid is closed now and then."""
+LIMIT_SECONDS: Final = 3900.0
+"""The longest rate limit that is waited for. GitHub's begin anew each hour:
+https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
 SHORTEST_PAUSE: Final = 3.0
 LONGEST_PAUSE: Final = 30.0
 PAUSE_SHARE: Final = 0.02
@@ -41,7 +45,7 @@ def follow(
     `NetworkError` (`run-not-found`, `run-still-going`, or what keeps GitHub out of reach); `Interrupted` (`run-left`)
     on Ctrl-C. In the last two cases the run goes on without us, and the diagnostic says how to take it up again.
     """
-    with kept_in_sight(run, options):
+    with kept_in_sight(run, options), client.session.patient(LIMIT_SECONDS):
         last = _followed(client, repository, run, on_progress, patience_seconds)
     if last.run.conclusion == "success":
         return last.run
@@ -78,16 +82,16 @@ def _followed(
 ) -> Progress:
     """Look again and again until the run is over."""
     clock = client.session.clock
-    started = seen = clock.monotonic()
+    started, out_since = clock.monotonic(), math.inf
     while True:
         progress, trouble = _look(client, repository, run, started)
         now = clock.monotonic()
         if progress is not None:
-            seen = now
             on_progress(progress)
             if progress.run.status == COMPLETED:
                 return progress
-        elif trouble is not None and now - seen > OUTAGE_SECONDS:
+        out_since = min(out_since, now) if trouble else math.inf
+        if trouble and now - out_since > OUTAGE_SECONDS:
             raise trouble
         if now - started > patience_seconds:
             what = f"the run is not over after {patience_seconds / 3600:.0f} h"

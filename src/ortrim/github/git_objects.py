@@ -59,10 +59,13 @@ def create_ref(client: GitHub, repository: Repository, ref: str, commit: str) ->
 
 
 def remove_ref(client: GitHub, repository: Repository, ref: str) -> None:
-    """Remove a ref; one that is not there is no error. Raises `NetworkError`."""
+    """Remove a ref; one that is not there is no error. Raises `NetworkError`.
+
+    GitHub says of an absent one that it "does not exist"; its 404 means that the token may not see the repository.
+    """
     path = f"{repository.path}/git/refs/{quote(ref.removeprefix('refs/'), safe='')}"
     answer = client.delete(path)
-    if answer.status != 404 and not (answer.status == 422 and ABSENT in message_of(answer)):
+    if not (answer.status == 422 and ABSENT in message_of(answer)):
         client.require(answer, path, 204)
 
 

@@ -56,9 +56,9 @@ def _number(text: str) -> float | None:
 
 
 def _date(text: str, otherwise: float) -> float:
-    """Return a date of HTTP in seconds since 1970."""
+    """Return a date of HTTP in seconds since 1970; for what is none (zones of years), the other."""
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return otherwise
     return (date if date.tzinfo else datetime.combine(date.date(), date.time(), UTC)).timestamp()

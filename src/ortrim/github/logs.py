@@ -7,6 +7,7 @@ import requests
 
 from ortrim.errors import NetworkError
 from ortrim.github.client import GitHub
+from ortrim.github.clock import Clock
 from ortrim.github.log_text import LONGEST_LINE, excerpt
 from ortrim.github.records import Job
 from ortrim.github.redirects import opened_download
@@ -32,17 +33,17 @@ def failing_lines(client: GitHub, repository: Repository, job: Job) -> tuple[str
     try:
         with opened_download(client, path, {}) as response:
             if response.status_code != 200:
-                raise client.refused(whole(response), path)
-            found = excerpt(_lines(response), started, completed)
+                raise client.refused(whole(response, client.session.clock), path)
+            found = excerpt(_lines(response, client.session.clock), started, completed)
     except (NetworkError, Trouble) as error:
         return (f"(its log could not be fetched: {error})".splitlines()[0],)
     return tuple(client.redacted(line) for line in found) or ("(its log is empty)",)
 
 
-def _lines(response: requests.Response) -> Iterator[str]:
+def _lines(response: requests.Response, clock: Clock) -> Iterator[str]:
     """Yield the lines of a text as they come; of a very long line, its beginning."""
     rest, count = b"", 0
-    for chunk in chunks(response):
+    for chunk in chunks(response, clock):
         count += len(chunk)
         if count > LARGEST_LOG:
             break

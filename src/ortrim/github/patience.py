@@ -1,6 +1,7 @@
 """Requests that are repeated where they may be, and that wait when they are told to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from ortrim.github.clock import Clock
@@ -59,6 +60,15 @@ class PatientSession:
             failures += 1
             self._pause_or_give_up(outcome, failures, where)
 
+    @contextmanager
+    def patient(self, seconds: float) -> Iterator[None]:
+        """Wait for rate limits of up to so many seconds within the block."""
+        before, self._patience = self._patience, seconds
+        try:
+            yield
+        finally:
+            self._patience = before
+
     def rest(self, seconds: float) -> None:
         """Let time pass, and account for it."""
         self.clock.sleep(seconds)
@@ -82,7 +92,7 @@ class PatientSession:
         self.traffic.requests += 1
         try:
             with opened(self.http, method, url, headers=headers, data=data) as response:
-                return whole(response)
+                return whole(response, self.clock)
         except Trouble as trouble:
             return trouble
 

@@ -44,8 +44,19 @@ class StartedRun:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepositoryName:
+    """A repository as others mention it: `owner/name`."""
+
+    full_name: Text
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run of a workflow; `conclusion` is there once `status` is `completed`. Times are UTC, as GitHub writes them."""
+    """A run of a workflow; `conclusion` is there once `status` is `completed`. Times are UTC, as GitHub writes them.
+
+    `path` is that of the workflow's file, in some answers with `@` and a ref behind it. `head_repository` has the
+    commit that was run: another one than the run's own for a pull request of a fork, None for one that is gone.
+    """
 
     id: Number
     status: Text | None
@@ -56,6 +67,8 @@ class Run:
     head_branch: Text | None = None
     created_at: Text = ""
     run_attempt: Number = 1
+    path: Text = ""
+    head_repository: RepositoryName | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

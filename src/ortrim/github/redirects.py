@@ -29,7 +29,7 @@ def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> It
             if response.status_code not in MOVED:
                 yield response
                 return
-            target = urljoin(response.url, response.headers.get("Location", ""))
+            target = _target(response, path)
             if response.status_code in RENAMED and same_origin(target, client.service.api):
                 response = stack.enter_context(client.open(target, headers))
                 continue
@@ -38,6 +38,13 @@ def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> It
             client.session.traffic.requests += 1
             response = stack.enter_context(opened(session, "GET", target, headers={**headers, "Accept": "*/*"}))
     raise unexpected(path, "it sends us in circles")
+
+
+def _target(response: requests.Response, path: str) -> str:
+    try:
+        return urljoin(response.url, response.headers.get("Location", ""))
+    except ValueError:
+        raise unexpected(path, "it sends us to what is no address") from None
 
 
 def _check(client: GitHub, path: str, target: str) -> None:

@@ -59,8 +59,14 @@ def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
 
 def no_token(where: str, why: str = "") -> NetworkError:
     """Return the diagnostic for something that cannot be done without a token."""
-    hint = "set GH_TOKEN, or run: gh auth login"
+    hint = "set GH_TOKEN (for a GitHub Enterprise Server: GH_ENTERPRISE_TOKEN), or run: gh auth login"
     return NetworkError("github-no-token", "this needs a token of GitHub's", where=where, why=why, hint=hint)
+
+
+def moved(where: str) -> NetworkError:
+    """Return the diagnostic of a request that was not carried out since the repository has another name now."""
+    what, hint = "the repository has another name at GitHub now", "say which: --repo owner/name"
+    return NetworkError("repository-moved", what, where=where, hint=hint)
 
 
 def rate_limited(where: str, seconds: float) -> NetworkError:

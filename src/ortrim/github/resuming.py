@@ -124,7 +124,7 @@ class Transfer:
         length = response.headers.get("Content-Length", "")
         self._endless = DECIMAL.fullmatch(length) is None
         total = self._source.size if self._endless else self._there + int(length)
-        for chunk in chunks(response):
+        for chunk in chunks(response, self._client.session.clock):
             self._file.write(chunk)
             self._digest.update(chunk)
             self._client.session.traffic.bytes_received += len(chunk)
@@ -146,7 +146,7 @@ class Transfer:
     def _refuse(self, response: requests.Response, limits: int) -> NoReturn:
         """Raise for an answer that is no part of the file; only the API's own refusals are final."""
         own = response.url.startswith(self._client.service.api + "/")
-        answer = whole(response)
+        answer = whole(response, self._client.session.clock)
         if own and self._client.session.waited_for_limit(answer, limits, self._source.path):
             raise Limited("GitHub's rate limit")
         if own and answer.status < 500:

@@ -4,7 +4,6 @@ What the libraries below raise holds the request, and that the token or a signed
 module: their exceptions become words, and are not chained.
 """
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
+from ortrim.github.clock import Clock
 from ortrim.github.credentials import Token
 from ortrim.github.troubles import Trouble, trouble_of
 
@@ -55,9 +55,16 @@ class Bearer(AuthBase):
         return request
 
 
+class _Stationary(requests.Session):
+    """Looks at no redirect: even where none is to be followed, requests would read the body that comes with it."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Find none."""
+
+
 def new_session(token: Token | None) -> requests.Session:
     """Return a session that sends `token` with every request, and nothing else of who the user is."""
-    session = requests.Session()
+    session = _Stationary()
     session.auth = Bearer(token)
     session.headers.update({**HEADERS, "User-Agent": f"ortrim/{version('ortrim')}"})
     return session
@@ -78,9 +85,9 @@ def opened(
         yield response
 
 
-def chunks(response: requests.Response) -> Iterator[bytes]:
+def chunks(response: requests.Response, clock: Clock) -> Iterator[bytes]:
     """Yield the body as it comes, without holding back what came before a cut. Raises `Trouble`."""
-    started, count = time.monotonic(), 0
+    started, count = clock.monotonic(), 0
     while True:
         chunk = _read(response)
         if isinstance(chunk, Trouble):
@@ -88,16 +95,16 @@ def chunks(response: requests.Response) -> Iterator[bytes]:
         if not chunk:
             return
         count += len(chunk)
-        seconds = time.monotonic() - started
+        seconds = clock.monotonic() - started
         if seconds > PATIENCE_SECONDS and count < LEAST_BYTES_A_SECOND * seconds:
             raise Trouble(f"no more than {count} bytes came within {seconds:.0f} seconds")
         yield chunk
 
 
-def whole(response: requests.Response) -> Answer:
+def whole(response: requests.Response, clock: Clock) -> Answer:
     """Read an answer to its end. Raises `Trouble`."""
     body = bytearray()
-    for chunk in chunks(response):
+    for chunk in chunks(response, clock):
         body += chunk
         if len(body) > LARGEST_ANSWER:
             raise Trouble(f"the answer is longer than {LARGEST_ANSWER} bytes", hopeless=True)

@@ -4,10 +4,11 @@ import hashlib
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import is_plain_path
 from ortrim.errors import PackageError
 from ortrim.storage.files import sha256_of
 
@@ -44,16 +45,10 @@ def check_paths(paths: Iterable[str]) -> None:
     """Refuse paths that leave the package or occur twice. Raises `PackageError` (`bad-package-path`)."""
     seen: set[str] = set()
     for path in paths:
-        if not is_inside(path) or path in seen:
+        if not is_plain_path(path) or path in seen:
             why = "it is there twice" if path in seen else "it is not a plain path inside the package"
             raise PackageError("bad-package-path", "a file cannot be packaged", where=path, why=why)
         seen.add(path)
-
-
-def is_inside(path: str) -> bool:
-    """Whether a path is relative, normal, printable, and leads to no parent."""
-    parts = PurePosixPath(path).parts
-    return bool(parts) and path == "/".join(parts) and path.isprintable() and not {"/", ".."} & set(parts)
 
 
 def write_contents(folder: Path, files: Iterable[PackagedFile], links: Iterable[PackagedLink]) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ortrim.core.artifacts import FileEntry, Manifest, Package
 from ortrim.core.serialization import to_json
+from ortrim.core.sums import SUMS, sums_text
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.package.archive import write_archive
 from ortrim.package.contents import PackagedFile, PackagedLink, check_paths, write_contents
@@ -14,7 +15,7 @@ from ortrim.package.libraries import library_files
 from ortrim.package.manifest import MANIFEST, make_manifest
 from ortrim.package.notices import notices_text, plain_text
 from ortrim.package.privacy import refuse_machine_paths
-from ortrim.package.sums import SUMS, check_sums, sums_text
+from ortrim.package.sums import check_sums
 from ortrim.storage.folders import publish_folder
 
 SBOM: Final = "sbom.cdx.json"

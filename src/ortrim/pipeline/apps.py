@@ -1,5 +1,6 @@
 """An app that fetches: its folder, its output, and the repository that its lock file names."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,7 +29,33 @@ class App:
 def recorded_output(app: App, before: Lock | None) -> str:
     """Return the output that a lock file remembers: none outside of the app, where others have other folders."""
     given = app.output.as_posix() if app.output else ""
-    return given if given and is_plain_path(given) else before.output if before else OUTPUT
+    usable = given and is_plain_path(given) and _is_inside(app, app.folder / given)
+    return given if usable else before.output if before else OUTPUT
+
+
+def output_folder(app: App, lock: Lock | None) -> Path:
+    """Return where the files of an app go: into the user's folder, or else the lock file's.
+
+    Who can change a lock file must not decide what is written elsewhere, through a link either. Raises `UsageError`
+    (`output-outside`) for that, and `StorageError` (`path-in-the-way`) where the app itself would have to go.
+    """
+    output = app.folder / (app.output or (lock.output if lock else OUTPUT))
+    if app.output is None and not _is_inside(app, output):
+        what, hint = "a link leads the lock file's output out of the app", "name another one: --update --output DIR"
+        raise UsageError("output-outside", what, where=str(output), why=f"it is {_real(output.parent)}", hint=hint)
+    if _real(app.folder).is_relative_to(_real(output)):
+        what, hint = "the app itself is in it, and would be replaced", "choose another folder with --output"
+        raise StorageError("path-in-the-way", what, where=str(output), hint=hint)
+    return output
+
+
+def _is_inside(app: App, output: Path) -> bool:
+    return _real(output.parent).is_relative_to(_real(app.folder))
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links; `Path.resolve` would raise for one that leads to itself."""
+    return Path(os.path.realpath(path))
 
 
 def named_repository(remote: Remote, lock: Lock | None) -> Remote:

@@ -3,23 +3,29 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from ortrim.console import Console
 from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import PlannedTarget, digest
-from ortrim.errors import BuildError, PlanError
+from ortrim.errors import BuildError, NetworkError, PlanError
 from ortrim.github.records import Run
+from ortrim.github.run_origin import require_own_run
 from ortrim.github.runs import cancel_run, get_run, latest_runs
-from ortrim.pipeline.connection import Remote, connect
-from ortrim.pipeline.dispatch_records import FOLDER, Kept, records_in, request_of
+from ortrim.pipeline.connection import Connection, Remote, connect
+from ortrim.pipeline.dispatch_records import FOLDER, Kept, request_of
 from ortrim.pipeline.on_github import WORKFLOW
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.run_artifacts import fetch_everything
 from ortrim.pipeline.run_followed import WantsCancel, Watch, bring_home, followed, in_sight
+from ortrim.pipeline.taking_up import record_marked, record_of, record_sought
 from ortrim.pipeline.targets import build_planned, to_compile
 from ortrim.pipeline.travelling import travelling
-from ortrim.pipeline.uploaded_run import delivered, remove_models
+from ortrim.pipeline.uploaded_run import delivered, give_up, give_up_deleted, remove_models
 from ortrim.storage.files import require_writable
+
+FETCHED: Final = "from-github"
+"""Where artifacts of runs without a record come to lie: one level too deep for a record, whatever they are called."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +43,23 @@ def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
 
 
 def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
-    """Ask for a run to be cancelled; False when it had ended already. Raises as `connect` and `cancel_run` do."""
-    kept = _record_of(run_id, output)
+    """Ask for a run to be cancelled, and remove models that were uploaded for it; False when it had ended already.
+
+    One that was deleted has ended, if there is a record of it. Raises as `connect` and `cancel_run` do.
+    """
+    kept = record_of(run_id, output)
     connection = connect(_remote_of(remote, kept), console)
-    asked = cancel_run(connection.client, connection.repository, run_id)
-    if kept and kept.record.models:
+    kept = kept or record_sought(connection, run_id, output)
+    try:
+        asked = cancel_run(connection.client, connection.repository, run_id)
+    except NetworkError as error:
+        if error.reference != "github-not-found" or kept is None or kept.record.site != str(connection.site):
+            raise
+        give_up_deleted(connection, kept, console)
+        return False
+    if kept and asked:
+        give_up(connection, kept, console)
+    elif kept:
         remove_models(connection, kept, console)
     return asked
 
@@ -50,19 +68,30 @@ def attach(run_id: int, output: Path, remote: Remote, console: Console, wants_ca
     """Follow a run again, fetch what it left, and go on with the build that dispatched it.
 
     What was asked for then is found in the folder for output. Without that, the artifacts are unpacked there. Raises as
-    `build_on_github` does, and `PlanError` `plan-changed` when the build would ask for something else today.
+    `build_on_github` does, `PlanError` `plan-changed` when the build would ask for something else today, and without a
+    record `NetworkError` as `require_own_run` does.
     """
     require_writable(output)
-    kept = _record_of(run_id, output)
+    kept = record_of(run_id, output)
     connection = connect(_remote_of(remote, kept), console)
-    run = get_run(connection.client, connection.repository, run_id)
-    kept = kept or _record_marked(run, output)
+    run = _run_there(connection, run_id, kept, console)
+    kept = kept or record_marked(run, output)
     watch = Watch(connection=connection, console=console, wants_cancel=wants_cancel)
     if kept is None:
         return _without_record(watch, run, output)
     if kept.record.models:
         return Attached(reports=delivered(watch, run, kept))
     return _with_record(watch, run, kept, output)
+
+
+def _run_there(connection: Connection, run_id: int, kept: Kept | None, console: Console) -> Run:
+    """Return a run; of one that was deleted, nothing is kept there or here."""
+    try:
+        return get_run(connection.client, connection.repository, run_id)
+    except NetworkError as error:
+        if kept and error.reference == "run-not-found":
+            give_up_deleted(connection, kept, console)
+        raise
 
 
 def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
@@ -86,23 +115,14 @@ def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:
 
 
 def _without_record(watch: Watch, run: Run, output: Path) -> Attached:
+    require_own_run(run, watch.connection.repository, WORKFLOW)
     watch.console.note(f"{output} has no record of the run {run.id}: what it leaves is fetched and no more")
     attempt = f"-{run.run_attempt}" if run.run_attempt > 1 else ""
-    destination = output / FOLDER / f"{run.id}{attempt}"
+    destination = output / FETCHED / FOLDER / f"{run.id}{attempt}"
     with in_sight(watch, run, None) as options:
         followed(watch, run, options)
     with in_sight(watch, run, None, over=True):
         return Attached(folders=fetch_everything(watch.connection, run, destination, watch.console))
-
-
-def _record_of(run_id: int, output: Path) -> Kept | None:
-    return next((kept for kept in records_in(output) if kept.record.run == run_id), None)
-
-
-def _record_marked(run: Run, output: Path) -> Kept | None:
-    """Return the record of a dispatch whose answer never came, by its mark in the run's name."""
-    found = next((kept for kept in records_in(output) if kept.record.run is None and kept.marks(run)), None)
-    return found.with_run(run) if found else None
 
 
 def _remote_of(remote: Remote, kept: Kept | None) -> Remote:

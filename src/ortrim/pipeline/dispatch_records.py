@@ -1,5 +1,8 @@
 """What was dispatched, kept beside the plan: with it a run can be taken up again after this program has ended."""
 
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -16,6 +19,8 @@ from ortrim.workflows.inputs import MODELS
 
 FOLDER: Final = "runs"
 LARGEST: Final = 1 << 20
+UNLISTED_SECONDS: Final = 600.0
+"""After how long a dispatch of which GitHub lists no run counts as one that never was; it lists them within seconds."""
 Text = Annotated[str, Field(max_length=4096)]
 
 
@@ -24,7 +29,8 @@ class DispatchRecord:
     """One dispatch: where to, its mark, its run once that is known, and what is compiled there.
 
     `site` is host/owner/name; `jobs` are the digests of the targets' jobs, by the targets' identifiers. `models` is the
-    ref under which models were uploaded, empty when they stayed here; then there are no digests.
+    ref under which models were uploaded, empty when they stayed here; with them, each digest is that of all that was
+    asked for. `removed` is whether they are gone from there, `home` whether the delivery is here.
     """
 
     schema: Literal["ortrim-dispatch/1"] = "ortrim-dispatch/1"
@@ -33,6 +39,8 @@ class DispatchRecord:
     ref: Text
     correlation_id: Text
     models: Annotated[str, Field(pattern=rf"^({MODELS.pattern})?$")] = ""
+    removed: bool = False
+    home: bool = False
     run: Number | None = None
     asked: Request
     jobs: tuple[tuple[Text, Text], ...]
@@ -50,6 +58,18 @@ class Kept:
         """Return the folder for output in which it lies."""
         return self.file.parents[3]
 
+    @property
+    def has_models(self) -> bool:
+        """Return whether models that were uploaded for it may still be there."""
+        return bool(self.record.models) and not self.record.removed
+
+    @property
+    def may_be_listed_yet(self) -> bool:
+        """Return whether GitHub may still come to list the run of it. Raises `StorageError`."""
+        with storage_errors(self.file), suppress(FileNotFoundError):
+            return self.record.run is None and time.time() - self.file.stat().st_mtime < UNLISTED_SECONDS
+        return False
+
     def marks(self, run: Run) -> bool:
         """Whether it was this dispatch that a run was started by."""
         return f"[{self.record.correlation_id}]" in run.display_title
@@ -57,6 +77,14 @@ class Kept:
     def with_run(self, run: Run) -> "Kept":
         """Write down which run it became. Raises `StorageError`."""
         return keep(replace(self.record, run=run.id), self.file)
+
+    def with_models_removed(self) -> "Kept":
+        """Write down that its models are gone. Raises `StorageError`."""
+        return keep(replace(self.record, removed=True), self.file)
+
+    def at_home(self) -> "Kept":
+        """Write down that its delivery has come. Raises `StorageError`."""
+        return keep(replace(self.record, home=True), self.file)
 
     def forget(self) -> None:
         """Remove it: no run came of it, or what the run left is gone."""
@@ -89,13 +117,23 @@ def records_in(output: Path, spec: str = "*") -> tuple[Kept, ...]:
 
     Raises `StorageError` (`record-damaged`).
     """
-    found = (_read(file) for file in output.glob(f"{spec}/*/{FOLDER}/*.json"))
-    return tuple(sorted(found, key=lambda kept: (kept.record.run or 0, kept.file.name), reverse=True))
+    return tuple(sorted(_found(output, spec), key=lambda kept: (kept.record.run or 0, kept.file.name), reverse=True))
 
 
-def _read(file: Path) -> Kept:
-    with storage_errors(file), file.open("rb") as opened:
+def _found(output: Path, spec: str) -> Iterator[Kept]:
+    for file in output.glob(f"{spec}/*/{FOLDER}/*.json"):
+        kept = read_record(file)
+        if kept:
+            yield kept
+
+
+def read_record(file: Path) -> Kept | None:
+    """Read a record, None when another program has forgotten it. Raises `StorageError` (`record-damaged`)."""
+    content = None
+    with storage_errors(file), suppress(FileNotFoundError), file.open("rb") as opened:
         content = opened.read(LARGEST)
+    if content is None:
+        return None
     try:
         return Kept(record=from_json(DispatchRecord, content), file=file)
     except ValidationError as error:

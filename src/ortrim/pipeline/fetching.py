@@ -20,7 +20,7 @@ from ortrim.fetch.request import Wanted, completed
 from ortrim.fetch.run_offers import look_up_run, newest_run
 from ortrim.fetch.side_by_side import download_all
 from ortrim.fetch.store import Store, user_store
-from ortrim.pipeline.apps import App, alone, named_repository, recorded_output, require_same_repository
+from ortrim.pipeline.apps import App, alone, named_repository, output_folder, recorded_output, require_same_repository
 from ortrim.pipeline.connection import Connection, Remote, connect
 
 
@@ -38,11 +38,12 @@ def fetch_files(wanted: Wanted, remote: Remote, app: App, console: Console) -> F
     """Fetch what is wanted, or what the lock file of the app says, and place it.
 
     Raises `UsageError` (as `completed`; `lock-other-host`), `StorageError` (`fetch-under-way`, `not-in-cache`),
-    `NetworkError` (`lock-mismatch`), and what looking up, downloading, checking and placing raise. Then folder and lock
-    file are as they were.
+    `NetworkError` (`lock-mismatch`), as `output_folder` does, and what looking up, downloading, checking and placing
+    raise. Then folder and lock file are as they were.
     """
     with alone(app.folder):
         lock = read_lock(app.folder / NAME)
+        output_folder(app, lock)  # refused before anything is asked
         anew = completed(wanted, lock)
         if anew is not None:
             return _fetch_anew(anew, lock, named_repository(remote, lock), app, console)
@@ -75,19 +76,20 @@ def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Con
     selection = Selection(spec=origin.spec, target=origin.target)
     with console.step(f"look up {origin.words}"):
         offer = _offer(Wanted(release=origin.release, run=origin.run, selection=selection), connection, digests)
-        require_same_offer(lock, offer, offer.files(store) if origin.release else ())
+        require_same_offer(lock, offer, store if origin.release else None)
     _download(offer, connection, store, console)
-    require_same_offer(lock, offer, offer.files(store))
+    require_same_offer(lock, offer, store)
 
 
 def _fetch_anew(wanted: Wanted, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
     connection, store = connect(remote, console), user_store()
     wanted, offer = _looked_up(wanted, connection, console)
     _download(offer, connection, store, console)
-    files = offer.files(store)
-    known = _attested(offer, files, connection, console)
+    files, commit = offer.files(store), offer.commit(store)
+    claim = Claim(repository=_page(offer, connection), commit=commit)
+    known = _attested(claim, files, connection, console)
     lock = Lock(
-        origin=new_origin(wanted, offer, connection.site),
+        origin=new_origin(wanted, commit, connection.site),
         output=recorded_output(app, before),
         artifacts=offer.artifacts,
         files=locked_files(files, known),
@@ -104,15 +106,14 @@ def _looked_up(wanted: Wanted, connection: Connection, console: Console) -> tupl
             number = newest_run(connection.client, connection.repository, wanted.selection)
             wanted = replace(wanted, latest=False, run=number)
         offer = _offer(wanted, connection, {})
-        step.note(f"{connection.site}: {offer.words}, commit {offer.commit}")
+        step.note(f"{connection.site}: {offer.words}")
     return wanted, offer
 
 
 def _attested(
-    offer: Offer, files: Sequence[FileEntry], connection: Connection, console: Console
+    claim: Claim, files: Sequence[FileEntry], connection: Connection, console: Console
 ) -> dict[str, Attestation]:
     with console.step("ask for attestations"):
-        claim = Claim(repository=_page(offer, connection), commit=offer.commit)
         return ask_attestations(connection.client, connection.repository, claim, files, check_provenance)
 
 
@@ -135,7 +136,7 @@ def _download(offer: Offer, connection: Connection, store: Store, console: Conso
 def _placed(
     lock: Lock, store: Store, app: App, known: dict[str, Attestation], when_ready: Callable[[], None] = lambda: None
 ) -> Fetched:
-    output = app.folder / (app.output or lock.output)
+    output = output_folder(app, lock)
     changed = place([file.entry for file in lock.files], store, output, when_ready)
     return Fetched(lock=lock, output=output, changed=changed, attestations=known)
 

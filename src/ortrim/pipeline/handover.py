@@ -6,21 +6,33 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
+from ortrim.core.delivery import FACTS, DeliveryFacts
 from ortrim.core.plan import PlannedTarget
-from ortrim.errors import StorageError
-from ortrim.package.sums import SUMS, sums_text
+from ortrim.core.serialization import to_json
+from ortrim.core.sums import SUMS, sums_text
+from ortrim.errors import SourcesError, StorageError, ToolError
 from ortrim.pipeline.packages import Group, groups
 from ortrim.pipeline.planned import Planned, target_folder
+from ortrim.sources.git import git
 from ortrim.storage.files import sha256_of, storage_errors, write_atomically
 
 PROOF: Final = ("manifest.json", "sbom.cdx.json")
 REPORTS: Final = ("report.json", "report.md", "report.html")
 
 
-def hand_over(planned: Planned, destination: Path) -> tuple[Path, ...]:
+def checked_out_commit(folder: Path) -> str:
+    """Return the commit that a folder is checked out at, empty outside of a repository and without git."""
+    try:
+        return git(folder, "rev-parse", "--verify", "--quiet", "HEAD").strip()
+    except (SourcesError, ToolError):
+        return ""
+
+
+def hand_over(planned: Planned, destination: Path, commit: str) -> tuple[Path, ...]:
     """Copy packages, manifests, bills of materials and reports of a plan into a new folder, and return its files.
 
-    Raises `StorageError` (`path-in-the-way` for a folder that holds something already).
+    `build.json` says which `commit` they were made of, empty where nobody knows. Raises `StorageError`
+    (`path-in-the-way` for a folder that holds something already).
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
@@ -31,6 +43,7 @@ def hand_over(planned: Planned, destination: Path) -> tuple[Path, ...]:
             for source, name in _files(planned, group):
                 (destination / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, destination / name)
+        write_atomically(destination / FACTS, to_json(DeliveryFacts(commit=commit)))
     return with_sums(destination)
 
 

@@ -20,8 +20,10 @@ from ortrim.github.refs import choose_ref
 from ortrim.pipeline.connection import Connection, Remote, connect
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.dispatch_records import FOLDER, DispatchRecord, Kept, asked_by, jobs_of, keep
+from ortrim.pipeline.left_models import sweep_models
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.run_followed import WantsCancel, Watch, bring_home, run_to_take_up
+from ortrim.pipeline.run_followed import WantsCancel, Watch, bring_home
+from ortrim.pipeline.taking_up import run_to_take_up
 from ortrim.pipeline.targets import build_planned, to_compile
 from ortrim.pipeline.travelling import travelling
 from ortrim.storage.files import require_writable
@@ -68,8 +70,9 @@ def _compile_there(
     plan = travelling(planned.plan, missing)
     text = encode_plan(plan)
     connection = connect(order.remote, order.console)
+    sweep_models(connection, order.request.output, order.console)
     with locked(planned.folder / FOLDER, lambda: order.console.note("waits for another dispatch of the same")):
-        taken = run_to_take_up(connection, order.request.output, plan)
+        taken = run_to_take_up(connection, order.request.output, plan.spec_name, jobs_of(plan))
         if taken:
             order.console.note(f"{taken[1].html_url} was dispatched for the same: it is taken up")
         kept, run = taken or _dispatched(order, connection, planned.folder, plan, text)

@@ -14,7 +14,7 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.compiled import compile_targets
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.dispatched import accept
-from ortrim.pipeline.handover import add_reports, hand_over
+from ortrim.pipeline.handover import add_reports, checked_out_commit, hand_over
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build, verify_again
 from ortrim.pipeline.transfer import import_compiled
@@ -55,7 +55,7 @@ def deliver_compiled(
     planned = make_planned(request, console)
     import_compiled(planned.plan.targets, source)
     reports = build(request, console)
-    hand_over(planned, destination)
+    hand_over(planned, destination, checked_out_commit(Path()))
     if ON_PHONE not in identifiers.split(","):
         return reports
     on_phone = _request(inputs, ON_PHONE, devices=("adb",))

@@ -9,13 +9,13 @@ from typing import Final
 
 from ortrim.console import Console, Step
 from ortrim.core.plan import BuildPlan
-from ortrim.errors import Diagnostic, ExitCode, Interrupted, NetworkError
+from ortrim.errors import Diagnostic, ExitCode, Interrupted
 from ortrim.github.following import follow, kept_in_sight
-from ortrim.github.progress import COMPLETED, Progress, changes
+from ortrim.github.progress import Progress, changes
 from ortrim.github.records import Run
-from ortrim.github.runs import cancel_run, get_run, latest_runs
+from ortrim.github.runs import cancel_run
 from ortrim.pipeline.connection import Connection
-from ortrim.pipeline.dispatch_records import Kept, jobs_of, records_in
+from ortrim.pipeline.dispatch_records import Kept
 from ortrim.pipeline.run_artifacts import fetch_compiled, fetch_there
 
 WantsCancel = Callable[[Run], bool]
@@ -32,51 +32,33 @@ class Watch:
 
 
 GONE: Final = frozenset({"artifact-expired", "artifact-missing", "run-not-found"})
+PASSING: Final = frozenset({ExitCode.NETWORK, ExitCode.STORAGE, ExitCode.INTERRUPTED})
+"""Classes of errors after which what a run left may still be brought home."""
 
 
-def run_to_take_up(connection: Connection, output: Path, plan: BuildPlan) -> tuple[Kept, Run] | None:
-    """Return an earlier dispatch for all that a plan is for, when its run is still going or has succeeded.
-
-    Records of it are looked for in the folder `output`. Raises `NetworkError`; but a run that is gone is none.
-    """
-    wanted = set(jobs_of(plan))
-    for kept in records_in(output, plan.spec_name):
-        if kept.record.site == str(connection.site) and wanted <= set(kept.record.jobs):
-            run = _run_of(connection, kept)
-            if run is not None and (run.status != COMPLETED or run.conclusion == "success"):
-                return kept.with_run(run), run
-    return None
-
-
-def _run_of(connection: Connection, kept: Kept) -> Run | None:
-    """Return the run of a dispatch, found by its mark where the answer never came; None when there is none."""
-    client, repository = connection.client, connection.repository
-    if kept.record.run is None:
-        runs = latest_runs(client, repository, kept.record.workflow, 100)
-        return next((run for run in runs if kept.marks(run)), None)
+@contextmanager
+def forgotten_at_last(kept: Kept) -> Iterator[None]:
+    """Forget a dispatch when the block fails for good: its run failed, or what it left is gone or of no use."""
     try:
-        return get_run(client, repository, kept.record.run)
-    except NetworkError as error:
-        if error.reference not in GONE:
-            raise
-        return None
+        yield
+    except Diagnostic as error:
+        passing = error.exit_code in PASSING and error.reference not in {*GONE, "run-cancelled"}
+        if not passing and not kept.has_models:
+            kept.forget()
+        raise
 
 
 def bring_home(watch: Watch, run: Run, plan: BuildPlan, kept: Kept) -> None:
     """Follow a run to its end and put what it compiled of a plan into the cache.
 
     Of a run in which some targets failed, the others are taken before its error is raised. Raises as `follow` and
-    `fetch_compiled` do; a record of what is gone is forgotten, so that the next build dispatches anew.
+    `fetch_compiled` do; a record of what failed or is gone is forgotten, so that the next build dispatches anew.
     """
-    try:
+    with forgotten_at_last(kept):
         with in_sight(watch, run, kept) as options:
             _follow_or_save(watch, run, plan, options)
         with in_sight(watch, run, kept, over=True):
             fetch_compiled(watch.connection, run, plan, plan.targets, watch.console)
-    except NetworkError as error:
-        if error.reference in GONE:
-            kept.forget()
-        raise
 
 
 def _follow_or_save(watch: Watch, run: Run, plan: BuildPlan, options: str) -> None:

@@ -2,17 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 from ortrim.console import Console
 from ortrim.core.measurements import VerifyReport
 from ortrim.errors import BuildError, Diagnostic, ExitCode, NetworkError
 from ortrim.github.git_objects import remove_ref
 from ortrim.github.records import Run
+from ortrim.github.refs import look_at
 from ortrim.pipeline.connection import Connection
 from ortrim.pipeline.deliveries import delivered_reports, fetch_deliveries
 from ortrim.pipeline.dispatch_records import Kept
 from ortrim.pipeline.failures import gravest_failure
-from ortrim.pipeline.run_followed import Watch, followed, in_sight
+from ortrim.pipeline.run_followed import Watch, followed, forgotten_at_last, in_sight
+
+ENDED: Final = frozenset({"run-cancelled", "run-not-found"})
+"""Diagnostics of following a run after which it does not go on."""
 
 
 def delivered(watch: Watch, run: Run, kept: Kept) -> tuple[VerifyReport, ...]:
@@ -21,24 +27,60 @@ def delivered(watch: Watch, run: Run, kept: Kept) -> tuple[VerifyReport, ...]:
     A run that failed because its reports tell of failures gives those. Raises as `follow` and `fetch_deliveries` do,
     and `BuildError` `delivery-incomplete`.
     """
-    with removed_on_error(watch, kept, lambda error: error.exit_code in {ExitCode.INTERRUPTED, ExitCode.NETWORK}):
+    with removed_on_error(watch, kept, _may_go_on):
         failure = _failure_of(watch, run, kept)
-    remove_models(watch.connection, kept, watch.console)
+    kept = remove_models(watch.connection, kept, watch.console)
+    with forgotten_at_last(kept):
+        folder = _fetched(watch, run, kept)
+        reports = _judged(delivered_reports(folder), {target for target, _ in kept.record.jobs}, failure, run)
+    kept.at_home()
+    return reports
+
+
+def _may_go_on(error: Diagnostic) -> bool:
+    """Whether a run goes on though it is no longer followed."""
+    return error.exit_code in {ExitCode.INTERRUPTED, ExitCode.NETWORK} and error.reference not in ENDED
+
+
+def _fetched(watch: Watch, run: Run, kept: Kept) -> Path:
     attempt = f"-{run.run_attempt}" if run.run_attempt > 1 else ""
     folder = kept.file.parents[1] / f"{run.id}{attempt}"
     with in_sight(watch, run, kept, over=True):
         prefix = f"delivered-{kept.file.parents[2].name}-"
         fetch_deliveries(watch.connection, run, prefix, folder, watch.console)
-    return _judged(delivered_reports(folder), {target for target, _ in kept.record.jobs}, failure, run)
+    return folder
 
 
-def remove_models(connection: Connection, kept: Kept, console: Console) -> None:
-    """Remove what was uploaded for a run; where that fails, say how it is done by hand."""
+def remove_models(connection: Connection, kept: Kept, console: Console) -> Kept:
+    """Remove what was uploaded for a run, and write that down; where that fails, say how it is done by hand."""
+    return kept.with_models_removed() if kept.has_models and _are_gone(connection, kept, console) else kept
+
+
+def give_up(connection: Connection, kept: Kept, console: Console) -> None:
+    """Forget a dispatch of which nothing more is to come, once its models are gone from there."""
+    if not kept.has_models or _are_gone(connection, kept, console):
+        kept.forget()
+
+
+def give_up_deleted(connection: Connection, kept: Kept, console: Console) -> None:
+    """Give up a dispatch whose run is not there, if it was started there.
+
+    Raises `NetworkError` (`repository-not-found`) when that is so only because the token may not see it.
+    """
+    if kept.record.site == str(connection.site):
+        look_at(connection.client, connection.repository)
+        give_up(connection, kept, console)
+
+
+def _are_gone(connection: Connection, kept: Kept, console: Console) -> bool:
+    """Remove models, and return whether that could be done."""
     try:
         remove_ref(connection.client, connection.repository, kept.record.models)
     except NetworkError as error:
         how = f"git push https://{connection.site} --delete {kept.record.models}"
         console.warn(f"the models are still at GitHub ({error.reference}); to remove them: {how}")
+        return False
+    return True
 
 
 @contextmanager
@@ -47,14 +89,12 @@ def removed_on_error(watch: Watch, kept: Kept, may_go_on: Callable[[Diagnostic],
     try:
         yield
     except BaseException as error:
-        if isinstance(error, Diagnostic) and error.reference != "run-cancelled" and may_go_on(error):
-            watch.console.warn(
-                f"the models stay at GitHub, as {kept.record.models}, until the run is taken up or ended"
-            )
+        if isinstance(error, Diagnostic) and may_go_on(error):
+            if kept.has_models:
+                until = "until the run is taken up or ended, or the next build finds it over"
+                watch.console.warn(f"the models stay at GitHub, as {kept.record.models}, {until}")
         else:
-            remove_models(watch.connection, kept, watch.console)
-            if kept.record.run is None:
-                kept.forget()
+            give_up(watch.connection, kept, watch.console)
         raise
 
 

@@ -22,6 +22,7 @@ from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import HELP, help_for, request_from
 from ortrim.tools.containers_choice import first_that_works
 from ortrim.workflows.proposal import propose as propose_pins
+from ortrim.workflows.proposal import take_pins
 from ortrim.workflows.rendering import FOLDER, released_specs, render_workflows, require_rendered
 from ortrim.workflows.updates import write_update
 
@@ -101,11 +102,14 @@ def index(
             console.result(used if made.same_bytes else f"{used}, the order of the linker's own tables apart")
 
 
-@task
-def propose(_context: Context) -> None:
+@task(help={"files": "folder with what another job pinned and built (default: this checkout)"})
+def propose(_context: Context, files: str | None = None) -> None:
     """Open a pull request with the pins that were updated."""
     with boundary() as console:
-        address = propose_pins(Path(), proposal_body(PROPOSAL) + _rendering_note())
+        if files is not None:
+            take_pins(Path(files), Path())
+        body = proposal_body(Path(files or "") / PROPOSAL)
+        address = propose_pins(Path(), body + _rendering_note())
         console.result(address or "nothing to propose: the pins are as they were, or were proposed before")
 
 

@@ -119,8 +119,8 @@ def _checked(document: _Document) -> Inputs:
         raise _bad(
             "devices", "a farm's credentials are for what is dispatched: dispatch the workflow on that ref instead"
         )
-    if document.devices and document.plan:
-        raise _bad("devices", "a plan is compiled only: its models are where it was made")
+    if document.plan:
+        _require_compiled_only(document)
     return Inputs(
         spec=_path(document.spec),
         target=document.target,
@@ -132,6 +132,14 @@ def _checked(document: _Document) -> Inputs:
         models=document.models,
         plan=document.plan,
     )
+
+
+def _require_compiled_only(document: _Document) -> None:
+    """Refuse for a plan what happens after compiling: a run that left it out would seem to have done it."""
+    if document.devices:
+        raise _bad("devices", "a plan is compiled only: its models are where it was made")
+    if document.attest:
+        raise _bad("attest", "a plan is compiled only: it is packaged where it was made")
 
 
 def _devices(text: str) -> tuple[str, ...]:

@@ -1,15 +1,20 @@
 """A pull request with the pins that were brought up to date."""
 
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 from typing import Final
 
+from ortrim.errors import StorageError
 from ortrim.sources.git import git
+from ortrim.storage.files import storage_errors, write_atomically
 from ortrim.tools.github_cli import gh
 
 PATHS: Final = ("src/ortrim/pins",)
 """What is proposed; anything else that lies about is left out. The token of a workflow may not change workflows."""
+PIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]*\.toml|requirements/[a-z0-9][a-z0-9._-]*\.txt")
+LARGEST: Final = 1 << 20
 AUTHOR: Final = (
     *("-c", "user.name=github-actions[bot]"),
     *("-c", "user.email=41898282+github-actions[bot]@users.noreply.github.com"),
@@ -38,3 +43,42 @@ def propose(repository: Path, body: str) -> str | None:
         text = Path(work) / "body.md"
         text.write_text(body, encoding="utf-8")
         return gh("pr", "create", "--head", branch, "--title", TITLE, "--body-file", text).strip()
+
+
+def take_pins(proposed: Path, repository: Path) -> tuple[Path, ...]:
+    """Copy the pins of another job's checkout in `proposed` over those of the repository, and return them.
+
+    Nothing else of it is taken: who proposes may write, and who made them ran the code of others. Raises `StorageError`
+    `not-a-pin` for whatever else lies among the pins; then nothing is taken.
+    """
+    (pins,) = PATHS
+    source = proposed / pins
+    with storage_errors(source):
+        if source.resolve() != proposed.resolve() / pins or not source.is_dir():
+            raise _strange(source, "there is no such folder")
+        found = sorted(path for path in source.rglob("*") if path.is_symlink() or not path.is_dir())
+        contents = {path.relative_to(source).as_posix(): _pin(path, source) for path in found}
+    if not contents:
+        raise _strange(source, "there is none")
+    for name, content in contents.items():
+        write_atomically(repository / pins / name, content)
+    return tuple(repository / pins / name for name in contents)
+
+
+def _pin(path: Path, source: Path) -> bytes:
+    if path.is_symlink() or not path.is_file() or PIN.fullmatch(path.relative_to(source).as_posix()) is None:
+        raise _strange(path, "no file with pins has such a name, or is a link")
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise _strange(path, str(error)) from error
+    if len(content) > LARGEST:
+        raise _strange(path, "too large")
+    return content
+
+
+def _strange(where: Path, why: str) -> StorageError:
+    hint = "look at what the job before has left"
+    return StorageError("not-a-pin", "only pins can be proposed", where=str(where), why=why, hint=hint)

@@ -7,24 +7,28 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from ortrim.core.delivery import FACTS
+from ortrim.core.sums import SUMS
 from ortrim.errors import NetworkError, PackageError, UsageError
-from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.files import storage_errors
+from ortrim.storage.sums import check_listed
 from ortrim.tools.github_cli import gh
 
 TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+){1,3}([.-]?(rc|a|b|alpha|beta|dev)\.?[0-9]+)?")
-SUMS: Final = "SHA256SUMS"
-LINE: Final = re.compile(r"([0-9a-f]{64})  ([^/\s][^\s]*)")
 HEADING: Final = re.compile(r"^## +(?P<version>\S+).*$", re.MULTILINE)
 MOST_ASSETS: Final = 1000
 """What GitHub takes for one release."""
+MOST_RELEASES: Final = 1000
+"""How many of the newest releases are looked through for a draft."""
 
 
 def draft_release(tag: str, deliveries: Path, changelog: Path) -> tuple[str, ...]:
     """Make a draft of a release with the files at the top of each folder in `deliveries`, and return their names.
 
-    Every file is held against its delivery's `SHA256SUMS` first; the draft has one for all. What lies deeper is in the
-    archives, too. Raises `UsageError` `bad-tag`, `PackageError` (`nothing-delivered`, `delivery-damaged`,
-    `name-twice`, `no-notes`), and as `gh` does.
+    An earlier draft is replaced. Every file is held against its delivery's `SHA256SUMS` first; the draft has one for
+    all. What lies deeper is in the archives, too; what a delivery says of itself, the tag says. Raises `UsageError`
+    `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`, `no-notes`), `NetworkError` `not-a-draft` when it is
+    published already, and as `check_listed` and `gh` do.
     """
     _require_tag(tag)
     notes = notes_of(tag, changelog)
@@ -36,6 +40,7 @@ def draft_release(tag: str, deliveries: Path, changelog: Path) -> tuple[str, ...
         text = Path(work) / ".notes.md"
         text.write_text(notes, encoding="utf-8")
         files = sorted(path for path in Path(work).iterdir() if path != text)
+        _remove_drafts(tag)
         gh("release", "create", tag, "--draft", "--verify-tag", "--title", tag, "--notes-file", text, *files)
     return (*sorted(assets), SUMS)
 
@@ -49,13 +54,27 @@ def publish_release(tag: str) -> tuple[str, ...]:
     _require_tag(tag)
     release = json.loads(gh("release", "view", tag, "--json", "isDraft,assets"))
     names = tuple(sorted(str(asset["name"]) for asset in release["assets"]))
-    if not release["isDraft"]:
-        what, hint = "is published already", "make a new tag; nothing that is published is changed"
-        raise NetworkError("not-a-draft", what, where=tag, hint=hint)
+    _require_draft(tag, is_draft=release["isDraft"])
     if SUMS not in names or len(names) == 1:
         raise PackageError("nothing-drafted", f"the draft has no files, or no {SUMS}", where=tag, hint="draft it again")
     gh("release", "edit", tag, "--draft=false")
     return names
+
+
+def _remove_drafts(tag: str) -> None:
+    """Remove what an earlier attempt left: GitHub takes several drafts of one tag, or none beside the first."""
+    listed = json.loads(gh("release", "list", "--json", "tagName,isDraft", "--limit", str(MOST_RELEASES)))
+    own = [release for release in listed if release["tagName"] == tag]
+    for release in own:
+        _require_draft(tag, is_draft=release["isDraft"])
+    for _ in own:
+        gh("release", "delete", tag, "--yes")
+
+
+def _require_draft(tag: str, *, is_draft: bool) -> None:
+    if not is_draft:
+        what, hint = "is published already", "make a new tag; nothing that is published is changed"
+        raise NetworkError("not-a-draft", what, where=tag, hint=hint)
 
 
 def notes_of(tag: str, changelog: Path) -> str:
@@ -75,7 +94,7 @@ def notes_of(tag: str, changelog: Path) -> str:
 def _assets(deliveries: Path) -> dict[str, tuple[Path, str]]:
     found: dict[str, tuple[Path, str]] = {}
     for sums in sorted(deliveries.glob(f"*/{SUMS}")):
-        for path, digest in _listed(sums):
+        for path, digest in _listed(sums.parent):
             if path.name in found:
                 raise PackageError("name-twice", "two deliveries have a file of this name", where=path.name)
             found[path.name] = (path, digest)
@@ -85,25 +104,10 @@ def _assets(deliveries: Path) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def _listed(sums: Path) -> list[tuple[Path, str]]:
+def _listed(delivery: Path) -> list[tuple[Path, str]]:
     """Return the files at the top of a delivery with their digests, each held against it."""
-    listed = []
-    with storage_errors(sums):
-        for line in sums.read_text(encoding="utf-8").splitlines():
-            match = LINE.fullmatch(line)
-            if match is None or ".." in Path(match[2]).parts:
-                raise _damaged(sums, f"not a digest and a path: {line[:100]!r}")
-            path = sums.parent / match[2]
-            if not path.is_file() or path.is_symlink() or sha256_of(path) != match[1]:
-                raise _damaged(path, "it is not there, or not what was delivered")
-            if path.parent == sums.parent:
-                listed.append((path, match[1]))
-    return listed
-
-
-def _damaged(where: Path, why: str) -> PackageError:
-    hint = "run the jobs that deliver again"
-    return PackageError("delivery-damaged", "a delivery is damaged", where=str(where), why=why, hint=hint)
+    listed = check_listed(delivery, "delivery", str(delivery))
+    return [(delivery / path, digest) for path, digest in listed.items() if "/" not in path and path != FACTS]
 
 
 def _require_tag(tag: str) -> None:

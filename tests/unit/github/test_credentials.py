@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.errors import ExitCode, NetworkError, StorageError
+from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
 from ortrim.github.credentials import Token, find_token
 from ortrim.github.wire import Bearer, new_session
 
@@ -57,23 +57,57 @@ def test_a_session_shows_no_token() -> None:
         assert SECRET not in f"{session!r} {vars(session)} {session.headers}"
 
 
+NAMES = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+OWN_API = "https://git.example.org/api/v3"
+
+
+def found(host: str, names: tuple[str, ...], **environment: str) -> str:
+    """Return what `find_token` finds where these variables hold a token each; empty for nothing."""
+    tokens = {name: f"token-of-{name}" for name in names}
+    token = find_token(host, environment={"PATH": "", **tokens, **environment})
+    return token.reveal().removeprefix("token-of-") if token else ""
+
+
+@pytest.mark.parametrize("host", ["github.com", "GitHub.com", "firm.ghe.com", "Firm.GHE.com"])
+def test_general_tokens_are_for_githubs_own_hosts(host: str) -> None:
+    """In the order of GitHub's own client; a server's own token does not go there."""
+    assert found(host, NAMES) == "GH_TOKEN"
+    assert found(host, NAMES[1:]) == "GITHUB_TOKEN"
+    assert found(host, NAMES[2:]) == ""
+
+
 @pytest.mark.parametrize(
-    ("host", "names", "chosen"),
-    [
-        ("github.com", ("GITHUB_TOKEN",), "GITHUB_TOKEN"),
-        ("github.com", ("GITHUB_TOKEN", "GH_TOKEN"), "GH_TOKEN"),
-        ("github.com", ("GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN"), "GITHUB_TOKEN"),
-        ("firm.ghe.com", ("GH_TOKEN", "GH_ENTERPRISE_TOKEN"), "GH_TOKEN"),
-        ("git.example.org", ("GH_TOKEN", "GH_ENTERPRISE_TOKEN"), "GH_ENTERPRISE_TOKEN"),
-        ("git.example.org", ("GITHUB_TOKEN", "GITHUB_ENTERPRISE_TOKEN"), "GITHUB_ENTERPRISE_TOKEN"),
-        ("git.example.org", ("GITHUB_TOKEN",), "GITHUB_TOKEN"),
-    ],
-)
-def test_the_environment_has_an_order(host: str, names: tuple[str, ...], chosen: str) -> None:
-    """That of GitHub's own client."""
-    token = find_token(host, environment={name: f"token-of-{name}" for name in names})
-    assert token is not None
-    assert token.reveal() == f"token-of-{chosen}"
+    "host",
+    ["git.example.org", "evil.example", "evil.example:443", "ghe.com", "evilghe.com", "github.com.evil.example",
+     "firm.ghe.com.evil.example", "github.com:8443", "api.github.com"],
+)  # fmt: skip
+def test_no_other_host_gets_githubs_token(host: str) -> None:
+    """Whoever puts it into `--repo` or into a lock file: there are variables for servers of one's own."""
+    assert found(host, NAMES[:2]) == ""
+    assert found(host, NAMES) == "GH_ENTERPRISE_TOKEN"
+    assert found(host, (*NAMES[:2], NAMES[3])) == "GITHUB_ENTERPRISE_TOKEN"
+    assert found(host, NAMES[:2], GITHUB_API_URL=OWN_API if host != "git.example.org" else "https://x.org/api/v3") == ""
+
+
+def test_the_environment_may_name_the_server_that_its_token_is_for() -> None:
+    """As the runners of GitHub Enterprise Server do; one for such servers still comes first."""
+    assert found("git.example.org", NAMES[:2], GITHUB_API_URL=OWN_API) == "GH_TOKEN"
+    assert found("Git.Example.org", NAMES[1:2], GITHUB_API_URL=OWN_API) == "GITHUB_TOKEN"
+    assert found("git.example.org", NAMES, GITHUB_API_URL=OWN_API) == "GH_ENTERPRISE_TOKEN"
+
+
+def test_githubs_own_client_does_not_pass_githubs_token_on(tmp_path: Path) -> None:
+    """In a codespace it would give `GITHUB_TOKEN` for any host."""
+    given = {**fake_gh(tmp_path, ""), "GITHUB_TOKEN": SECRET, "GH_TOKEN": SECRET, "CODESPACES": "true"}
+    (tmp_path / "bin" / "gh").write_text('#!/bin/sh\nprintf "%s" "$GITHUB_TOKEN$GH_TOKEN"\n')
+    assert find_token("evil.example", environment=given) is None
+
+
+def test_an_address_of_the_environment_that_is_none_is_reported() -> None:
+    """Or the wrong server would be taken for the one that the token is for."""
+    with pytest.raises(UsageError) as caught:
+        find_token("git.example.org", environment={"GITHUB_API_URL": "git.example.org", "GH_TOKEN": SECRET})
+    assert caught.value.reference == "github-bad-address"
 
 
 def test_a_file_comes_first(tmp_path: Path) -> None:

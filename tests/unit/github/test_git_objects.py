@@ -40,8 +40,13 @@ def test_files_lie_under_the_ref(remote: Remote, tmp_path: Path) -> None:
 def test_removing_twice_is_no_error(remote: Remote) -> None:
     """What is not there need not be removed."""
     remove_ref(remote.client, OCTO, REF)
+
+
+def test_a_token_that_sees_nothing_has_removed_nothing(remote: Remote) -> None:
+    """GitHub hides a repository by answering that it is not there; the ref is then still where it was."""
     remote.service.fault("DELETE", message(404, "Not Found"))
-    remove_ref(remote.client, OCTO, REF)
+    with pytest.raises(NetworkError):
+        remove_ref(remote.client, OCTO, REF)
 
 
 @pytest.mark.parametrize("lost", [Reply(silent=True), Reply(status=502)])

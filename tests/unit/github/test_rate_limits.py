@@ -31,6 +31,8 @@ def limited(status: int = 403, body: bytes = b"", **headers: str) -> Answer:
         (limited(retry_after="1e9"), 60),
         (limited(retry_after="٣"), 60),
         (limited(retry_after="9" * 400), 60),
+        (limited(retry_after=f"Sat, 21 Nov 2026 12:00:40 +{20 * '9'}"), 60),
+        (limited(retry_after="30", date=f"Sat, 21 Nov 2026 12:00:00 -{20 * '9'}"), 30),
         (limited(x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW) + 100), date=DATE), 101),
         (limited(x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW) - 100), date=DATE), 1),
         (limited(x_ratelimit_remaining="0", x_ratelimit_reset="soon", date=DATE), 60),
@@ -74,8 +76,15 @@ def test_a_server_error_may_name_a_time() -> None:
     assert retry_after(limited(503), NOW) is None
 
 
+ZONES = st.from_regex(r"[+-][0-9]{1,30}", fullmatch=True)
+DATES = st.builds(
+    "Sat, {:02} Nov {:04} {:02}:00:00 {}".format, st.integers(0, 40), st.integers(0, 10_000), st.integers(0, 30), ZONES
+)
+"""Dates of HTTP, most of them none that ever was."""
+
+
 @given(
-    st.dictionaries(st.sampled_from(["retry-after", "date", "x-ratelimit-reset"]), st.text(max_size=30)),
+    st.dictionaries(st.sampled_from(["retry-after", "date", "x-ratelimit-reset"]), st.text(max_size=30) | DATES),
     st.integers(0, 99),
 )
 def test_no_header_makes_us_wait_for_ever(headers: dict[str, str], earlier: int) -> None:

@@ -1,6 +1,5 @@
 """One request and its answer: what is read, and what is said when it goes wrong."""
 
-import time
 from itertools import count
 from socket import gaierror
 from ssl import SSLCertVerificationError
@@ -12,6 +11,7 @@ import requests
 from requests.exceptions import ChunkedEncodingError, ConnectTimeout, InvalidURL, ProxyError, ReadTimeout, SSLError
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 
+from ortrim.github.clock import Clock
 from ortrim.github.troubles import Trouble, trouble_of
 from ortrim.github.wire import PATIENCE_SECONDS, chunks, whole
 
@@ -43,32 +43,30 @@ def untrusted() -> SSLError:
     return SSLError(inner)
 
 
-def pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let each look at the clock find it so much later."""
+def clock_of(seconds: float) -> Clock:
+    """Return a clock that each look finds so much later."""
     ticks = count()
-    monkeypatch.setattr(time, "monotonic", lambda: next(ticks) * seconds)
+    return Clock(monotonic=lambda: next(ticks) * seconds)
 
 
 def test_an_answer_is_read_whole() -> None:
     """In the parts in which it comes; names of headers in lower case."""
-    answer = whole(body_of(b"a", b"bc"))
+    answer = whole(body_of(b"a", b"bc"), Clock())
     assert (answer.body, dict(answer.headers)) == (b"abc", {"etag": "x"})
 
 
-def test_a_server_that_drips_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_drips_is_left() -> None:
     """A byte now and then keeps a connection alive for ever; what came before is handed over."""
-    pass_time(monkeypatch, 25)
-    taken = chunks(body_of(*[b"x"] * 99))
+    taken = chunks(body_of(*[b"x"] * 99), clock_of(25))
     assert [next(taken), next(taken)] == [b"x", b"x"]
     with pytest.raises(Trouble, match="no more than 3 bytes came within 75 seconds"):
         next(taken)
 
 
-def test_a_slow_link_is_not_a_drip(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_link_is_not_a_drip() -> None:
     """A few kilobytes a second do."""
-    pass_time(monkeypatch, 25)
     parts = [b"x" * 30_000] * (PATIENCE_SECONDS // 10)
-    assert list(chunks(body_of(*parts))) == parts
+    assert list(chunks(body_of(*parts), clock_of(25))) == parts
 
 
 @pytest.mark.parametrize(

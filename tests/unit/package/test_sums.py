@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import sums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError
-from ortrim.package.contents import PackagedFile, check_paths, is_inside
-from ortrim.package.sums import check_sums, sums_text
+from ortrim.package.contents import PackagedFile, check_paths
+from ortrim.package.sums import check_sums
 
 
 @pytest.fixture
@@ -31,12 +31,6 @@ def references(folder: Path) -> list[str]:
 def test_intact_folder_passes(folder: Path) -> None:
     """Files, and links to listed files, are in order."""
     check_sums(folder)
-
-
-def test_text_is_sorted_and_in_the_usual_form() -> None:
-    """Digest, two spaces, path: what the ordinary program writes in text mode."""
-    entries = [FileEntry(path=path, size_bytes=0, sha256=path * 64) for path in ("b", "a")]
-    assert sums_text(entries) == f"{'a' * 64}  a\n{'b' * 64}  b\n"
 
 
 def test_all_differences_are_told_at_once(folder: Path) -> None:
@@ -69,10 +63,10 @@ def test_link_that_leaves_the_package_does_not_count(folder: Path, tmp_path_fact
 def test_missing_or_binary_sums_are_told(folder: Path) -> None:
     """Without readable sums nothing can be checked."""
     (folder / "SHA256SUMS").write_bytes(b"\xff\xfe\x00")
-    for _ in range(2):
+    for reference in ("sums-damaged", "sums-missing"):
         with pytest.raises(PackageError) as caught:
             check_sums(folder)
-        assert caught.value.reference == "sums-missing"
+        assert caught.value.reference == reference
         (folder / "SHA256SUMS").unlink(missing_ok=True)
 
 
@@ -113,10 +107,9 @@ def test_listing_a_file_twice_is_damage(folder: Path) -> None:
     assert caught.value.reference == "sums-damaged"
 
 
-@pytest.mark.parametrize("path", ["", ".", "..", "a/../b", "/a", "a//b", "./a", "a/", "a\nb", "a/./b"])
+@pytest.mark.parametrize("path", ["", ".", "..", "a/../b", "/a", "a//b", "./a", "a/", "a\nb", "a/./b", "a:b"])
 def test_paths_that_are_not_plain_are_refused(path: str) -> None:
     """Only normal relative paths name files of a package."""
-    assert not is_inside(path)
     with pytest.raises(PackageError) as caught:
         check_paths([path])
     assert caught.value.reference == "bad-package-path"

@@ -1,6 +1,7 @@
 """Runs that were dispatched before: listed, taken up with a record of them and without, cancelled."""
 
 import io
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from ortrim.pipeline import attached
 from ortrim.pipeline.attached import Attached, attach, cancel, list_runs
 from ortrim.pipeline.connection import Connection, Remote
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.dispatch_records import FOLDER
+from ortrim.pipeline.dispatch_records import FOLDER, records_in
 from ortrim.pipeline.on_github import build_on_github
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.transfer import is_compiled
@@ -131,7 +132,7 @@ def test_without_a_record_the_artifacts_are_fetched(stages: Stages, there: There
     output = tmp_path / "other"
     came = attach(left, output, ANYWHERE, stages.console, lambda _: False)
     names = ("compiled-sample-linux-x64", "compiled-sample-linux-arm64")
-    assert came == Attached(folders=tuple(output / FOLDER / "5000" / name for name in names))
+    assert came == Attached(folders=tuple(output / "from-github" / FOLDER / "5000" / name for name in names))
     assert [[file.name for file in folder.iterdir()] for folder in came.folders] == [
         ["compiled-linux-x64.tar.gz"], ["compiled-linux-arm64.tar.gz"]
     ]  # fmt: skip
@@ -151,6 +152,27 @@ def test_names_of_artifacts_lead_nowhere_else(stages: Stages, there: There, left
     assert "compiled-sample-linux-x64: expired" in stages.stdout.getvalue()
 
 
+@pytest.mark.parametrize("content", ["{}", "as it is"])
+def test_what_a_run_left_is_never_taken_for_a_record(
+    stages: Stages, there: There, left: int, tmp_path: Path, content: str
+) -> None:
+    """Whoever names an artifact after the folder of records neither stops this program nor tells it what to do."""
+    (record,) = (stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w") as file:
+        file.writestr("x.json", record.read_text() if content == "as it is" else content)
+    run = there.remote.service.runs[0]
+    run.artifacts = tuple(
+        replace(run.artifacts[0], id=number, name=name, content=stored.getvalue())
+        for number, name in enumerate((FOLDER, "5000", "from-github"), start=60)
+    )
+    output = tmp_path / "other"
+    came = [attach(left, output, ANYWHERE, stages.console, lambda _: False) for _ in range(2)]
+    assert came[0] == came[1]
+    assert [[file.name for file in folder.iterdir()] for folder in came[0].folders] == [["x.json"]] * 3
+    assert records_in(output) == ()
+
+
 def test_of_a_run_that_was_repeated_the_newest_is_fetched(
     stages: Stages, there: There, left: int, tmp_path: Path
 ) -> None:
@@ -162,6 +184,18 @@ def test_of_a_run_that_was_repeated_the_newest_is_fetched(
     (folder,) = came.folders
     assert folder.parent.name == "5000-2"
     assert [file.name for file in folder.iterdir()] == ["compiled-linux-arm64.tar.gz"]
+
+
+@pytest.mark.parametrize("strange", [{"path": ".github/workflows/ci.yml@main"}, {"head_repository": "stranger/ort"}])
+def test_a_run_of_somebody_else_is_not_taken(
+    stages: Stages, there: There, left: int, tmp_path: Path, strange: dict[str, str]
+) -> None:
+    """A pull request of a fork runs in this repository, too, and leaves what its owner likes."""
+    run = there.remote.service.runs[0]
+    there.remote.service.runs[0] = replace(run, **strange)  # type: ignore[arg-type]
+    with refused("run-not-ours", NetworkError):
+        attach(left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_run_that_is_not_there_is_told(stages: Stages, there: There) -> None:

@@ -54,6 +54,13 @@ def test_a_record_is_read_back(tmp_path: Path) -> None:
     assert records_in(tmp_path) == ()
 
 
+def test_a_record_that_another_program_forgets_meanwhile_is_none(tmp_path: Path) -> None:
+    """It was there when the folder was listed."""
+    kept = keep(RECORD, file_in(tmp_path))
+    file_in(tmp_path, "gone.json").symlink_to(tmp_path / "nowhere")
+    assert records_in(tmp_path) == (kept,)
+
+
 def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     """Those of one buildspec, or of all."""
     for number, spec in ((3, "sample"), (9, "other"), (5, "sample"), (None, "sample")):

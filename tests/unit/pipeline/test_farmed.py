@@ -9,9 +9,9 @@ import pytest
 from fake_programs import FakePrograms, fake_programs
 from ortrim.console import Console
 from ortrim.core.measurements import DeviceFailure, VerifyReport
+from ortrim.core.sums import SUMS
 from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyError
 from ortrim.package.android.harness import COMMANDS, VERSIONS
-from ortrim.package.sums import SUMS
 from ortrim.pipeline import farmed
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.farmed import MARK, TARGET, compile_app, require_farm_target, verify_on_farms

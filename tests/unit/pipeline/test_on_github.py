@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -198,7 +200,7 @@ def test_a_failed_target_does_not_lose_the_others(there: There, build: Build) ->
     with refused("run-failed", BuildError) as caught:
         build()
     assert "dlopen" in caught[0].why
-    assert build.compiled == ["linux-x64"]
+    assert (build.compiled, build.records) == (["linux-x64"], [])
     there.fail = set()
     build()
     assert [len(plan.targets) for plan in there.plans] == [2, 1]
@@ -289,7 +291,7 @@ def test_ctrl_c_cancels_the_run_when_the_user_wants_that(
         with refused("run-cancelled", Interrupted):
             build()
     assert there.remote.service.runs[0].cancels_at is not None
-    there.remote.clock.now += 20
+    assert build.records == []
     build()
     assert len(there.bodies) == 2
 
@@ -361,6 +363,42 @@ def test_a_run_that_was_deleted_meanwhile(there: There, build: Build, status: in
     there.remote.service.runs.clear()
     build()
     assert len(there.bodies) == 2
+
+
+@pytest.mark.parametrize("end", ["failure", "cancelled", "deleted"])
+def test_a_run_that_failed_unseen_is_asked_for_once(
+    there: There, build: Build, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The next build dispatches anew, and those after it do not look at the old run again."""
+    with monkeypatch.context() as pressed:
+        interrupting(there, pressed)
+        with refused("run-left", Interrupted):
+            build()
+    there.remote.clock.now += 1000
+    run = there.remote.service.runs[0]
+    run.conclusion = end
+    run.listed = float("inf") if end == "deleted" else 0
+    build()
+    assert [record["run"] for record in build.records] == [5001]
+    assert len(there.bodies) == 2
+
+
+@pytest.mark.parametrize(("age", "left"), [(0, [None, 5000]), (3600, [5000])])
+def test_a_dispatch_that_came_to_nothing_is_forgotten(
+    there: There, build: Build, monkeypatch: pytest.MonkeyPatch, age: float, left: list[int | None]
+) -> None:
+    """Once GitHub has had the time to list its run."""
+    there.remote.service.workflows["build.yml"].tells_run = False
+    with monkeypatch.context() as pressed:
+        interrupting(there, pressed)
+        with refused("run-left", Interrupted):
+            build()
+    there.remote.service.runs.clear()
+    (file,) = (build.stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
+    then = time.time() - age
+    os.utime(file, (then, then))
+    build()
+    assert sorted((record["run"] for record in build.records), key=bool) == left
 
 
 def test_artifacts_that_expired_are_not_waited_for_again(there: There, build: Build) -> None:

@@ -117,16 +117,17 @@ def test_without_a_plan_nothing_is_compiled(asked: Callable[..., Inputs], stages
 
 @pytest.fixture
 def second_half(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Let building, verifying and handing over do nothing but say how they were called."""
+    """Let building, verifying and handing over do nothing but say with what they were called, or of which commit."""
     made: list[tuple[str, Any]] = []
 
     def stage(name: str, result: Any) -> Callable[..., Any]:
-        def run(first: Any, *_: Any) -> Any:
-            made.append((name, first))
+        def run(first: Any, *more: Any) -> Any:
+            made.append((name, more[-1] if name == "hand over" else first))
             return result
 
         return run
 
+    monkeypatch.setattr(remote, "checked_out_commit", lambda _: 40 * "a")
     monkeypatch.setattr(remote, "build", stage("build", ("report",)))
     monkeypatch.setattr(remote, "verify_again", stage("verify", ("further",)))
     monkeypatch.setattr(remote, "hand_over", stage("hand over", ()))
@@ -148,6 +149,7 @@ def test_what_was_compiled_elsewhere_is_delivered(
     reports = deliver_compiled(made, "linux-x64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
     assert list(map(str, reports)) == ["report"]
     assert [name for name, _ in second_half] == ["build", "hand over"]
+    assert dict(second_half)["hand over"] == 40 * "a"
     assert finished_build(plan.targets[0].job).is_dir()
 
 

@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
+import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,21 +14,27 @@ from typing import Any, Protocol
 import pytest
 
 from github_builds import There, github_builds
-from github_checks import refused
-from github_service import message
+from github_checks import OCTO, refused
+from github_service import answer, message
 from github_state import Artifact, RemoteJob, RemoteRun
 from github_wire import Reply
+from onnx_samples import branching, write
 from ortrim.console import Console
 from ortrim.core.measurements import Verdict, VerifyReport
-from ortrim.errors import BuildError, DiagnosticGroup, Interrupted, NetworkError, PlanError
-from ortrim.package.sums import SUMS
+from ortrim.core.sums import SUMS
+from ortrim.errors import BuildError, DiagnosticGroup, Interrupted, NetworkError, PackageError, PlanError
+from ortrim.github.git_objects import create_ref, store_commit
+from ortrim.github.repositories import Repository, Site
 from ortrim.pipeline import attached, uploaded_build
 from ortrim.pipeline.attached import Attached, attach, cancel
-from ortrim.pipeline.connection import Remote
+from ortrim.pipeline.connection import Connection, Remote
 from ortrim.pipeline.converted import Request
+from ortrim.pipeline.dispatch_records import DispatchRecord, Kept, keep, records_in
 from ortrim.pipeline.handover import with_sums
+from ortrim.pipeline.on_github import build_on_github
 from ortrim.pipeline.uploaded_build import build_uploaded
 from ortrim.report.write import write_reports
+from ortrim.storage.folders import locked
 from ortrim.workflows.inputs import read_inputs
 from sample_reports import recorded_report
 
@@ -72,7 +81,7 @@ class Upload:
         there.remote.service.template = self._started
 
     def _started(self) -> RemoteRun:
-        (ref,) = self.there.remote.service.git.refs
+        ref = list(self.there.remote.service.git.refs)[-1]
         self.seen_there = self.there.remote.service.git.files(ref)
         return replace(self.run)
 
@@ -85,6 +94,23 @@ class Upload:
     def refs(self) -> list[str]:
         """The refs under which something still lies."""
         return list(self.there.remote.service.git.refs)
+
+    @property
+    def output(self) -> Path:
+        """The folder for output."""
+        return self.stages.folder / "artifacts"
+
+    @property
+    def records(self) -> tuple[Kept, ...]:
+        """What is known here of dispatches."""
+        return records_in(self.output)
+
+    def leave(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Build, and press Ctrl-C while GitHub is waited for."""
+        with monkeypatch.context() as patch:
+            press(self.there, patch)
+            with refused("run-left", Interrupted):
+                self()
 
 
 @pytest.fixture
@@ -188,7 +214,25 @@ def test_a_delivery_that_is_not_what_its_sums_say_is_refused(upload: Upload, tmp
     with pytest.raises(DiagnosticGroup) as caught:
         upload()
     assert caught.value.reference == "digest-mismatch"
+    assert str(upload.output / "sample" / "uploaded" / "5000" / "delivered-sample-linux-x64") in str(caught.value)
+    assert "partial" not in str(caught.value)
     assert upload.refs == []
+    assert list((upload.output / "sample" / "uploaded").rglob("delivered-*")) == []
+
+
+def test_after_a_damaged_delivery_the_same_command_builds_anew(upload: Upload, there: There) -> None:
+    """The run would deliver the same again."""
+    good = upload.run.artifacts
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr(SUMS, "no sums\n")
+    upload.run.artifacts = (replace(good[0], content=content.getvalue()),)
+    with refused("sums-damaged", PackageError):
+        upload()
+    assert upload.records == ()
+    upload.run.artifacts = tuple(replace(each, id=52) for each in good)
+    assert upload() == (recorded_report(),)
+    assert len(there.bodies) == 2
 
 
 # Models that must not stay
@@ -198,6 +242,8 @@ def test_a_delivery_that_is_not_what_its_sums_say_is_refused(upload: Upload, tmp
     ("line", "reply", "reference"),
     [
         ("POST .*/git/blobs", message(403, "no"), "github-refused"),
+        ("POST .*/git/blobs", answer({}, 201), "github-unexpected-answer"),
+        ("POST .*/git/trees", Reply(status=302), "github-unexpected-answer"),
         ("POST .*/git/refs", message(422, "Reference update failed"), "github-invalid-request"),
         ("POST .*/dispatches", message(422, "No ref found for: main"), "ref-not-found"),
     ],
@@ -291,3 +337,239 @@ def test_an_outage_keeps_the_models_for_the_run(upload: Upload, there: There) ->
         upload()
     assert "invoke attach 5000" in caught[0].hint
     assert len(upload.refs) == 1
+
+
+@pytest.mark.parametrize("ends", ["attach", "cancel"])
+def test_models_of_a_run_that_was_deleted_are_removed(
+    stages: Stages, upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """Whoever takes it up or ends it is told that there is none, and nothing is left."""
+    upload.leave(monkeypatch)
+    there.remote.service.runs.clear()
+    if ends == "cancel":
+        assert not cancel(5000, upload.output, Remote(), stages.console)
+    else:
+        with refused("run-not-found", NetworkError):
+            attach(5000, upload.output, Remote(), stages.console, lambda _: False)
+    assert (upload.refs, upload.records) == ([], ())
+
+
+def test_models_are_removed_when_the_run_is_deleted_while_it_is_followed(
+    upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody will ask for them."""
+    session = there.remote.client.session
+    clock = replace(session.clock, sleep=lambda _: there.remote.service.runs.clear())
+    monkeypatch.setattr(session, "clock", clock)
+    with refused("run-not-found", NetworkError):
+        upload()
+    assert (upload.refs, upload.records) == ([], ())
+
+
+@pytest.mark.parametrize("ends", ["attach", "cancel"])
+def test_models_stay_known_when_the_repository_cannot_be_seen(
+    stages: Stages, upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """With another token GitHub says of everything that it is not there."""
+    upload.leave(monkeypatch)
+    there.remote.service.fault("(GET|POST) ", *(message(404, "Not Found") for _ in range(9)))
+    with refused("repository-not-found", NetworkError):
+        if ends == "cancel":
+            cancel(5000, upload.output, Remote(), stages.console)
+        else:
+            attach(5000, upload.output, Remote(), stages.console, lambda _: False)
+    assert (len(upload.refs), len(upload.records)) == (1, 1)
+
+
+@pytest.mark.parametrize("ends", ["attach", "cancel"])
+def test_what_another_repository_does_not_have_is_not_forgotten(
+    stages: Stages, upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """A wrong `--repo` is not the end of a run."""
+    upload.leave(monkeypatch)
+    fork = Repository(owner="octo", name="fork")
+    site = Site(service=there.remote.client.service, repository=fork)
+    monkeypatch.setattr(attached, "connect", lambda *_: Connection(site=site, client=there.remote.client))
+    with refused("github-not-found" if ends == "cancel" else "run-not-found", NetworkError):
+        if ends == "cancel":
+            cancel(5000, upload.output, Remote(), stages.console)
+        else:
+            attach(5000, upload.output, Remote(), stages.console, lambda _: False)
+    assert (len(upload.refs), len(upload.records)) == (1, 1)
+
+
+def test_a_run_whose_number_never_came_is_ended_with_its_models(
+    stages: Stages, upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark tells whose it is."""
+    there.remote.service.workflows["build.yml"].tells_run = False
+    upload.leave(monkeypatch)
+    assert upload.records[0].record.run is None
+    assert cancel(5000, upload.output, Remote(), stages.console)
+    assert (upload.refs, upload.records) == ([], ())
+
+
+def left_behind(upload: Upload, mark: str, *, age: float = 0, run: int | None = None, spec: str = "other") -> Kept:
+    """Leave what a program leaves that was killed after it had uploaded models."""
+    client, ref = upload.there.remote.client, f"refs/ortrim/models/{mark}"
+    create_ref(client, OCTO, ref, store_commit(client, OCTO, {}, "left"))
+    record = DispatchRecord(
+        site="github.invalid/octo/ort", workflow="build.yml", ref="main", correlation_id=mark, models=ref, run=run,
+        asked=upload.stages.request(), jobs=(("linux-x64", ""),),
+    )  # fmt: skip
+    kept = keep(record, upload.output / spec / "uploaded" / "runs" / f"{mark}.json")
+    then = time.time() - age
+    os.utime(kept.file, (then, then))
+    return kept
+
+
+@pytest.mark.parametrize("spec", ["sample", "other"])
+def test_models_of_a_killed_program_are_removed_by_the_next_build(upload: Upload, spec: str) -> None:
+    """What it uploaded for was never dispatched."""
+    kept = left_behind(upload, "00000000000000aa", age=3600, spec=spec)
+    assert upload() == (recorded_report(),)
+    assert upload.refs == []
+    assert not kept.file.exists()
+
+
+def test_a_build_whose_models_stay_here_removes_those_too(upload: Upload) -> None:
+    """Nobody has to upload again to be rid of them."""
+    left_behind(upload, "00000000000000aa", age=3600)
+    upload.there.remote.service.fault("POST .*/dispatches", message(422, "No ref found for: main"))
+    with refused("ref-not-found", NetworkError):
+        build_on_github(upload.stages.request(target="linux-x64"), MAIN, upload.stages.console, lambda _: False)
+    assert (upload.refs, upload.records) == ([], ())
+
+
+def test_models_that_somebody_may_need_stay(upload: Upload) -> None:
+    """Of what was dispatched a moment ago, of what is being uploaded right now, and in another repository."""
+    young = left_behind(upload, "00000000000000aa")
+    busy = left_behind(upload, "00000000000000bb", age=3600, spec="busy")
+    away = left_behind(upload, "00000000000000cc", age=3600)
+    keep(replace(away.record, site="github.invalid/octo/other", run=7), away.file)
+    with locked(busy.file.parent):
+        upload()
+    assert upload.refs == [each.record.models for each in (young, busy, away)]
+    assert all(each.file.exists() for each in (young, busy, away))
+
+
+@pytest.mark.parametrize(("conclusion", "kept"), [("success", 1), ("failure", 1), ("gone", 0)])
+def test_models_of_a_run_that_nobody_took_up_are_removed_by_the_next_build(
+    upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch, conclusion: str, kept: int
+) -> None:
+    """Once it is over; whatever else it left can still be fetched."""
+    upload.run.conclusion = conclusion
+    upload.leave(monkeypatch)
+    there.remote.clock.now += 1000
+    if conclusion == "gone":
+        there.remote.service.runs.clear()
+    upload.run.conclusion = "success"
+    upload(profile="upstream")
+    assert upload.refs == []
+    assert len([each for each in upload.records if each.record.asked.profile is None]) == kept
+
+
+def test_what_the_token_may_not_see_is_not_taken_for_gone(upload: Upload, there: There) -> None:
+    """Its record is all that leads to the models."""
+    kept = left_behind(upload, "00000000000000aa", age=3600, run=4711)
+    there.remote.service.fault("GET ", *(message(404, "Not Found") for _ in range(9)))
+    there.remote.service.fault("DELETE ", message(404, "Not Found"))
+    with refused("repository-not-found", NetworkError):
+        upload()
+    assert upload.refs == [kept.record.models]
+    assert upload.records == (kept,)
+
+
+def test_what_cannot_be_swept_stands_in_nobodys_way(upload: Upload, there: There) -> None:
+    """It is tried again the next time."""
+    kept = left_behind(upload, "00000000000000aa", age=3600)
+    there.remote.service.fault("DELETE", message(403, "no"))
+    assert upload() == (recorded_report(),)
+    assert upload.refs == [kept.record.models]
+    assert "--delete refs/ortrim/models/00000000000000aa" in upload.stages.stdout.getvalue()
+    upload()
+    assert upload.refs == []
+
+
+# Once and no more
+
+
+def test_the_same_command_takes_up_its_run(upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And uploads nothing again; it is the same when the run's number never came."""
+    there.remote.service.workflows["build.yml"].tells_run = False
+    upload.leave(monkeypatch)
+    assert upload() == (recorded_report(),)
+    assert (len(there.bodies), upload.refs) == (1, [])
+    assert len(there.remote.service.git.log) == 2
+
+
+def test_what_is_here_is_built_anew(upload: Upload, there: There) -> None:
+    """Whoever asks a second time wants other times, or has a newer workflow there."""
+    for _ in range(2):
+        assert upload() == (recorded_report(),)
+    assert (len(there.bodies), upload.refs) == (2, [])
+
+
+def test_what_is_here_can_be_shown_again(stages: Stages, upload: Upload, there: There) -> None:
+    """Nothing is fetched or removed for it."""
+    upload()
+    for _ in range(2):
+        came = attach(5000, upload.output, Remote(), stages.console, lambda _: False)
+        assert came == Attached(reports=(recorded_report(),))
+    assert sum(line.endswith("/zip 302") for line in there.remote.service.lines()) == 1
+    assert [line.split()[0] for line in there.remote.service.lines()].count("DELETE") == 1
+
+
+def test_a_delivery_that_did_not_come_is_fetched_again(upload: Upload, there: There) -> None:
+    """The run is over, and its models are gone."""
+    there.remote.service.fault("GET .*/zip", message(403, "no"))
+    with refused("github-refused", NetworkError):
+        upload()
+    assert upload() == (recorded_report(),)
+    assert len(there.bodies) == 1
+
+
+@pytest.mark.parametrize("changed", ["model", "spec", "profile", "branch"])
+def test_a_run_for_something_else_is_not_taken_up(
+    stages: Stages, upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """Its delivery would be of another library."""
+    upload.leave(monkeypatch)
+    there.remote.service.refs.add("topic")
+    if changed == "model":
+        write(stages.folder / "tiny.onnx", branching())
+    body = "[budgets]\nlibrary_bytes = 9000000\n" if changed == "spec" else ""
+    request = stages.request(body, target="linux-x64", profile="upstream" if changed == "profile" else None)
+    remote = Remote(ref="topic") if changed == "branch" else MAIN
+    build_uploaded(request, remote, stages.console, lambda _: False)
+    assert len(there.bodies) == 2
+
+
+def test_two_at_once_upload_once(upload: Upload, there: There) -> None:
+    """The second takes up the run of the first."""
+    with ThreadPoolExecutor(2) as both:
+        ended = [both.submit(upload) for _ in range(2)]
+    assert [each.result() for each in ended] == [(recorded_report(),)] * 2
+    assert (len(there.bodies), upload.refs) == (1, [])
+
+
+@pytest.mark.parametrize("how", ["failed", "expired", "cancelled"])
+def test_a_run_that_came_to_nothing_is_not_taken_up(
+    upload: Upload, there: There, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Nor is it asked for again."""
+    whole = upload.run
+    reference = {"failed": "run-failed", "expired": "artifact-expired", "cancelled": "run-cancelled"}[how]
+    upload.run = replace(whole, conclusion="failure" if how == "failed" else "success")
+    upload.run.artifacts = tuple(replace(each, expired=True) for each in whole.artifacts) if how == "expired" else ()
+    upload.cancel = how == "cancelled"
+    with monkeypatch.context() as patch:
+        if how == "cancelled":
+            press(there, patch)
+        with pytest.raises((BuildError, NetworkError, Interrupted)) as caught:
+            upload()
+    assert caught.value.reference == reference
+    assert (upload.refs, upload.records) == ([], ())
+    upload.run = replace(whole, artifacts=tuple(replace(each, id=52) for each in whole.artifacts))
+    assert upload() == (recorded_report(),)
+    assert len(there.bodies) == 2

@@ -191,6 +191,30 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
     assert bodies == [f"Nothing was built with these pins.\n{note}"] * 2
 
 
+def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are taken out of its folder, and the text is of what it built; something else there has its own code."""
+    taken: list[str] = []
+
+    def propose(repository: Path, body: str) -> str | None:
+        taken.append((repository / "src/ortrim/pins/actions.toml").read_text() + body)
+        return None
+
+    monkeypatch.setattr("ortrim.tasks.pins.propose_pins", propose)
+    pinned = Path("proposed/src/ortrim/pins")
+    pinned.mkdir(parents=True)
+    (pinned / "actions.toml").write_text("pins = 1\n")
+    record = Path("proposed") / pins.PROPOSAL / RECORD
+    record.parent.mkdir(parents=True)
+    record.write_text("no record")
+    assert ortrim("pins.propose", "--files", "proposed").code == 22
+    record.unlink()
+    assert ortrim("pins.propose", "--files", "proposed").code == 0
+    assert taken[0].startswith("pins = 1\nNothing was built with these pins.\n")
+    (pinned / "shipped.py").write_text("evil")
+    assert ortrim("pins.propose", "--files", "proposed").code == 22
+    assert len(taken) == 1
+
+
 def test_new_versions_are_pinned_and_recorded(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record is the answer; a service that cannot be asked has its own code, and leaves no record."""
     update = VersionsUpdate(last="1.21.0", pinned=("1.24.1",))

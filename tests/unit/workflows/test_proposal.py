@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
+from ortrim.errors import ExitCode, StorageError
 from ortrim.sources.git import git
 from ortrim.tools.github_cli import TOKEN
-from ortrim.workflows.proposal import propose
+from ortrim.workflows.proposal import LARGEST, propose, take_pins
 
 pytestmark = pytest.mark.needs("git")
 ADDRESS = "https://github.com/some/repository/pull/7"
@@ -80,3 +81,95 @@ def test_the_same_change_is_proposed_once(repository: Path, programs: FakeProgra
         pins.write_text(text)
         assert (propose(repository, "") is not None) == proposed
     assert len(branches(repository)) == 2
+
+
+# What another job left
+
+
+def left(folder: Path, contents: dict[str, str]) -> Path:
+    """Leave files among the pins as that job does."""
+    for name, content in contents.items():
+        path = folder / "proposed" / "src" / "ortrim" / "pins" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder / "proposed"
+
+
+def everything(folder: Path) -> dict[str, str]:
+    """Return the files below a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    }
+
+
+def test_only_pins_are_taken_from_another_job(repository: Path, tmp_path: Path) -> None:
+    """Pins and requirements; whatever else lies there, workflows and the reports among them, stays there."""
+    proposed = left(
+        tmp_path, {"actions.toml": "new\n", "requirements/new.txt": "a==1\n", "requirements/tools.txt": "b\n"}
+    )
+    for name in ("bootstrap", "src/ortrim/__init__.py", ".github/workflows/ci.yml", "artifacts/proposal/versions.json"):
+        (proposed / name).parent.mkdir(parents=True, exist_ok=True)
+        (proposed / name).write_text("evil")
+    before = everything(repository)
+    take_pins(proposed, repository)
+    assert everything(repository) == {
+        **before,
+        "src/ortrim/pins/actions.toml": "new\n",
+        "src/ortrim/pins/requirements/new.txt": "a==1\n",
+        "src/ortrim/pins/requirements/tools.txt": "b\n",
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["shipped.py", "__init__.py", "actions.toml.py", "requirements/setup.py", "requirements/x.toml", "x.txt",
+     "units/x.toml", "Ä.toml", ".hidden.toml", "sub/dir/x.toml", "requirements/deep/x.txt", "-x.toml", "a\nb.toml"],
+)  # fmt: skip
+def test_something_else_among_the_pins_is_refused(repository: Path, tmp_path: Path, name: str) -> None:
+    """Above all what Python would run; nothing is taken then."""
+    before = everything(repository)
+    with pytest.raises(StorageError) as caught:
+        take_pins(left(tmp_path, {"actions.toml": "new\n", name: "evil"}), repository)
+    assert (caught.value.reference, caught.value.exit_code) == ("not-a-pin", ExitCode.STORAGE)
+    assert everything(repository) == before
+
+
+@pytest.mark.parametrize("place", ["src/ortrim/pins/x.toml", "src/ortrim/pins/requirements", "src/ortrim/pins"])
+def test_a_link_is_not_taken(repository: Path, tmp_path: Path, place: str) -> None:
+    """It would bring a file of this machine into a pull request."""
+    proposed = left(tmp_path, {"actions.toml": "new\n"})
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "x.txt").write_text("secret")
+    (tmp_path / "secret" / "x.toml").write_text("secret")
+    link = proposed / place
+    if link.is_dir():
+        link.rename(tmp_path / "elsewhere")
+    link.symlink_to(tmp_path / "secret" / "x.toml" if link.suffix else tmp_path / "secret")
+    before = everything(repository)
+    with pytest.raises(StorageError) as caught:
+        take_pins(proposed, repository)
+    assert caught.value.reference == "not-a-pin"
+    assert everything(repository) == before
+
+
+def test_what_is_too_large_for_a_pin_is_refused(repository: Path, tmp_path: Path) -> None:
+    """And so is what is no text."""
+    for content in (b"#" * (LARGEST + 1), b"\xff\xfe"):
+        proposed = left(tmp_path, {"actions.toml": ""})
+        (proposed / "src/ortrim/pins/actions.toml").write_bytes(content)
+        with pytest.raises(StorageError) as caught:
+            take_pins(proposed, repository)
+        assert caught.value.reference == "not-a-pin"
+    assert (repository / "src/ortrim/pins/actions.toml").read_text() == "old\n"
+
+
+def test_a_job_that_left_nothing_is_told(repository: Path, tmp_path: Path) -> None:
+    """The artifact was not downloaded, or is another one."""
+    for folder in (tmp_path / "nowhere", repository):
+        if folder == repository:
+            (folder / "src/ortrim/pins/actions.toml").unlink()
+        with pytest.raises(StorageError) as caught:
+            take_pins(folder, repository)
+        assert caught.value.reference == "not-a-pin"

@@ -6,19 +6,29 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.errors import ExitCode, NetworkError, PackageError, UsageError
+from ortrim.core.delivery import FACTS, DeliveryFacts
+from ortrim.core.serialization import to_json
+from ortrim.core.sums import SUMS
+from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
 from ortrim.pipeline.handover import with_sums
 from ortrim.tools.github_cli import TOKEN
-from ortrim.workflows.releases import SUMS, draft_release, notes_of, publish_release
+from ortrim.workflows.releases import draft_release, notes_of, publish_release
 
 CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"
 
 
 @pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
     """Have a `gh` that keeps what a release is made of."""
     monkeypatch.setenv(TOKEN, "t")
     return fake_programs(tmp_path / "programs", monkeypatch, "gh")
+
+
+@pytest.fixture
+def programs(hub: FakePrograms) -> FakePrograms:
+    """Have one that knows of no release yet."""
+    hub.answer("gh", "release", "list", stdout="[]\n")
+    return hub
 
 
 @pytest.fixture
@@ -29,6 +39,7 @@ def delivered(tmp_path: Path) -> Path:
         (folder / "maven").mkdir(parents=True)
         (folder / f"ortrim-demo-{target}.tar.gz").write_text(target)
         (folder / "maven" / "demo.pom").write_text("<project/>")
+        (folder / FACTS).write_text(to_json(DeliveryFacts(commit=40 * "a")))
         with_sums(folder)
     (tmp_path / "CHANGELOG.md").write_text(CHANGES)
     return tmp_path / "deliveries"
@@ -40,12 +51,41 @@ def draft(delivered: Path, tag: str = "v1.0.0") -> tuple[str, ...]:
 
 
 def test_a_draft_has_every_file_and_one_list_of_sums(programs: FakePrograms, delivered: Path) -> None:
-    """The files at the top of each delivery; the tag has to be there already."""
+    """The files at the top of each delivery, but for what it says of itself; the tag has to be there already."""
     names = draft(delivered)
     assert names == ("ortrim-demo-linux-arm64.tar.gz", "ortrim-demo-linux-x64.tar.gz", SUMS)
-    ((_, *words),) = programs.calls
+    _, (_, *words) = programs.calls
     assert words[:5] == ["release", "create", "v1.0.0", "--draft", "--verify-tag"]
     assert sorted(Path(word).name for word in words[words.index("--notes-file") + 2 :]) == sorted(names)
+
+
+@pytest.mark.parametrize("drafts", [1, 2])
+def test_an_earlier_draft_is_replaced(hub: FakePrograms, delivered: Path, drafts: int) -> None:
+    """As of a run that failed and whose jobs are run again; GitHub may have several. The tag stays."""
+    releases = [{"tagName": "v1.0.0", "isDraft": True}] * drafts + [{"tagName": "v0.9.0", "isDraft": False}]
+    hub.answer("gh", "release", "list", stdout=json.dumps(releases))
+    assert len(draft(delivered)) == 3
+    _, *removed, created = hub.calls
+    assert removed == [["gh", "release", "delete", "v1.0.0", "--yes"]] * drafts
+    assert created[:4] == ["gh", "release", "create", "v1.0.0"]
+
+
+def test_what_was_published_is_not_drafted_again(hub: FakePrograms, delivered: Path) -> None:
+    """It is neither removed nor changed, and a draft beside it is neither."""
+    releases = [{"tagName": "v1.0.0", "isDraft": each} for each in (True, False)]
+    hub.answer("gh", "release", "list", stdout=json.dumps(releases))
+    with pytest.raises(NetworkError) as caught:
+        draft(delivered)
+    assert caught.value.reference == "not-a-draft"
+    assert [call[2] for call in hub.calls] == ["list"]
+
+
+def test_a_service_that_cannot_be_asked_ends_the_draft(hub: FakePrograms, delivered: Path) -> None:
+    """Nothing is removed, and nothing made."""
+    hub.answer("gh", "release", "list", code=1, stderr="HTTP 502: Bad Gateway\n")
+    with pytest.raises(NetworkError):
+        draft(delivered)
+    assert [call[2] for call in hub.calls] == ["list"]
 
 
 @pytest.mark.parametrize("tag", ["", "1.0.0", "v", "main", "v1", "-v1.0.0", "v1.0.0 --clobber", "v1.0.0\n", "v1.0.0/x"])
@@ -83,9 +123,9 @@ def test_the_notes_are_those_of_the_version(tmp_path: Path) -> None:
 def test_a_file_that_is_not_what_was_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
     """Nothing is uploaded when one byte of one file differs, also deeper down."""
     (delivered / "delivered-demo-linux-x64" / "maven" / "demo.pom").write_text("<other/>")
-    with pytest.raises(PackageError) as caught:
+    with pytest.raises(DiagnosticGroup) as caught:
         draft(delivered)
-    assert (caught.value.reference, caught.value.exit_code) == ("delivery-damaged", ExitCode.PACKAGE)
+    assert (caught.value.reference, caught.value.exit_code) == ("digest-mismatch", ExitCode.PACKAGE)
     assert programs.calls == []
 
 
@@ -96,9 +136,18 @@ def test_a_damaged_list_of_sums_is_refused(programs: FakePrograms, delivered: Pa
     """A line that leads elsewhere, names nothing, or is none."""
     sums = delivered / "delivered-demo-linux-x64" / SUMS
     sums.write_text(f"{sums.read_text()}{line}\n")
-    with pytest.raises(PackageError) as caught:
+    with pytest.raises((PackageError, DiagnosticGroup)) as caught:
         draft(delivered)
-    assert caught.value.reference == "delivery-damaged"
+    assert caught.value.reference == ("file-missing" if line.endswith("missing") else "sums-damaged")
+    assert programs.calls == []
+
+
+def test_a_file_that_was_not_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
+    """Nobody knows where it comes from."""
+    (delivered / "delivered-demo-linux-x64" / "stray.txt").write_text("x")
+    with pytest.raises(DiagnosticGroup) as caught:
+        draft(delivered)
+    assert caught.value.reference == "unlisted-file"
     assert programs.calls == []
 
 
@@ -107,8 +156,9 @@ def test_a_link_in_place_of_a_file_is_refused(programs: FakePrograms, delivered:
     file = delivered / "delivered-demo-linux-x64" / "ortrim-demo-linux-x64.tar.gz"
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PackageError):
+    with pytest.raises(DiagnosticGroup) as caught:
         draft(delivered)
+    assert caught.value.reference == "file-missing"
     assert programs.calls == []
 
 

@@ -72,6 +72,7 @@ def test_all_that_is_said_is_read() -> None:
         {"plan": "../x"},
         {"attest": "yes, please"},
         {"attest": True, "ref": "main"},
+        {"attest": True, "plan": "eNqr"},
         {"devices": "host"},
         {"devices": "adb:R58M12ABCDE"},
         {"devices": "ssh:pi@board"},

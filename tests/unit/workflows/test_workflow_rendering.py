@@ -3,12 +3,15 @@
 import re
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ortrim.errors import DiagnosticGroup, ExitCode, SourcesError, StorageError, UsageError
+from ortrim.fetch.run_offers import PLAIN
 from ortrim.pins.actions import read_action_pins
 from ortrim.tasks import namespace
+from ortrim.workflows.inputs import INPUTS
 from ortrim.workflows.rendering import (
     FOLDER,
     NAMES,
@@ -91,6 +94,41 @@ def test_attested_builds_use_no_cache() -> None:
     assert len(cached) == 2
     assert all("if: ${{ !inputs.attest && !inputs.ref }}" in step for step in cached)
     assert "actions/cache" not in TEXTS["release.yml"]
+
+
+def run_name(**given: str) -> str:
+    """Return the name of a run of build.yml with these inputs, by the expressions of the workflow."""
+    asked = SimpleNamespace(**({each.name: "" for each in INPUTS} | given))
+    known = {"inputs": asked, "github": SimpleNamespace(run_id="77"), "format": str.format}
+    (text,) = re.findall(r"^run-name: (.*)$", TEXTS["build.yml"], re.MULTILINE)
+
+    def evaluated(found: re.Match[str]) -> str:
+        return str(eval(found[1].replace("&&", "and").replace("||", "or"), {}, known))  # noqa: S307 - our own text
+
+    return re.sub(r"\$\{\{ (.*?) \}\}", evaluated, text)
+
+
+def test_a_run_s_name_says_what_it_is() -> None:
+    """`invoke fetch --latest` takes runs of the repository's own state alone, and knows them by their names."""
+    plain = run_name(target="linux-*,android")
+    marked = run_name(target="*", correlation_id="3f-a")
+    assert (plain, marked) == ("build linux-*,android [77]", "build * [3f-a]")
+    assert PLAIN.fullmatch(plain)
+    assert PLAIN.fullmatch(marked)
+    others = (
+        run_name(target="*", ref="v1.0"),
+        run_name(target="*", models="refs/ortrim/models/1", correlation_id="3f"),
+    )
+    assert others == ("build * of v1.0 [77]", "build * with uploaded models [3f]")
+    assert not any(PLAIN.fullmatch(other) for other in others)
+
+
+@pytest.mark.parametrize("target", ["", "*", "a b", "x] [1]", "* [7] of", "x\n"])
+@pytest.mark.parametrize("ref", ["x", "[1]", "] [", " ", "a\nb"])
+def test_no_input_hides_that_a_run_is_of_another_ref(target: str, ref: str) -> None:
+    """Whatever somebody dispatches with."""
+    assert not PLAIN.fullmatch(run_name(target=target, ref=ref))
+    assert not PLAIN.fullmatch(run_name(target=target, models=ref))
 
 
 def test_a_release_builds_every_buildspec() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.aar import AarManifest
+from ortrim.core.sums import SUMS, sums_text
 from ortrim.errors import StorageError
 from ortrim.package.android.aar import OWN_FOLDER, AarContent, aar_content, headers_of
 from ortrim.package.android.inputs import AarInputs, Coordinates, check_aar_inputs
@@ -13,7 +14,6 @@ from ortrim.package.android.maven import repository_files
 from ortrim.package.android.symbols import symbol_files
 from ortrim.package.android.zips import write_zip
 from ortrim.package.contents import PackagedFile, write_contents
-from ortrim.package.sums import SUMS, sums_text
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.javac import Jdk
 

@@ -1,0 +1,16 @@
+"""What a delivery says of itself, in a file beside its packages."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+FACTS: Final = "build.json"
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
+class DeliveryFacts:
+    """The commit of this repository that a delivery was made of, empty where nobody knew."""
+
+    schema: Literal["ortrim-delivery/1"] = "ortrim-delivery/1"
+    commit: Annotated[str, Field(pattern=r"^([0-9a-f]{40}([0-9a-f]{24})?)?$")]

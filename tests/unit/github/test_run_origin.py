@@ -1,0 +1,48 @@
+"""Which runs are a repository's own, of the workflow that is meant."""
+
+import pytest
+
+from ortrim.errors import ExitCode, NetworkError
+from ortrim.github.records import RepositoryName, Run
+from ortrim.github.repositories import Repository
+from ortrim.github.run_origin import require_own_run
+
+OCTO = Repository(owner="octo", name="ort")
+FILE = ".github/workflows/build.yml"
+
+
+def run(path: str = FILE, home: str | None = "octo/ort") -> Run:
+    """Return a run that is over."""
+    head = RepositoryName(full_name=home) if home is not None else None
+    page = "https://github.invalid/octo/ort/actions/runs/7"
+    return Run(id=7, status="completed", conclusion="success", html_url=page, path=path, head_repository=head)
+
+
+@pytest.mark.parametrize("path", [FILE, f"{FILE}@main", f"{FILE}@refs/heads/x@y"])
+@pytest.mark.parametrize("home", ["octo/ort", "Octo/ORT"])
+def test_a_run_of_the_repository_is_its_own(path: str, home: str) -> None:
+    """Whatever the ref, and in GitHub's own capitals."""
+    require_own_run(run(path, home), OCTO, "build.yml")
+
+
+@pytest.mark.parametrize("home", ["evil/ort", "octo/ort2", "octo", "", None])
+def test_a_run_of_a_fork_is_refused(home: str | None) -> None:
+    """Also of one that is gone; a new name of the repository is thought of."""
+    with pytest.raises(NetworkError) as caught:
+        require_own_run(run(home=home), OCTO, "build.yml")
+    assert (caught.value.reference, caught.value.exit_code) == ("run-not-ours", ExitCode.NETWORK)
+    assert caught.value.where.endswith("/7")
+    assert caught.value.hint == ("" if home is None else f"if octo/ort has that name now: --repo {home}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", ".github/workflows/ci.yml", ".github/workflows/build.yml.yml", ".github/workflows/../build.yml", "build.yml",
+     "evil/.github/workflows/build.yml", ".github/workflows/Build.yml", "dynamic/pages/build.yml@main", "@" + FILE],
+)  # fmt: skip
+def test_a_run_of_another_workflow_is_refused(path: str) -> None:
+    """Of a file that is called alike, too, or one that is not named."""
+    with pytest.raises(NetworkError) as caught:
+        require_own_run(run(path), OCTO, "build.yml")
+    assert caught.value.reference == "run-not-ours"
+    assert "build.yml" in caught.value.what

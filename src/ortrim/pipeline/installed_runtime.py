@@ -114,15 +114,16 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
 
 
 def _of_aar(manifest: AarManifest) -> InstalledRuntime:
-    # An AAR's manifest does not have the arguments; XNNPACK shows in the sources, and NNAPI nowhere.
-    extended = True if any(source.name == "xnnpack" for source in manifest.sources) else None
+    """Return what every ABI of an AAR has: an app's users have one of them."""
+    arguments = [abi.arguments for abi in manifest.abis]
+    without = (_without(each, android=True) for each in arguments)
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,
         operators=manifest.operators,
         targets=tuple(abi.target for abi in manifest.abis),
-        extended=extended,
-        without=_without((), android=True),
+        extended=all(_follows(each, "--minimal_build", "extended") for each in arguments),
+        without=tuple(sorted(set().union(*without))),
         conversions=_conversions(manifest.models),
     )
 

@@ -10,6 +10,7 @@ from aar_samples import aar_inputs, fake_jdk, members, zipped
 from ortrim.core.artifacts import Package
 from ortrim.core.operators import OperatorId
 from ortrim.core.plan import PlannedModel
+from ortrim.core.serialization import to_json
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.package.android.layout import AndroidPackage, make_android_package
 from ortrim.package.layout import make_package
@@ -48,8 +49,19 @@ def test_an_android_package_tells_the_same(android: AndroidPackage) -> None:
     found = [read_runtime(path) for path in (android.aar, android.folder, android.folder / "manifest.json")]
     assert found[0] == found[1] == found[2]
     assert found[0].targets == ("android-x86",)
-    assert (found[0].extended, found[0].without) == (None, ("float8",))
+    assert (found[0].extended, found[0].without) == (False, ("float8",))
     assert found[0].operators == android.manifest.operators
+
+
+@pytest.mark.parametrize("second", ["extended", "custom_ops"])
+def test_an_app_has_what_every_abi_has(tmp_path: Path, android: AndroidPackage, second: str) -> None:
+    """An ABI that lacks something decides for all: users of the app have any of them."""
+    (abi,) = android.manifest.abis
+    kinds = ("extended", second)
+    abis = tuple(replace(abi, arguments=("--minimal_build", kind, "--disable_types", kind)) for kind in kinds)
+    path = tmp_path / "manifest.json"
+    path.write_text(to_json(replace(android.manifest, abis=abis)))
+    assert read_runtime(path).extended is (second == "extended")
 
 
 @pytest.mark.parametrize(

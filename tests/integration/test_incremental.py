@@ -7,6 +7,7 @@ is what ninja does, not how long it takes.
 import io
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,8 +24,10 @@ from ortrim.core.unit_paths import symbolic_path
 from ortrim.core.unit_selection import select_units
 from ortrim.executors.demand import Demand
 from ortrim.executors.native import NativeExecutor
+from ortrim.executors.paths import JobPaths
 from ortrim.executors.results import result_of
 from ortrim.executors.selection import variant_of
+from ortrim.executors.workspace import job_environment
 from ortrim.pins.unit_index import shipped_index
 from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
@@ -32,6 +35,7 @@ from ortrim.pipeline.planned import make_planned
 from ortrim.planning import with_arguments
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
+from ortrim.toolchains.wrappers import PRECOMPILED_MARK
 from ortrim.tools.command import run
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
@@ -143,6 +147,31 @@ def test_the_same_model_compiles_nothing(same_again: tuple[set[str], tuple[str, 
     compiled, last = same_again
     assert compiled == set()
     assert "ninja: no work to do." in last
+
+
+def marked_flags(paths: JobPaths) -> set[tuple[str, ...]]:
+    """Return the different flags with which sources are compiled that use the precompiled header."""
+    commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
+    marked = [shlex.split(entry["command"]) for entry in commands if PRECOMPILED_MARK in entry["command"]]
+    return {
+        tuple(word for word in words if word[:2] in {"-D", "-I", "-s"} and word != PRECOMPILED_MARK) for words in marked
+    }
+
+
+def test_any_of_the_marked_sources_may_come_first(
+    site: Site, same_again: tuple[set[str], tuple[str, ...]], tmp_path: Path
+) -> None:
+    """Whichever precompiles the header finds all that the header includes: on many processors the order is chance."""
+    assert same_again
+    with site.executor.on_tree(site.job) as demand:
+        paths = demand.upstream.paths
+        environment = job_environment(paths, site.job.toolchain)
+        groups = marked_flags(paths)
+        assert len(groups) > 1
+        for flags in groups:
+            words = (*flags, "-w", "-x", "c++", "-c", str(paths.hooks / "precompiled.h"), "-o", str(tmp_path / "out.o"))
+            done = run((paths.wrappers / "c++", *words), cwd=paths.configured, environment=environment)
+            assert done.returncode == 0, done.stderr
 
 
 def test_one_more_operator_compiles_its_own_files(

@@ -8,7 +8,7 @@
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 set(ORTRIM_PRECOMPILED_TARGETS
-  onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session onnxruntime_util)
+  onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session)
 
 include("${ORTRIM_SELECTION}")
 

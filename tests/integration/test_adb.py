@@ -13,7 +13,7 @@ import pytest
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
 from failing_runs import refused
-from ortrim.core.measurements import NOT_FOR_DEVICE
+from ortrim.core.reports import NOT_FOR_DEVICE
 from ortrim.core.targets import TARGETS
 from ortrim.errors import UsageError, VerifyError
 from ortrim.verify.devices import select

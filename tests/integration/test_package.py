@@ -1,7 +1,6 @@
 """Applications build against a package: through CMake and through pkg-config, and run with a real library."""
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import sys
@@ -12,29 +11,13 @@ import onnxruntime
 import pytest
 
 from ortrim.core.artifacts import Package
-from ortrim.package.layout import make_package
 from ortrim.pins.tools import tool_requirements
 from ortrim.tools.command import Completed, run
 from ortrim.tools.environments import packages_folder
-from sample_package import make_inputs
+from wheel_package import PROGRAM, make_wheel_package
 
 pytestmark = pytest.mark.network
 
-# The beginning of ONNX Runtime's C API, which has stayed the same since its first release.
-HEADER = """
-#pragma once
-typedef struct OrtApi OrtApi;
-typedef struct OrtApiBase {
-  const OrtApi* (*GetApi)(unsigned version);
-  const char* (*GetVersionString)(void);
-} OrtApiBase;
-const OrtApiBase* OrtGetApiBase(void);
-"""
-PROGRAM = """
-#include <onnxruntime_c_api.h>
-#include <stdio.h>
-int main(void) { return printf("version %s\\n", OrtGetApiBase()->GetVersionString()) < 0; }
-"""
 PROJECT = """
 cmake_minimum_required(VERSION 3.20)
 project(application LANGUAGES C)
@@ -68,15 +51,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
     """Make a package of the installed wheel's library, then move it, since packages must be relocatable."""
     folder = tmp_path_factory.mktemp("package")
-    inputs = make_inputs(folder / "built")
-    spec = importlib.util.find_spec("onnxruntime")
-    assert spec is not None
-    assert spec.origin is not None
-    (library,) = (Path(spec.origin).parent / "capi").glob("libonnxruntime.so.*")
-    (inputs.result.headers / "onnxruntime_c_api.h").write_text(HEADER)
-    result = replace(inputs.result, library=library)
-    job = replace(inputs.job, ort_version=onnxruntime.__version__)
-    made = make_package(replace(inputs, result=result, job=job), folder / "out")
+    made = make_wheel_package(folder)
     moved = folder / "some where else"
     made.folder.rename(moved)
     return replace(made, folder=moved)

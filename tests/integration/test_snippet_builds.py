@@ -4,7 +4,6 @@ What has not been tried here: Xcode and CocoaPods, which run on macOS alone, and
 """
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,26 +16,11 @@ import pytest
 
 from loopback_service import Asked, LoopbackService, Reply
 from ortrim.fetch.snippets import SnippetFile, snippet
-from ortrim.package.layout import make_package
 from ortrim.pins.tools import tool_requirements
 from ortrim.tools.command import Completed, run
 from ortrim.tools.environments import packages_folder
-from sample_package import make_inputs
+from wheel_package import PROGRAM, make_wheel_package
 
-HEADER: Final = """
-#pragma once
-typedef struct OrtApi OrtApi;
-typedef struct OrtApiBase {
-  const OrtApi* (*GetApi)(unsigned version);
-  const char* (*GetVersionString)(void);
-} OrtApiBase;
-const OrtApiBase* OrtGetApiBase(void);
-"""
-PROGRAM: Final = """
-#include <onnxruntime_c_api.h>
-#include <stdio.h>
-int main(void) { return printf("version %s\\n", OrtGetApiBase()->GetVersionString()) < 0; }
-"""
 PROJECT: Final = """
 cmake_minimum_required(VERSION 3.24)
 project(application LANGUAGES C)
@@ -83,16 +67,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Return the archive of a package with the installed wheel's library."""
-    folder = tmp_path_factory.mktemp("package")
-    inputs = make_inputs(folder / "built")
-    spec = importlib.util.find_spec("onnxruntime")
-    assert spec is not None
-    assert spec.origin is not None
-    (library,) = (Path(spec.origin).parent / "capi").glob("libonnxruntime.so.*")
-    (inputs.result.headers / "onnxruntime_c_api.h").write_text(HEADER)
-    job = replace(inputs.job, ort_version=onnxruntime.__version__)
-    inputs = replace(inputs, result=replace(inputs.result, library=library), job=job)
-    return make_package(inputs, folder / "out").archive.read_bytes()
+    return make_wheel_package(tmp_path_factory.mktemp("package")).archive.read_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ortrim.core.build_history import BuildEntry, Measure
-from ortrim.core.measurements import ComponentSize
+from ortrim.core.library_facts import ComponentSize
 
 ENTRY: Final = BuildEntry(
     recorded_at="2026-11-21T12:00:00+00:00",

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.core.measurements import DeviceFailure, DeviceReport, Host, LeastMemory, RunnerResult, Verdict, VerifyReport
+from ortrim.core.measurements import Host, LeastMemory, RunnerResult, Verdict
+from ortrim.core.reports import DeviceFailure, DeviceReport, VerifyReport
 from ortrim.report.write import read_report
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "report" / "data" / "report.json"

@@ -8,7 +8,7 @@ import numpy as np
 
 from ortrim.core import measurements
 from ortrim.core.buildspec import Budgets, ModelSpec
-from ortrim.core.measurements import LibraryFacts, LibrarySize
+from ortrim.core.library_facts import LibraryFacts, LibrarySize
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.verify.arrays import save_array

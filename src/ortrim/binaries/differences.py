@@ -5,7 +5,7 @@ from typing import Final
 
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.sizes import library_size
-from ortrim.core.measurements import LibrarySize
+from ortrim.core.library_facts import LibrarySize
 from ortrim.storage.files import sha256_of
 
 OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"

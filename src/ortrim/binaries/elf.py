@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
 from elftools.elf.sections import SymbolTableSection
 
-from ortrim.core.measurements import LibraryFacts
+from ortrim.core.library_facts import LibraryFacts
 from ortrim.core.targets import Architecture
 from ortrim.errors import BinaryError, Diagnostic
 

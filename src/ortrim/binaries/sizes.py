@@ -13,7 +13,7 @@ from ortrim.binaries.leaves import member_name
 from ortrim.binaries.link_map import read_link_map
 from ortrim.binaries.map_inputs import file_name, input_name, require_match, source_file
 from ortrim.binaries.map_sections import INTERNAL, MapInput, MapOutput
-from ortrim.core.measurements import ComponentSize, FileSize, LibrarySize, SymbolSize
+from ortrim.core.library_facts import ComponentSize, FileSize, LibrarySize, SymbolSize
 
 LARGEST_COUNT: Final = 40
 LARGEST_FILES: Final = 80

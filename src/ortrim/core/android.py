@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.core.measurements import LibraryFacts
+from ortrim.core.library_facts import LibraryFacts
 
 PAGE_BYTES: Final = 16_384
 """The larger of the two page sizes that Android runs with; what is aligned to it loads with either."""

@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ortrim.core.measurements import ComponentSize, DeviceReport, RunnerResult, Unit, VerifyReport
+from ortrim.core.library_facts import ComponentSize
+from ortrim.core.measurements import RunnerResult, Unit
+from ortrim.core.reports import DeviceReport, VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True)

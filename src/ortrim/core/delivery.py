@@ -6,6 +6,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 FACTS: Final = "build.json"
+WORKFLOW: Final = "build.yml"
+"""What makes deliveries on GitHub; runs of any other workflow have none."""
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.delivery import FACTS
+from ortrim.core.delivery import FACTS, WORKFLOW
 from ortrim.errors import NetworkError, PackageError, UsageError
 from ortrim.fetch.deliveries import delivered_files, fetch_delivery, made_of
 from ortrim.fetch.lock import LockedArtifact
@@ -23,7 +23,6 @@ from ortrim.github.repositories import Repository
 from ortrim.github.run_origin import require_own_run
 from ortrim.github.runs import get_run, latest_runs
 
-WORKFLOW: Final = "build.yml"
 PLAIN: Final = re.compile(r"build \S+ \[\S+\]")
 """The names of runs that build.yml gives: one of another ref, or of models that were uploaded, has more words."""
 NEWEST: Final = 20

@@ -13,7 +13,7 @@ from ortrim.github.records import Artifact, ArtifactPage, Run, sha256_in
 from ortrim.github.repositories import Repository
 from ortrim.github.resuming import OnBytes, Source
 from ortrim.github.runs import run_path
-from ortrim.github.transfers import download
+from ortrim.github.transfers import download, silent
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.storage.unpack import unpack
@@ -51,7 +51,7 @@ def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run, *, commi
 
 
 def download_artifact(
-    client: GitHub, repository: Repository, artifact: Artifact, destination: Path, on_bytes: OnBytes | None = None
+    client: GitHub, repository: Repository, artifact: Artifact, destination: Path, on_bytes: OnBytes = silent
 ) -> None:
     """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `storage.unpack` should unpack.
 
@@ -67,7 +67,7 @@ def download_artifact(
         raise NetworkError("artifact-no-digest", what, where=path, hint=hint)
     source = Source(path=path, sha256=sha256, size=artifact.size_in_bytes)
     try:
-        download(client, source, destination, on_bytes or _silent)
+        download(client, source, destination, on_bytes)
     except NetworkError as error:
         if error.reference == "github-gone":
             raise expired(artifact, path) from None
@@ -82,7 +82,7 @@ def fetch_artifact(
     repository: Repository,
     artifact: Artifact,
     folder: Path,
-    on_bytes: OnBytes | None = None,
+    on_bytes: OnBytes = silent,
     *,
     check: Callable[[Path], None] = lambda _: None,
 ) -> bool:
@@ -99,7 +99,7 @@ def fetch_artifact(
     return publish_folder(folder, fill)
 
 
-def _fill(client: GitHub, repository: Repository, artifact: Artifact, on_bytes: OnBytes | None, folder: Path) -> None:
+def _fill(client: GitHub, repository: Repository, artifact: Artifact, on_bytes: OnBytes, folder: Path) -> None:
     """Keep the archive on the disk that it is unpacked to, under a name that counts as a leftover if we are killed."""
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as name:
         archive = Path(name) / "archive.zip"
@@ -112,7 +112,3 @@ def expired(artifact: Artifact, where: str) -> NetworkError:
     since = f" on {artifact.expires_at[:10]}" if artifact.expires_at else ""
     hint = "run the build again"
     return NetworkError("artifact-expired", f"{artifact.name!r} expired{since}", where=where, hint=hint)
-
-
-def _silent(_done: int, _total: int) -> None:
-    """Say nothing."""

@@ -11,11 +11,11 @@ from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.storage.folders import locked, remove_leftovers
 
 
-def _silent(_done: int, _total: int) -> None:
-    """Say nothing."""
+def silent(_done: int, _total: int) -> None:
+    """Say nothing of how far a download is."""
 
 
-def download(client: GitHub, source: Source, destination: Path, on_bytes: OnBytes = _silent) -> None:
+def download(client: GitHub, source: Source, destination: Path, on_bytes: OnBytes = silent) -> None:
     """Fetch a file into `destination`, which appears only when its SHA-256 is right; one that is there already stays.
 
     After a cut it goes on where it was. Raises `NetworkError` (`artifact-digest-mismatch`, `download-failed`,

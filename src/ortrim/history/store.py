@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.core.build_history import BuildEntry, Measure
-from ortrim.core.measurements import ComponentSize
+from ortrim.core.library_facts import ComponentSize
 from ortrim.errors import StorageError
 from ortrim.history.database import DAMAGED, opened
 from ortrim.storage.files import storage_errors

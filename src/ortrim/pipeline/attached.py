@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.delivery import WORKFLOW
 from ortrim.core.plan import PlannedTarget, digest
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import BuildError, NetworkError, PlanError
 from ortrim.github.records import Run
 from ortrim.github.run_origin import require_own_run
 from ortrim.github.runs import cancel_run, get_run, latest_runs
 from ortrim.pipeline.connection import Connection, Remote, connect
 from ortrim.pipeline.dispatch_records import FOLDER, Kept, request_of
-from ortrim.pipeline.on_github import WORKFLOW
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.run_artifacts import fetch_everything
 from ortrim.pipeline.run_followed import WantsCancel, Watch, bring_home, followed, in_sight

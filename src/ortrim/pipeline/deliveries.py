@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.core.sums import SUMS
 from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.github.artifacts import fetch_artifact, list_artifacts

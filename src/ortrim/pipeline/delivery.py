@@ -9,7 +9,8 @@ from ortrim.binaries.merged_object import visible_symbols
 from ortrim.binaries.sizes import library_size
 from ortrim.core.aar import AbiSize
 from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import Comparison, Gate, LibraryFacts, Verdict
+from ortrim.core.library_facts import LibraryFacts
+from ortrim.core.measurements import Comparison, Gate, Verdict
 from ortrim.core.plan import BuildJob
 from ortrim.core.targets import ABIS, Architecture
 from ortrim.executors.results import LIBRARY

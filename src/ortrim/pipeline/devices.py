@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 
 from ortrim.core.buildspec import TargetSpec
-from ortrim.core.measurements import NOT_FOR_DEVICE, DeviceReport, VerifyReport
+from ortrim.core.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
 from ortrim.core.targets import TARGETS, Target
 from ortrim.errors import UsageError, VerifyError
 from ortrim.pipeline.converted import Request

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildPlan
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import PlanError, ToolError, VerifyError
 from ortrim.package.android.harness import COMMANDS
 from ortrim.pipeline.converted import Request

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ortrim.console import printable
 from ortrim.core.build_history import BuildEntry, entry_of
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import StorageError, UsageError
 from ortrim.history.store import NAME, builds, record
 from ortrim.pipeline.converted import Request, load

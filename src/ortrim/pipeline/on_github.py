@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.delivery import WORKFLOW
 from ortrim.core.plan import BuildPlan, PlannedTarget
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import Diagnostic
 from ortrim.github.dispatch import Dispatch, dispatch
 from ortrim.github.payload import encode_plan
@@ -29,7 +30,6 @@ from ortrim.pipeline.travelling import travelling
 from ortrim.storage.files import require_writable
 from ortrim.storage.folders import locked
 
-WORKFLOW: Final = "build.yml"
 LONGEST_TITLE: Final = 200
 UNCERTAIN: Final = frozenset({"run-left", "run-not-found", "run-ambiguous", "github-unexpected-answer"})
 """Diagnostics of a dispatch that may have been carried out all the same."""

@@ -5,8 +5,8 @@ from typing import Final
 
 from ortrim.console import Console
 from ortrim.core.buildspec import RuntimeSpec
-from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildPlan, PlannedTarget
+from ortrim.core.reports import VerifyReport
 from ortrim.core.targets import TARGETS, OperatingSystem, Target
 from ortrim.errors import UsageError
 from ortrim.github.payload import decode_plan

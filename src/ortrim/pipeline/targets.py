@@ -6,8 +6,8 @@ from typing import Final
 
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult
-from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import PlannedTarget
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import VerifyError
 from ortrim.executors.results import finished_build, result_of
 from ortrim.pipeline.builders import builder_for, compiled_before

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.delivery import WORKFLOW
+from ortrim.core.reports import VerifyReport
 from ortrim.core.serialization import to_canonical_json
 from ortrim.github.dispatch import Dispatch, dispatch
 from ortrim.github.git_objects import create_ref, require_private, store_commit, store_file
@@ -20,7 +21,7 @@ from ortrim.pipeline.connection import Connection, Remote, connect
 from ortrim.pipeline.converted import Request, load, prepared_models
 from ortrim.pipeline.dispatch_records import FOLDER, DispatchRecord, Kept, asked_by, keep
 from ortrim.pipeline.left_models import sweep_models
-from ortrim.pipeline.on_github import UNCERTAIN, WORKFLOW
+from ortrim.pipeline.on_github import UNCERTAIN
 from ortrim.pipeline.planned import host_target
 from ortrim.pipeline.run_followed import WantsCancel, Watch
 from ortrim.pipeline.taking_up import run_to_take_up

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import BuildError, Diagnostic, ExitCode, NetworkError
 from ortrim.github.git_objects import remove_ref
 from ortrim.github.records import Run

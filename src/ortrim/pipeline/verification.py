@@ -9,8 +9,9 @@ from typing import Final
 from ortrim.binaries.sizes import library_size
 from ortrim.console import Console, Step
 from ortrim.core.artifacts import JobResult
-from ortrim.core.measurements import LibrarySize, VerifyReport
+from ortrim.core.library_facts import LibrarySize
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
+from ortrim.core.reports import VerifyReport
 from ortrim.core.targets import OperatingSystem
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.devices import devices_of

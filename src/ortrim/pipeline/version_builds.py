@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.core.serialization import to_json
 from ortrim.errors import Diagnostic, Interrupted, SourcesError, StorageError
 from ortrim.pipeline.converted import Request

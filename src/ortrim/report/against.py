@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.core.measurements import DeviceReport, RunnerResult, Unit, VerifyReport
+from ortrim.core.measurements import RunnerResult, Unit
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.errors import VerifyError
 from ortrim.report.figures import NONE, quantity_text
 from ortrim.report.lines import SYMBOLS

@@ -7,7 +7,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from ortrim.core.measurements import DeviceReport, Distribution, RunnerResult, VerifyReport
+from ortrim.core.measurements import Distribution, RunnerResult
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.content import components
 from ortrim.report.figures import bytes_text, ms_text, share_text
 from ortrim.report.machine import measures_memory, measures_time

@@ -8,7 +8,8 @@ import math
 from dataclasses import dataclass
 
 from ortrim.console import counted, duration_text, printable
-from ortrim.core.measurements import Artifact, Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import Artifact, VerifyReport
 from ortrim.report.figures import NONE, bytes_text, share_text
 from ortrim.report.names import name_text
 

@@ -4,16 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.console import printable
-from ortrim.core.measurements import (
-    NOT_FOR_DEVICE,
-    CaseTiming,
-    DeviceFailure,
-    DeviceReport,
-    LeastMemory,
-    OutputParity,
-    RunnerResult,
-    Verdict,
-)
+from ortrim.core.measurements import CaseTiming, LeastMemory, OutputParity, RunnerResult, Verdict
+from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
 from ortrim.report.figures import NONE, bytes_text, difference_text, ms_text, shape_text, share_text
 from ortrim.report.machine import machine_facts, measures_time, run_facts
 from ortrim.report.names import name_text

@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.charts import component_chart, load_chart, memory_chart, total_chart
 from ortrim.report.content import build_facts, components, gates, package_facts, symbols
 from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings

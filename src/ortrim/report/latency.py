@@ -8,7 +8,8 @@ from typing import Final
 from markupsafe import Markup
 
 from ortrim.console import counted
-from ortrim.core.measurements import DeviceReport, RunnerResult
+from ortrim.core.measurements import RunnerResult
+from ortrim.core.reports import DeviceReport
 from ortrim.report.charts import HALF_WIDTH
 from ortrim.report.figures import ms_text
 from ortrim.report.machine import measures_time

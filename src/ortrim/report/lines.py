@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.console import printable
-from ortrim.core.measurements import Comparison, DeviceReport, Verdict, VerifyReport
+from ortrim.core.measurements import Comparison, Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.figures import NONE, budget_text, quantity_text, share_text, shortened
 from ortrim.report.machine import measures_memory, measures_time
 from ortrim.report.names import name_text

@@ -3,8 +3,9 @@
 from typing import Final
 
 from ortrim.console import counted, duration_text
-from ortrim.core.measurements import DeviceReport, Host
+from ortrim.core.measurements import Host
 from ortrim.core.processor_cores import cores_text
+from ortrim.core.reports import DeviceReport
 from ortrim.report.figures import NONE, bytes_text
 
 THERMAL: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")

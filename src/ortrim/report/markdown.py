@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.content import build_facts, components, gates, package_facts, symbols
 from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
 from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines, several_models

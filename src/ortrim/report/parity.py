@@ -8,7 +8,8 @@ from typing import Final
 from markupsafe import Markup
 
 from ortrim.console import printable
-from ortrim.core.measurements import DeviceReport, OutputParity
+from ortrim.core.measurements import OutputParity
+from ortrim.core.reports import DeviceReport
 from ortrim.report.charts import FULL_WIDTH, LETTER
 from ortrim.report.figures import difference_text
 from ortrim.report.summary import rank, tolerance_share

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.core.measurements import CaseTiming, DeviceReport, RunnerResult, Verdict, VerifyReport
+from ortrim.core.measurements import CaseTiming, RunnerResult, Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.device_content import missed_text
 from ortrim.report.figures import NONE, bytes_text, ms_text
 from ortrim.report.machine import measures_memory, measures_time

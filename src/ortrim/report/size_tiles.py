@@ -5,7 +5,7 @@ from typing import Final
 
 from ortrim.binaries.leaves import Leaf, Share, by_component, by_file, by_symbol, member_name, shares
 from ortrim.console import printable
-from ortrim.core.measurements import LibrarySize
+from ortrim.core.library_facts import LibrarySize
 from ortrim.report.families import FAMILIES, STYLES, family
 from ortrim.report.figures import shortened
 from ortrim.report.names import name_text

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines
 from ortrim.report.markdown import markdown_report
 from ortrim.report.markdown_text import escaped, table

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ortrim.console import counted, printable
-from ortrim.core.measurements import DeviceReport, OutputParity, Verdict, VerifyReport
+from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.content import gates
 from ortrim.report.device_content import agreements
 from ortrim.report.figures import NONE, difference_text

@@ -10,7 +10,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ortrim.core.measurements import DeviceReport, Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.content import components, gates
 from ortrim.report.device_content import failure_lines, findings
 from ortrim.report.figures import bytes_text, shortened

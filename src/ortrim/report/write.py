@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.core.serialization import from_json, to_data, to_json
 from ortrim.errors import StorageError, VerifyError
 from ortrim.report.html import html_report

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from ortrim.console import Console, printable
-from ortrim.core.measurements import VerifyReport
 from ortrim.core.plan import BuildPlan, digest
+from ortrim.core.reports import VerifyReport
 from ortrim.core.serialization import to_data, to_json
 from ortrim.pipeline.failures import gravest_failure
 from ortrim.report.terminal import terminal_report

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ortrim.binaries.notes import build_id_of
-from ortrim.core.measurements import Artifact
+from ortrim.core.reports import Artifact
 from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.verify.subjects import Delivery
 

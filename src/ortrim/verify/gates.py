@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ortrim.console import counted
-from ortrim.core.measurements import Gate, LibraryFacts, Verdict
+from ortrim.core.library_facts import LibraryFacts
+from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.targets import Architecture
 
 PUBLIC_API: Final = frozenset({"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"})

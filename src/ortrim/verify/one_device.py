@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.measurements import DeviceReport, Host, LeastMemory, OutputParity
+from ortrim.core.measurements import Host, LeastMemory, OutputParity
+from ortrim.core.reports import DeviceReport
 from ortrim.verify.baseline import without_failing
 from ortrim.verify.batch_requests import batch_requests
 from ortrim.verify.devices.base import Device, Repetition

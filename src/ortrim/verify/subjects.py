@@ -5,7 +5,8 @@ from pathlib import Path
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.buildspec import Budgets, ModelSpec
-from ortrim.core.measurements import Comparison, Gate, LibraryFacts, LibrarySize
+from ortrim.core.library_facts import LibraryFacts, LibrarySize
+from ortrim.core.measurements import Comparison, Gate
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case

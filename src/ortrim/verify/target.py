@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 
-from ortrim.core.measurements import Artifact, DeviceReport, VerifiedModel, VerifyReport
+from ortrim.core.reports import Artifact, DeviceReport, VerifiedModel, VerifyReport
 from ortrim.errors import Diagnostic
 from ortrim.verify.artifacts import artifacts_of
 from ortrim.verify.devices.base import Device

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from ortrim.core.measurements import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, Verdict
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.verify.runner_output import RunnerEnded, signal_name
 

@@ -12,13 +12,12 @@ from typing import Final, Literal
 import pydantic
 
 from ortrim.errors import UsageError
+from ortrim.github.dispatch import LARGEST_INPUTS
 
 VARIABLE: Final = "ORTRIM_INPUTS"
 DEFAULT_SPEC: Final = "buildspecs/silero-vad.toml"
 OF_THE_SPEC: Final = "as in the buildspec"
 PROFILES: Final = (OF_THE_SPEC, "balanced", "upstream")
-MOST_LETTERS: Final = 65_535
-"""What GitHub takes of all inputs together."""
 PATTERN: Final = re.compile(r"[a-z0-9*?\[\]!,_-]{1,400}")
 REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]{0,64}")
@@ -97,7 +96,7 @@ def read_inputs(text: str) -> Inputs:
         raise UsageError(
             "no-workflow-inputs", "is not set: this task is a step of a workflow", where=VARIABLE, hint=hint
         )
-    if len(text) > 2 * MOST_LETTERS:
+    if len(text) > 2 * LARGEST_INPUTS:
         raise _bad("the whole", "longer than GitHub takes")
     try:
         document = pydantic.TypeAdapter(_Document).validate_json(text)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.binaries.sizes import library_size
-from ortrim.core.measurements import ComponentSize, SymbolSize
+from ortrim.core.library_facts import ComponentSize, SymbolSize
 from ortrim.errors import BinaryError
 
 DATA = Path(__file__).with_name("data")

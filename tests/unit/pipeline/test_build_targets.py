@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pytest
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.pipeline import targets
 from ortrim.pipeline.converted import Request

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import NOT_FOR_DEVICE, Comparison, Gate, Verdict, VerifyReport
+from ortrim.core.measurements import Comparison, Gate, Verdict
+from ortrim.core.reports import NOT_FOR_DEVICE, VerifyReport
 from ortrim.errors import (
     BinaryError,
     BudgetMissed,

@@ -8,7 +8,7 @@ import pytest
 
 from fake_programs import FakePrograms, fake_programs
 from ortrim.console import Console
-from ortrim.core.measurements import DeviceFailure, VerifyReport
+from ortrim.core.reports import DeviceFailure, VerifyReport
 from ortrim.core.sums import SUMS
 from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyError
 from ortrim.package.android.harness import COMMANDS, VERSIONS

@@ -16,8 +16,9 @@ from finished_builds import leave_build, leave_compiled
 from ndk_layout import lay_out_ndk
 from ortrim.console import Console
 from ortrim.core.artifacts import JobResult
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
 from ortrim.core.plan import AssemblyJob, BuildJob, RunnerJob
+from ortrim.core.reports import VerifyReport
 from ortrim.core.targets import ABIS
 from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode
 from ortrim.executors.jni import JAVA, JniLibrary

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from ortrim.core.buildspec import TargetSpec
-from ortrim.core.measurements import NOT_FOR_DEVICE, LeastMemory, VerifyReport
+from ortrim.core.measurements import LeastMemory
 from ortrim.core.processors import CPUS
+from ortrim.core.reports import NOT_FOR_DEVICE, VerifyReport
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError, VerifyError
 from ortrim.pipeline.converted import Request

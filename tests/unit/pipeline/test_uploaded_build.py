@@ -20,7 +20,8 @@ from github_state import Artifact, RemoteJob, RemoteRun
 from github_wire import Reply
 from onnx_samples import branching, write
 from ortrim.console import Console
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import VerifyReport
 from ortrim.core.sums import SUMS
 from ortrim.errors import BuildError, DiagnosticGroup, Interrupted, NetworkError, PackageError, PlanError
 from ortrim.github.git_objects import create_ref, store_commit

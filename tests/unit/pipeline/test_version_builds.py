@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.console import Console
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, VerifyError
 from ortrim.github.addresses import API
 from ortrim.pipeline import version_builds

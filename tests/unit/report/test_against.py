@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.report.against import Change, against, changes
 from ortrim.report.write import read_report

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.report.html import html_report
 from sample_reports import hostile_board, on_device
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.core.artifacts import CompiledUnits
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.report.markdown import markdown_report
 from ortrim.report.markdown_text import escaped
 from sample_reports import hostile_board

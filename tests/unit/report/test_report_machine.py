@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import DeviceReport, Host, VerifyReport
+from ortrim.core.measurements import Host
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.charts import load_chart, memory_chart
 from ortrim.report.content import package_facts
 from ortrim.report.device_content import device_facts, timings

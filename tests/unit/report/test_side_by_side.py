@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import DeviceReport, RunnerResult, Verdict, VerifyReport
+from ortrim.core.measurements import RunnerResult, Verdict
+from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.side_by_side import Group, device_names, side_by_side
 from sample_reports import on_device
 

@@ -4,7 +4,8 @@ import io
 from dataclasses import replace
 
 from ortrim.console import Console
-from ortrim.core.measurements import NOT_FOR_DEVICE, DeviceFailure, Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text

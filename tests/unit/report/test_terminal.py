@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.console import Console
-from ortrim.core.measurements import Verdict, VerifyReport
+from ortrim.core.measurements import Verdict
+from ortrim.core.reports import VerifyReport
 from ortrim.report.terminal import terminal_report
 from sample_reports import hostile_board, on_device
 

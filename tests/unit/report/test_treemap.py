@@ -2,7 +2,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ortrim.core.measurements import ComponentSize, FileSize, LibrarySize
+from ortrim.core.library_facts import ComponentSize, FileSize, LibrarySize
 from ortrim.report.families import FAMILIES, STYLES, family
 from ortrim.report.size_tiles import report_tiles
 from ortrim.report.treemap import HEIGHT, WIDTH, Tile, treemap

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.measurements import VerifyReport
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.report.write import OUTDATED, read_report, write_reports
 from sample_reports import on_device

@@ -11,8 +11,9 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, write
-from ortrim.core.measurements import Gate, Verdict, VerifyReport
+from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.models import OrtModel
+from ortrim.core.reports import VerifyReport
 from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.pipeline.converted import Request
 from sample_plans import OPERATORS, sample_plan

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from device_samples import MACHINE
-from ortrim.core.measurements import NOT_FOR_DEVICE, Host, Verdict
+from ortrim.core.measurements import Host, Verdict
+from ortrim.core.reports import NOT_FOR_DEVICE
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.verify.devices import select

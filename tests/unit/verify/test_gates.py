@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.measurements import Gate, LibraryFacts, Verdict
+from ortrim.core.library_facts import LibraryFacts
+from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.targets import Architecture
 from ortrim.verify.gates import HINTS, PAGE_BYTES, check_archive, check_library, check_tensors, gate_hint
 

@@ -9,8 +9,9 @@ import pytest
 
 from fake_machine import fake_machine, hungry_qemu
 from ortrim.core.buildspec import Budgets
-from ortrim.core.measurements import DeviceReport, Verdict
+from ortrim.core.measurements import Verdict
 from ortrim.core.models import PreparedModel
+from ortrim.core.reports import DeviceReport
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import VerifyError
 from ortrim.verify.baseline import Baseline

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.workflows.inputs import DEFAULT_SPEC, INPUTS, MOST_LETTERS, OF_THE_SPEC, VARIABLE, Inputs, read_inputs
+from ortrim.github.dispatch import LARGEST_INPUTS
+from ortrim.workflows.inputs import DEFAULT_SPEC, INPUTS, OF_THE_SPEC, VARIABLE, Inputs, read_inputs
 
 
 def document(**changes: Any) -> str:
@@ -106,7 +107,7 @@ def test_devices_of_farms_are_read() -> None:
     assert read_inputs(document()).devices == ()
 
 
-@pytest.mark.parametrize("text", ["[]", "null", "{", '"x"', "{}{}", "\x00", "x" * (2 * MOST_LETTERS + 1)])
+@pytest.mark.parametrize("text", ["[]", "null", "{", '"x"', "{}{}", "\x00", "x" * (2 * LARGEST_INPUTS + 1)])
 def test_what_is_no_document_is_refused(text: str) -> None:
     """A damaged document is not half read."""
     with pytest.raises(UsageError) as caught:

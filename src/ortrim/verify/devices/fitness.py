@@ -1,6 +1,7 @@
 """Whether a device that was opened runs what is built for an Android target: one ABI of several, from some level on."""
 
-from ortrim.core.measurements import NOT_FOR_DEVICE, Host
+from ortrim.core.measurements import Host
+from ortrim.core.reports import NOT_FOR_DEVICE
 from ortrim.core.targets import Target
 from ortrim.errors import VerifyError
 

@@ -1,0 +1,41 @@
+"""A package with a library that runs: the installed wheel's, and a program that is built against it."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+
+from ortrim.core.artifacts import Package
+from ortrim.package.layout import make_package
+from sample_package import make_inputs
+
+HEADER: Final = """
+#pragma once
+typedef struct OrtApi OrtApi;
+typedef struct OrtApiBase {
+  const OrtApi* (*GetApi)(unsigned version);
+  const char* (*GetVersionString)(void);
+} OrtApiBase;
+const OrtApiBase* OrtGetApiBase(void);
+"""
+"""The beginning of ONNX Runtime's C API, which has stayed the same since its first release."""
+PROGRAM: Final = """
+#include <onnxruntime_c_api.h>
+#include <stdio.h>
+int main(void) { return printf("version %s\\n", OrtGetApiBase()->GetVersionString()) < 0; }
+"""
+
+
+def make_wheel_package(folder: Path) -> Package:
+    """Make a package of the installed wheel's library below a folder."""
+    inputs = make_inputs(folder / "built")
+    spec = importlib.util.find_spec("onnxruntime")
+    assert spec is not None
+    assert spec.origin is not None
+    (library,) = (Path(spec.origin).parent / "capi").glob("libonnxruntime.so.*")
+    (inputs.result.headers / "onnxruntime_c_api.h").write_text(HEADER)
+    result = replace(inputs.result, library=library)
+    job = replace(inputs.job, ort_version=onnxruntime.__version__)
+    return make_package(replace(inputs, result=result, job=job), folder / "out")

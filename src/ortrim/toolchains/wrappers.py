@@ -23,40 +23,47 @@ PRINT_MAP: Final = "-Wl,--print-map"
 """Asks lld, through zig, for a link map on standard output; `-Map` is refused by zig's driver."""
 
 
-PRECOMPILED_MARK: Final = "-DORTRIM_PRECOMPILED"
-"""Marks the compilations that use the precompiled header; `data/cmake/units.cmake` puts it on targets."""
+PRECOMPILED_MARK: Final = "-DORTRIM_PRECOMPILED="
+"""Marks the compilations that use a precompiled header, which is `hot` or `cold`; from `units.cmake`."""
 
 PRECOMPILING: Final = """\
 precompile() {{
   for argument do
     shift
-    case "$argument" in -D*|-I*|-O*|-f*|-g*|-m*|-std=*|-W*) set -- "$@" "$argument" ;; esac
+    case "$argument" in -D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*) set -- "$@" "$argument" ;; esac
   done
   {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
 "$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
 }}
-case " $* " in
-*" -E "*) ;;
-*" {mark} "*)
-  header="$ORTRIM_BUILD/precompiled.pch"
+kind=
+case " $* " in *" -E "*) ;; *" {mark}cold "*) kind=cold ;; *" {mark}hot "*) kind=hot ;; esac
+if [ -n "$kind" ]; then
+  header="$ORTRIM_BUILD/precompiled-$kind.pch"
   [ -f "$header" ] || precompile "$@" || exit
-  set -- -include-pch "$header" "$@" ;;
-esac
+  set -- -include-pch "$header" "$@"
+fi
 """
 
 
 def compiler_wrapper(
-    identity: str, command: str, rewrites: tuple[tuple[str, str], ...] = (), *, precompiles: bool = False
+    identity: str,
+    command: str,
+    rewrites: tuple[tuple[str, str], ...] = (),
+    *,
+    precompiles: bool = False,
+    linking: str = "",
 ) -> str:
     """Return the text of a compiler's wrapper.
 
     `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax;
-    `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently. When the
-    arguments ask for a link map on standard output, it goes to `$ORTRIM_LINK_MAP`.
+    `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently; `linking` is the
+    part that reaches the linker past the compiler, where one is needed. When the arguments ask for a link map on
+    standard output, it goes to `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
-    them compiles. Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at
-    once make the header twice, and the second replaces the first with the same.
+    each mark compiles: clang takes a header only for sources that are optimised as it is. Preprocessing (`-E`) goes
+    without, so that the compiler cache sees the whole text. Two that come at once make the header twice, and the
+    second replaces the first with the same.
     """
     cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
     rewriting = (
@@ -67,6 +74,7 @@ def compiler_wrapper(
         f"{rewriting if rewrites else ''}"
         f'case " $* " in *" {PRINT_MAP} "*) exec >"$ORTRIM_LINK_MAP" ;; esac\n'
         f"{PRECOMPILING.format(command=command, maps=PREFIX_MAPS, mark=PRECOMPILED_MARK) if precompiles else ''}"
+        f"{linking}"
         f'exec {command} {PREFIX_MAPS} "$@"\n'
     )
 

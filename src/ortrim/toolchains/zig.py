@@ -5,6 +5,7 @@ from typing import Final
 from ortrim.core.plan import Toolchain
 from ortrim.core.processors import zig_cpu
 from ortrim.core.targets import Architecture, CLibrary, Target
+from ortrim.toolchains.linking import linking
 from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
 
 MACHINE: Final = {
@@ -13,6 +14,9 @@ MACHINE: Final = {
 }  # fmt: skip
 FLOAT_ABI: Final = {Architecture.ARM: "eabihf"}
 
+PROGRAM: Final = '"$ORTRIM_COMPILER_CXX"'
+SMALLEST: Final = ("-Oz", "-Os -Xclang -Oz")
+"""zig takes -Oz for -Os unless clang itself is told."""
 ARM64_FEATURES: Final = (
     ("-march=armv8.2-a+fp16", "+v8_2a+fullfp16"),
     ("-march=armv8.2-a+bf16", "+v8_2a+bf16"),
@@ -36,7 +40,7 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
     floor = zig_cpu(target.architecture, cpu)
     options = f"-target {triple} -mcpu={floor}" if floor else f"-target {triple}"
     identity = f"zig {version} {options.removeprefix('-target ')}"
-    cxx = f'"$ORTRIM_COMPILER_CXX" c++ {options}'
+    cxx = f"{PROGRAM} c++ {options}"
     rewrites = _rewrites(target.architecture, floor)
     return Toolchain(
         kind="zig",
@@ -48,7 +52,7 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
         ),
         wrappers=(
             ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc {options}', rewrites)),
-            ("c++", compiler_wrapper(identity, cxx, rewrites, precompiles=True)),
+            ("c++", compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=linking(PROGRAM, cxx))),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
         ),
@@ -65,8 +69,8 @@ def _triple(target: Target, minimum_glibc: str) -> str:
 def _rewrites(architecture: Architecture, floor: str) -> tuple[tuple[str, str], ...]:
     match architecture:
         case Architecture.ARM64:
-            return tuple((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES)
+            return (SMALLEST, *((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES))
         case Architecture.ARM:
-            return ARM_REWRITES
+            return (SMALLEST, *ARM_REWRITES)
         case _:
-            return ()
+            return (SMALLEST,)

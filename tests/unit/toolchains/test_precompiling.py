@@ -36,7 +36,8 @@ PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=."]
 FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-Os", "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0")
 OTHERS = ("-MD", "-MT", "a b.o", "-MF", "a b.o.d")
 SOURCE = ("-o", "a b.o", "-c", "/a folder/a b.cc")
-MARKED = (PRECOMPILED_MARK, *FLAGS, *OTHERS, *SOURCE)
+COLD = f"{PRECOMPILED_MARK}cold"
+MARKED = (COLD, *FLAGS, *OTHERS, *SOURCE)
 
 
 class Bench:
@@ -46,7 +47,7 @@ class Bench:
         self.folder = folder
         self.build = folder / "the build"
         self.build.mkdir()
-        self.header = self.build / "precompiled.pch"
+        self.header = self.build / "precompiled-cold.pch"
         compiler = folder / "a compiler"
         compiler.write_text(f"#!{sys.executable} -S\n{COMPILER}")
         compiler.chmod(0o755)
@@ -103,14 +104,14 @@ ZIG = ("c++", "-target", "x86_64-linux-gnu.2.28")
 def test_the_first_marked_source_makes_the_header(bench: Bench) -> None:
     """Only flags that change what a header means go into it; the source is compiled with it, all words kept."""
     making, compiling = bench.given(CXX, *MARKED)
-    own = [*bench.start(*ZIG), PRECOMPILED_MARK, *FLAGS]
+    own = [*bench.start(*ZIG), COLD, *FLAGS]
     header = ["-x", "c++-header", str(bench.folder / "the hooks" / "precompiled.h"), "-o"]
     assert making[: len(own)] == own
     assert making[-len(header) - 1 : -1] == header
     assert all(word.startswith("-fpch-") for word in making[len(own) : -len(header) - 1])
     assert compiling == [*bench.start(*ZIG), "-include-pch", str(bench.header), *MARKED]
     assert bench.header.read_text() == "whole header"
-    assert sorted(path.name for path in bench.build.iterdir()) == ["a b.o", "precompiled.pch"]
+    assert sorted(path.name for path in bench.build.iterdir()) == ["a b.o", "precompiled-cold.pch"]
 
 
 def test_the_header_is_made_once(bench: Bench) -> None:
@@ -138,7 +139,16 @@ def test_unmarked_sources_go_without(bench: Bench, words: tuple[str, ...]) -> No
     assert not bench.header.exists()
 
 
-@pytest.mark.parametrize("words", [("-E", *MARKED), (*MARKED, "-E"), (*FLAGS, "-E", PRECOMPILED_MARK, *SOURCE)])
+def test_each_kind_has_a_header_of_its_own(bench: Bench) -> None:
+    """Clang takes a header for nothing that is optimised otherwise than the header is."""
+    bench.given(CXX, *MARKED)
+    hot = (f"{PRECOMPILED_MARK}hot", *FLAGS, "-O2", *OTHERS, *SOURCE)
+    making, compiling = bench.given(CXX, *hot)
+    assert "-O2" in making
+    assert compiling == [*bench.start(*ZIG), "-include-pch", str(bench.build / "precompiled-hot.pch"), *hot]
+
+
+@pytest.mark.parametrize("words", [("-E", *MARKED), (*MARKED, "-E"), (*FLAGS, "-E", COLD, *SOURCE)])
 def test_preprocessing_goes_without(bench: Bench, words: tuple[str, ...]) -> None:
     """The compiler cache keys on the whole text; it sees no header that is hidden in a binary file, or makes one."""
     assert bench.given(CXX, *words) == [[*bench.start(*ZIG), *words]]
@@ -184,7 +194,7 @@ def test_sources_that_come_at_once_never_see_half_a_header(bench: Bench) -> None
 def test_arm64_features_are_spelt_for_the_header_too(bench: Bench) -> None:
     """The header is made for the processor that its sources are compiled for."""
     text = text_of("c++", "linux-arm64")
-    making, compiling = bench.given(text, "-march=armv8.2-a+fp16", PRECOMPILED_MARK, *SOURCE)
+    making, compiling = bench.given(text, "-march=armv8.2-a+fp16", COLD, *SOURCE)
     assert "-mcpu=generic+v8_2a+fullfp16" in making
     assert "-mcpu=generic+v8_2a+fullfp16" in compiling
     assert not [word for word in (*making, *compiling) if word.startswith("-march")]
@@ -207,7 +217,7 @@ def test_any_words_reach_the_compiler_behind_the_header(
     """Whatever a build system comes up with arrives, word for word and in its order."""
     bench.header.write_text("whole header")
     bench.calls()
-    mark = [PRECOMPILED_MARK] if marked else []
+    mark = [COLD] if marked else []
     (given_words,) = bench.given(CXX, *mark, *(word.replace("-E", "").replace("-o", "") for word in words))
     wanted = [*mark, *(word.replace("-E", "").replace("-o", "") for word in words)]
     assert given_words == [*bench.start(*ZIG), *(["-include-pch", str(bench.header)] if marked else []), *wanted]

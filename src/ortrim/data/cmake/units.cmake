@@ -5,12 +5,25 @@
 #   ORTRIM_UNITS        the sources to compile; when it is empty, all of them are
 #   ORTRIM_TYPED_UNITS  the sources whose kernels depend on the operator configuration's types, and, in the same order,
 #   ORTRIM_TYPE_FOLDERS the folders that hold each one's own op_kernel_type_control_overrides.inc
+#   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 set(ORTRIM_PRECOMPILED_TARGETS
   onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session)
 
+# What runs in every inference, besides MLAS: kernels, the executor, memory and tensors; measured in docs/profiles.md.
+set(ORTRIM_HOT_SOURCES
+  "/core/providers/cpu/" "/contrib_ops/cpu/" "/core/util/math"
+  "/core/framework/(sequential_executor|execution_frame|op_kernel|stream_execution|execution_steps)"
+  "/core/framework/(allocator|bfc_arena|tensor\\.cc|ort_value|tensor_shape|utils\\.cc)")
+list(JOIN ORTRIM_HOT_SOURCES "|" ORTRIM_HOT_SOURCES)
+set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
+
 include("${ORTRIM_SELECTION}")
+include("${CMAKE_CURRENT_LIST_DIR}/cxx_runtime.cmake")
+if(ORTRIM_APPLE_CROSS)
+  include("${CMAKE_CURRENT_LIST_DIR}/apple_cross.cmake")
+endif()
 
 # Upstream gives ONNX's own sources options that hang on these two answers before it asks for them. They would come with
 # a tree's second configuration, which would compile those sources once more. These are upstream's own questions.
@@ -46,14 +59,14 @@ function(ortrim_select_sources target)
   set_target_properties(${target} PROPERTIES SOURCES "${selected}" LINKER_LANGUAGE CXX)
 endfunction()
 
-function(ortrim_select_in folder)
+function(ortrim_each_target folder call)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
-    ortrim_select_sources(${target})
+    cmake_language(CALL ${call} ${target})
   endforeach()
   get_property(below DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
   foreach(subfolder IN LISTS below)
-    ortrim_select_in("${subfolder}")
+    ortrim_each_target("${subfolder}" ${call})
   endforeach()
 endfunction()
 
@@ -64,20 +77,63 @@ function(ortrim_give_types)
   endforeach()
 endfunction()
 
-# Marks what the compiler's wrapper compiles with the precompiled header.
-function(ortrim_mark_precompiled)
-  foreach(target IN LISTS ORTRIM_PRECOMPILED_TARGETS)
-    if(TARGET ${target})
-      target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:ORTRIM_PRECOMPILED>)
+# Optimises each source as the profile wants it, MLAS as what is hot; an empty word leaves it to upstream. Each kind has
+# a precompiled header of its own, because clang takes one for nothing that is optimised otherwise.
+function(ortrim_optimize_sources target)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(folder ${target} SOURCE_DIR)
+  foreach(source IN LISTS sources)
+    if(NOT source MATCHES "\\.(c|cc|cpp|cxx)$")
+      continue()
+    endif()
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}" NORMALIZE OUTPUT_VARIABLE path)
+    set(kind cold)
+    if(target STREQUAL onnxruntime_mlas OR (path MATCHES "${ORTRIM_HOT_SOURCES}" AND NOT path IN_LIST ORTRIM_COLD_KERNELS))
+      set(kind hot)
+    endif()
+    string(TOUPPER ${kind} name)
+    separate_arguments(options UNIX_COMMAND "${ORTRIM_${name}}")
+    if(ORTRIM_LINK_TIME AND NOT target STREQUAL onnxruntime_mlas)
+      list(APPEND options -flto)
+    endif()
+    set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS ${options})
+    if(ORTRIM_PRECOMPILED AND target IN_LIST ORTRIM_PRECOMPILED_TARGETS)
+      set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_DEFINITIONS ORTRIM_PRECOMPILED=${kind})
     endif()
   endforeach()
 endfunction()
 
+# Lets a library without sparse tensors refuse a model that has them; see refuse_sparse.h.
+function(ortrim_refuse_sparse)
+  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/graph/graph.cc")
+  file(READ "${source}" text)
+  string(FIND "${text}" "auto fbs_initializers = fbs_graph.initializers();" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "refuse_sparse.h does not fit this version of ${source}")
+  endif()
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_graph APPEND PROPERTY
+    INCLUDE_DIRECTORIES "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_graph APPEND PROPERTY
+    COMPILE_OPTIONS -include refuse_sparse.h)
+endfunction()
+
 function(ortrim_apply)
-  ortrim_select_in("${CMAKE_SOURCE_DIR}")
+  ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_select_sources)
   ortrim_give_types()
-  if(ORTRIM_PRECOMPILED)
-    ortrim_mark_precompiled()
+  if(ORTRIM_APPLE_CROSS)
+    ortrim_cross_build_for_apple()
+  endif()
+  if(ORTRIM_RUNTIME AND TARGET onnxruntime)
+    ortrim_add_runtime()
+  endif()
+  ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_optimize_sources)
+  if(ORTRIM_STAND_INS AND TARGET onnxruntime)
+    list(TRANSFORM ORTRIM_STAND_INS PREPEND "${ORTRIM_HOOKS}/")
+    target_sources(onnxruntime PRIVATE ${ORTRIM_STAND_INS})
+    set_property(TARGET onnxruntime APPEND PROPERTY LINK_DEPENDS "${ORTRIM_HOOKS}/unreached.ld")
+  endif()
+  if(onnxruntime_DISABLE_SPARSE_TENSORS)
+    ortrim_refuse_sparse()
   endif()
 endfunction()
 

@@ -1,0 +1,79 @@
+"""MLAS's table of the processor: which kernels it names, and which sources read each of its entries. Pure.
+
+A constructor in `platform.cpp` puts the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and
+so names every kernel there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,
+platform.cpp}.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+CONSTRUCTOR: Final = "platform.cpp"
+DECLARATIONS: Final = "mlasi.h"
+STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
+ASSIGNED: Final = re.compile(r"this->(\w+)(?:\[\w+\])?\s*=\s*&?(\w+)")
+DEFAULT: Final = re.compile(r"(\w+)\{&(\w+)\}")
+INCLUDED: Final = re.compile(r'^\s*#\s*include\s*"(?:[^"\n]*/)?([^"/\n]+)"', re.MULTILINE)
+WORD: Final = re.compile(r"\w+")
+CALLED: Final = re.compile(r"[.>](\w+)\s*(?:->|\()")
+"""How the constructor's own source would use a kernel; it may compare entries, for which an address is enough."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelTable:
+    """For each kernel, by its plain name, the entries it may stand in; for each entry, the sources that may use it.
+
+    Sources go by their base names.
+    """
+
+    entries: Mapping[str, frozenset[str]]
+    readers: Mapping[str, frozenset[str]]
+
+    def users(self, symbol: str) -> frozenset[str] | None:
+        """Return the sources that may use a kernel, mangled or not, by way of the table; None for what is no kernel."""
+        named = [entries for kernel, entries in self.entries.items() if symbol == kernel or _mangles(symbol, kernel)]
+        if not named:
+            return None
+        return frozenset[str]().union(*(self.readers[entry] for entries in named for entry in entries))
+
+
+def kernel_table(sources: Mapping[str, str]) -> KernelTable:
+    """Read the table out of the texts of MLAS's sources and headers, by base name.
+
+    A source uses an entry when it, or a header that it includes by whatever way, has the entry's name. Where the table
+    is not found, there are no kernels in it.
+    """
+    constructor, declarations = sources.get(CONSTRUCTOR, ""), sources.get(DECLARATIONS, "")
+    structure = STRUCTURE.search(declarations)
+    if structure is None:
+        return KernelTable(entries={}, readers={})
+    entries: dict[str, frozenset[str]] = {}
+    for entry, kernel in (*ASSIGNED.findall(constructor), *DEFAULT.findall(structure[0])):
+        entries[kernel] = entries.get(kernel, frozenset()) | {entry}
+    words = {name: frozenset(WORD.findall(text)) for name, text in sources.items()}
+    words[DECLARATIONS] = frozenset(WORD.findall(declarations.replace(structure[0], "")))
+    words[CONSTRUCTOR] = frozenset(CALLED.findall(constructor))
+    seen = {name: _with_headers(name, sources) for name in sources}
+    every = frozenset[str]().union(*entries.values())
+    readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}
+    return KernelTable(entries=entries, readers=readers)
+
+
+def _mangles(symbol: str, kernel: str) -> bool:
+    return symbol.startswith("_Z") and f"{len(kernel)}{kernel}" in symbol
+
+
+def _reads(entry: str, files: Iterable[str], words: Mapping[str, frozenset[str]]) -> bool:
+    return any(entry in words[file] for file in files)
+
+
+def _with_headers(name: str, sources: Mapping[str, str]) -> frozenset[str]:
+    """Return a file and all of the given ones that it includes, by whatever way."""
+    seen, pending = {name}, [name]
+    while pending:
+        fresh = {file for file in INCLUDED.findall(sources[pending.pop()]) if file in sources} - seen
+        seen |= fresh
+        pending.extend(fresh)
+    return frozenset(seen)

@@ -1,0 +1,167 @@
+"""Leaving unreached kernels out, with the real linker, on sources in MLAS's manner in an awkward folder."""
+
+import ctypes
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kernel_tables import SOURCES
+from ortrim.executors.compilation import Outcome
+from ortrim.executors.paths import JobPaths
+from ortrim.executors.unreached import MLAS, leave_out_unreached, read_script
+from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
+from ortrim.pins.tools import tool_requirements
+from ortrim.storage.files import write_if_changed
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+from sample_plans import sample_plan
+
+pytestmark = pytest.mark.network
+
+ALL: Final = frozenset({
+    "FloatKernelSse", "FloatKernelAvx", "QuantDispatchAvx2", "QuantDispatchDefault", "PoolKernel", "ExpKernel",
+    "_Z9DepthwiseIahEiPKT_",
+})  # fmt: skip
+NINJA: Final = """\
+rule cxx
+  command = "$wrappers/c++" -O1 -fPIC -ffunction-sections -fdata-sections -c "$source" -o $out
+rule link
+  command = "$wrappers/c++" -shared -Wl,-z,noexecstack -Wl,--icf=all -Wl,--print-map -Wl,--gc-sections $
+    -Wl,-T,../../hooks/unreached.ld -Wl,--version-script=exports.map $in -o $out
+"""
+
+
+@dataclass(kw_only=True)
+class Tree:
+    """A build tree of the sources; `exported` are the functions that a library is made for."""
+
+    paths: JobPaths
+    environment: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+    links: int = 0
+
+    @property
+    def library(self) -> Path:
+        """The library."""
+        return self.paths.configured / "library.so"
+
+    def export(self, *names: str) -> None:
+        """Choose what a library is made for."""
+        text = f"{{ global: {' '.join(f'{name};' for name in names)} local: *; }};\n"
+        write_if_changed(self.paths.configured / "exports.map", text)
+
+    def link(self) -> Outcome:
+        """Run ninja."""
+        self.links += 1
+        done = run((self.paths.tools / "bin" / "ninja",), cwd=self.paths.configured, environment=self.environment)
+        return Outcome(code=done.returncode, lines=(*done.stdout.splitlines(), *done.stderr.splitlines()))
+
+    def make(self, *names: str) -> frozenset[str]:
+        """Make a library for these functions and return what was left out of it."""
+        self.export(*names)
+        outcome = self.link()
+        assert not outcome.failed, outcome.lines
+        outcome = leave_out_unreached(self.paths, " ".join(names), outcome, self.link, self.notes.append)
+        assert not outcome.failed, outcome.lines
+        return read_script(self.paths)
+
+    def call(self, name: str, number: int) -> int:
+        """Call one of the library's functions."""
+        result: int = getattr(ctypes.CDLL(str(self.library)), name)(number)
+        return result
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """Lay the sources out and write what ninja is to do with them."""
+    work, sources = tmp_path / "a folder, mine", tmp_path / "the sources"
+    inputs = Inputs(
+        sources=sources,
+        tools=packages_folder("tools", tool_requirements()),
+        runner=tmp_path,
+        hooks=shipped_folder("cmake"),
+    )
+    toolchain = sample_plan().targets[0].job.toolchain
+    paths = prepare_workspace(work, inputs, toolchain)
+    lines = [NINJA, f"wrappers = {paths.wrappers}"]
+    folder = Path(paths.resolve(MLAS))
+    folder.mkdir(parents=True)
+    paths.configured.mkdir()
+    stand_in = paths.hooks / "unreached.c"
+    for name, text in SOURCES.items():
+        (folder / name).write_text(text)
+    units = [folder / name for name in SOURCES if name.endswith(".cpp")]
+    for source in (*units, stand_in):
+        escaped = str(source).replace(" ", "$ ")
+        lines += [f"build {source.name}.o: cxx {escaped}", f"  source = {source}"]
+    objects = " ".join(f"{source.name}.o" for source in (*units, stand_in))
+    lines.append(f"build library.so: link {objects} | ../../hooks/unreached.ld exports.map")
+    (paths.configured / "build.ninja").write_text("\n".join(lines) + "\n")
+    return Tree(paths=paths, environment=job_environment(paths, toolchain))
+
+
+@pytest.mark.parametrize(
+    ("function", "number", "result", "kept"),
+    [
+        ("MlasFloat", 1, 21, {"FloatKernelSse", "FloatKernelAvx"}),
+        ("MlasQuant", 5, 7, {"QuantDispatchAvx2", "QuantDispatchDefault"}),
+        ("MlasPool", 1, 31, {"PoolKernel"}),
+        ("MlasExp", 1, 51, {"ExpKernel"}),
+        ("MlasOther", 1, 52, {"ExpKernel"}),
+    ],
+)
+def test_what_a_function_needs_stays_and_works(
+    tree: Tree, function: str, number: int, result: int, kept: set[str]
+) -> None:
+    """Each is called by way of the table or directly; all that it does not reach is left out."""
+    left_out = tree.make(function)
+    assert left_out == ALL - kept - {"ExpKernel"}
+    assert tree.call(function, number) == result
+    assert tree.notes == []
+
+
+def test_what_is_left_out_hangs_on_nothing_but_the_job(tree: Tree) -> None:
+    """A tree that has been used for other jobs makes the bytes that a fresh one makes."""
+    left_out = tree.make("MlasFloat")
+    first = tree.library.read_bytes()
+    assert tree.make("MlasFloat", "MlasQuant") < left_out
+    assert tree.make("MlasQuant") != left_out
+    assert tree.make("MlasFloat") == left_out
+    assert tree.library.read_bytes() == first
+
+
+def test_the_same_job_again_is_linked_no_more(tree: Tree) -> None:
+    """It is looked at once, and what was found before holds."""
+    tree.make("MlasFloat")
+    before, written = tree.links, tree.library.stat().st_mtime_ns
+    tree.make("MlasFloat")
+    assert tree.links == before + 1
+    assert tree.library.stat().st_mtime_ns == written
+
+
+def test_a_link_that_fails_without_kernels_is_made_with_them(tree: Tree) -> None:
+    """The reader is told, and the library has everything."""
+    tree.export("MlasFloat")
+    first = tree.link()
+    answers = iter((Outcome(code=1, lines=("lld: no",)),))
+    leave_out_unreached(tree.paths, "job", first, lambda: next(answers, None) or tree.link(), tree.notes.append)
+    assert tree.notes == ["which kernels nothing reaches cannot be told: all are kept"]
+    assert read_script(tree.paths) == frozenset()
+    assert tree.call("MlasFloat", 1) == 21
+
+
+def test_an_interruption_leaves_nothing_that_is_believed(tree: Tree) -> None:
+    """The next build of the same job starts anew."""
+    left_out = tree.make("MlasFloat")
+
+    def interrupted() -> Outcome:
+        raise KeyboardInterrupt
+
+    tree.export("MlasQuant")
+    with pytest.raises(KeyboardInterrupt):
+        leave_out_unreached(tree.paths, "MlasQuant", tree.link(), interrupted, tree.notes.append)
+    assert tree.make("MlasFloat") == left_out
+    assert tree.call("MlasFloat", 1) == 21

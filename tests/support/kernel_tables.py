@@ -1,0 +1,80 @@
+"""Sources in the manner of MLAS's: a table of kernels, a constructor that fills it, and sources that use entries."""
+
+from typing import Final
+
+SOURCES: Final = {
+    "mlasi.h": """\
+struct Dispatch { int (*run)(int); };
+extern const Dispatch QuantDispatchDefault;
+extern const Dispatch QuantDispatchAvx2;
+extern "C" int FloatKernelSse(int);
+extern "C" int FloatKernelAvx(int);
+extern "C" int PoolKernel(int);
+extern "C" int ExpKernel(int);
+template <typename A, typename B> int Depthwise(const A*);
+struct MLAS_PLATFORM {
+  MLAS_PLATFORM();
+  int (*FloatRoutine)(int);
+  const Dispatch* QuantEntry{&QuantDispatchDefault};
+  int (*PoolRoutine[2])(int);
+  int (*DepthwiseRoutine)(const signed char*);
+  int (*ExpRoutine)(int);
+};
+inline MLAS_PLATFORM& GetMlasPlatform() { static MLAS_PLATFORM platform; return platform; }
+int Processor();
+""",
+    "platform.cpp": """\
+#include "mlasi.h"
+MLAS_PLATFORM::MLAS_PLATFORM() {
+  this->FloatRoutine = FloatKernelSse;
+  this->PoolRoutine[0] = PoolKernel;
+  this->PoolRoutine[1] = PoolKernel;
+  this->DepthwiseRoutine = Depthwise<signed char, unsigned char>;
+  this->ExpRoutine = &ExpKernel;
+  if (Processor() > 1) {
+    this->FloatRoutine = FloatKernelAvx;
+    this->QuantEntry = &QuantDispatchAvx2;
+  }
+}
+int Processor() { static volatile int generation = 2; return generation; }
+bool Same() { return GetMlasPlatform().QuantEntry == nullptr; }
+int First() { return GetMlasPlatform().ExpRoutine(1); }
+""",
+    "qgemm.h": """\
+#include "mlasi.h"
+inline int Quant(int x) { return GetMlasPlatform().QuantEntry->run(x); }
+""",
+    "qgemm.cpp": '#include "qgemm.h"\nextern "C" int MlasQuant(int x) { return Quant(x); }\n',
+    "qgemm_avx2.cpp": """\
+#include "qgemm.h"
+static int Run(int x) { return x > 3 ? Quant(x - 1) + 2 : x; }
+const Dispatch QuantDispatchAvx2 = {Run};
+const Dispatch QuantDispatchDefault = {Run};
+""",
+    "sgemm.cpp": """\
+#include "mlasi.h"
+extern "C" int MlasFloat(int x) { return GetMlasPlatform().FloatRoutine(x); }
+""",
+    "sgemm_kernels.cpp": """\
+#include "mlasi.h"
+extern "C" int FloatKernelSse(int x) { return x + 10; }
+extern "C" int FloatKernelAvx(int x) { return x + 20; }
+""",
+    "snchwc.cpp": """\
+#include "mlasi.h"
+extern "C" int MlasPool(int x) { return GetMlasPlatform().PoolRoutine[1](x); }
+extern "C" int PoolKernel(int x) { return x + 30; }
+""",
+    "qdwconv.cpp": """\
+#include "mlasi.h"
+template <typename A, typename B> int Depthwise(const A* x) { return *x + 40; }
+template int Depthwise<signed char, unsigned char>(const signed char*);
+extern "C" int MlasDepthwise(const signed char* x) { return GetMlasPlatform().DepthwiseRoutine(x); }
+""",
+    "compute.cpp": """\
+#include "mlasi.h"
+extern "C" int ExpKernel(int x) { return x + 50; }
+extern "C" int MlasExp(int x) { return GetMlasPlatform().ExpRoutine(x); }
+extern "C" int MlasOther(int x) { return ExpKernel(x) + 1; }
+""",
+}  # fmt: skip

@@ -1,0 +1,54 @@
+"""MLAS's table of kernels, read out of sources in upstream's manner."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel_tables import SOURCES
+from ortrim.core.kernel_table import CONSTRUCTOR, DECLARATIONS, kernel_table
+
+TABLE = kernel_table(SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "users"),
+    [
+        ("FloatKernelSse", {"sgemm.cpp"}),
+        ("FloatKernelAvx", {"sgemm.cpp"}),
+        ("PoolKernel", {"snchwc.cpp"}),
+        ("QuantDispatchDefault", {"qgemm.h", "qgemm.cpp", "qgemm_avx2.cpp"}),
+        ("QuantDispatchAvx2", {"qgemm.h", "qgemm.cpp", "qgemm_avx2.cpp"}),
+        ("_Z9DepthwiseIahEvPKT_", {"qdwconv.cpp"}),
+        ("ExpKernel", {"platform.cpp", "compute.cpp"}),
+    ],
+)
+def test_a_kernel_is_used_by_the_sources_that_use_its_entries(kernel: str, users: set[str]) -> None:
+    """Entries that are arrays, that have defaults, that headers use for their includers; mangled templates, too."""
+    assert TABLE.users(kernel) == frozenset(users)
+
+
+@pytest.mark.parametrize(
+    "symbol", ["getauxval", "memcpy", "_ZdlPv", "FloatKernel", "_Z11FloatKernelv", "", "_Z9Depthwis"]
+)
+def test_what_the_constructor_merely_calls_is_no_kernel(symbol: str) -> None:
+    """Nothing is known of it, so that it stays."""
+    assert TABLE.users(symbol) is None
+
+
+def test_comparing_entries_is_no_use_of_a_kernel() -> None:
+    """The constructor's source asks whether two entries are the same; the kernels need not be there for that."""
+    assert "platform.cpp" not in (TABLE.users("QuantDispatchAvx2") or ())
+
+
+@pytest.mark.parametrize("absent", [CONSTRUCTOR, DECLARATIONS])
+def test_without_its_sources_there_is_no_table(absent: str) -> None:
+    """Then nothing is left out."""
+    assert (
+        kernel_table({name: text for name, text in SOURCES.items() if name != absent}).users("FloatKernelSse") is None
+    )
+
+
+@given(text=st.text(alphabet='structMLAS_PLATFORM {};=this->&x[]()\n"#include', max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    """Another version's sources may look like anything."""
+    assert kernel_table({CONSTRUCTOR: text, DECLARATIONS: f"struct MLAS_PLATFORM {{\n{text}\n}};"}) is not None

@@ -1,0 +1,90 @@
+"""Profiles and single levers: what a buildspec's choice comes to."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from ortrim.core.buildspec import LeverChoices
+from ortrim.core.profiles import PROFILE_NAMES, PROFILES, Levers, applicable
+from sample_plans import sample_plan, system_gcc
+
+
+def test_every_profile_has_its_name() -> None:
+    """What a buildspec may say and what there is are the same."""
+    assert tuple(PROFILES) == PROFILE_NAMES
+
+
+def test_upstreams_profile_pulls_no_lever() -> None:
+    """Its bytes are those of upstream's own recipe."""
+    assert PROFILES["upstream"] == Levers()
+    assert applicable(Levers(), toolchain="zig", elf=True, exceptions=False) == Levers()
+
+
+def test_a_buildspec_can_choose_every_lever() -> None:
+    """Each is documented where buildspecs are, under the same name and with the same values."""
+    assert [field.name for field in dataclasses.fields(LeverChoices)] == [
+        each.name for each in dataclasses.fields(Levers)
+    ]
+
+
+@pytest.mark.parametrize("profile", PROFILE_NAMES)
+def test_a_lever_of_the_buildspec_overrules_the_profile(profile: str) -> None:
+    """All others stand as the profile has them."""
+    chosen = LeverChoices(hot="-O3", folding=False)
+    planned = sample_plan(profile=profile, levers=chosen).targets[0].job.levers
+    assert planned == dataclasses.replace(PROFILES[profile], hot="-O3", folding=False)
+
+
+def test_exceptions_keep_what_they_need() -> None:
+    """Tables of unwinding, and the toolchain's own C++ library, which can throw."""
+    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=True, exceptions=True)
+    assert levers == dataclasses.replace(PROFILES["balanced"], unwinding=True, lean_runtime=False)
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "clang"])
+def test_a_compiler_of_the_system_pulls_no_lever_of_the_linkers(toolchain: str) -> None:
+    """Its linker may be any; the plan does not claim what it cannot know."""
+    levers = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, exceptions=False)
+    assert not levers.folding
+    assert not levers.lean_runtime
+    assert levers.unwinding
+    assert levers.demangler
+    assert levers.unreached_kernels
+    assert levers.precompiled == (toolchain == "clang")
+
+
+def test_only_zig_compiles_the_cpp_library_along() -> None:
+    """No other toolchain brings its sources."""
+    levers = applicable(PROFILES["balanced"], toolchain="ndk", elf=True, exceptions=False)
+    assert levers == dataclasses.replace(PROFILES["balanced"], lean_runtime=False)
+
+
+def test_a_mach_o_library_is_linked_by_another_linker() -> None:
+    """It has none of lld's levers; how sources are optimised holds there, too."""
+    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=False, exceptions=False)
+    assert not levers.folding
+    assert not levers.lean_runtime
+    assert levers.unreached_kernels
+    assert (levers.cold, levers.hot) == ("-Oz", "-O2")
+
+
+def test_a_plan_says_which_levers_are_pulled() -> None:
+    """Those of the profile, as far as the toolchain has them: the job's digest hangs on them."""
+    assert sample_plan().targets[0].job.levers == PROFILES["balanced"]
+    assert not sample_plan(toolchain=system_gcc()).targets[0].job.levers.folding
+
+
+def test_the_documentation_has_the_profiles_as_they_are() -> None:
+    """A row for each lever, in the order of the code, with the value of each profile."""
+    text = (Path(__file__).parents[3] / "docs" / "profiles.md").read_text(encoding="utf-8")
+    rows = [[word.strip(" `") for word in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+    (heads, *table) = [row for row in rows if len(row) == len(PROFILES) + 1]
+    order = [head.removesuffix("` (default)") for head in heads[1:]]
+    assert set(order) == set(PROFILES)
+    words = {True: "yes", False: "no"}
+    expected = [
+        [each.name, *(words.get(value, value) for name in order for value in [getattr(PROFILES[name], each.name)])]
+        for each in dataclasses.fields(Levers)
+    ]
+    assert table == expected

@@ -1,0 +1,35 @@
+"""The hermetic toolchain for Macs."""
+
+import pytest
+
+from ortrim.core.targets import TARGETS
+from ortrim.toolchains.zig_apple import zig_apple_toolchain
+
+
+@pytest.mark.parametrize(
+    ("target", "triple"), [("macos-arm64", "aarch64-macos.13.3"), ("macos-x86_64", "x86_64-macos.13.3")]
+)
+def test_the_oldest_system_is_in_the_triple(target: str, triple: str) -> None:
+    """The linker writes it into the library, and takes the headers and stubs of that system."""
+    toolchain = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0")
+    assert (toolchain.kind, toolchain.version, toolchain.triple) == ("zig", "0.17.0", triple)
+    compilers = dict(toolchain.wrappers)
+    assert all(f"-target {triple} " in compilers[name] for name in ("cc", "c++"))
+    assert f"# zig 0.17.0 {triple}\n" in compilers["ar"]
+
+
+def test_the_one_flag_that_zig_refuses_is_said_in_its_words() -> None:
+    """Upstream asks for the dot product in one source for arm64, which every such Mac has."""
+    arm64, intel = (
+        dict(zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0").wrappers)
+        for target in ("macos-arm64", "macos-x86_64")
+    )
+    assert '-march=armv8.2-a+dotprod) set -- "$@" -mcpu=apple_m1 ;;' in arm64["c++"]
+    assert "-mcpu" not in intel["c++"]
+
+
+def test_wrappers_hold_no_path() -> None:
+    """They are the same on every machine, so that the compiler cache serves all of them."""
+    toolchain = zig_apple_toolchain(TARGETS["macos-arm64"], "13.3", "0.17.0")
+    assert not any("/home" in text or "/root" in text or "/work" in text for _, text in toolchain.wrappers)
+    assert {value for _, value in toolchain.environment} == {"${tools}/ziglang/zig"}

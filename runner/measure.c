@@ -1,4 +1,8 @@
+#if defined(__APPLE__)
+#define _DARWIN_C_SOURCE
+#else
 #define _POSIX_C_SOURCE 200809L
+#endif
 #include "measure.h"
 
 #include <fcntl.h>
@@ -8,11 +12,47 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__APPLE__)
+#include <mach/mach.h>
+#endif
+
 double now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
+
+#if defined(__APPLE__)
+
+/* What iOS holds against an app's limit, and Xcode shows: clean pages of files, code among them, do not count. False
+ * where the kernel is too old to tell the most. */
+static int footprint(int64_t *now, int64_t *most) {
+  task_vm_info_data_t info;
+  mach_msg_type_number_t count = TASK_VM_INFO_COUNT;
+  memset(&info, 0, sizeof info);
+  if (task_info(mach_task_self(), TASK_VM_INFO, (task_info_t)&info, &count) != KERN_SUCCESS) return 0;
+  *now = (int64_t)info.phys_footprint;
+  *most = info.ledger_phys_footprint_peak;
+  return count >= TASK_VM_INFO_REV3_COUNT;
+}
+
+int64_t resident_bytes(void) {
+  int64_t now, most;
+  return footprint(&now, &most) ? now : UNKNOWN_BYTES;
+}
+
+/* Programs cannot reset the ledger's high-water mark. */
+void peak_reset(void) {}
+
+struct peak peak_read(void) {
+  int64_t now, most;
+  if (footprint(&now, &most)) return (struct peak){most > now ? most : now, UNKNOWN_BYTES, "phys_footprint"};
+  struct rusage usage; /* In bytes, not in kB as elsewhere. */
+  int64_t ever = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss : UNKNOWN_BYTES;
+  return (struct peak){ever, UNKNOWN_BYTES, "ru_maxrss"};
+}
+
+#else
 
 /* One line of /proc/self/status, which gives kB; UNKNOWN_BYTES where it is not there, or 0, which no process has. */
 static int64_t status_bytes(const char *field) {
@@ -50,3 +90,5 @@ struct peak peak_read(void) {
   int64_t ever = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : UNKNOWN_BYTES;
   return (struct peak){ever, UNKNOWN_BYTES, "ru_maxrss"};
 }
+
+#endif

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "report.h"
+#include "session.h"
 
 static const char *const USAGE =
     "usage: ortrim-runner --library FILE [--preload FILE]... --model FILE [--case NAME=FOLDER]... [--runs N] "
-    "[--warmup N] [--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--threads N] [--allow-spinning 0|1] "
-    "[--arena 0|1] [--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
+    "[--warmup N] [--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--session FILE] "
+    "[--load file|bytes|map] [--threads N] [--branches N] [--allow-spinning 0|1] [--arena 0|1] [--memory-pattern 0|1] "
+    "[--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
 
 static long whole_number(const char *option, const char *text, long low, long high) {
   char *end = NULL;
@@ -57,12 +59,20 @@ static bool read_number(struct options *options, const char *option, const char 
   if (!strcmp(option, "--runs")) options->runs = whole_number(option, text, 1, 1000000);
   else if (!strcmp(option, "--warmup")) options->warmup = whole_number(option, text, 0, 1000000);
   else if (!strcmp(option, "--threads")) options->threads = whole_number(option, text, 1, 1024);
+  else if (!strcmp(option, "--branches")) options->branches = whole_number(option, text, 1, 1024);
   else if (!strcmp(option, "--allow-spinning")) options->allow_spinning = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--arena")) options->arena = whole_number(option, text, 0, 1);
+  else if (!strcmp(option, "--memory-pattern")) options->memory_pattern = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--trace")) options->trace = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--seconds")) options->seconds = duration(option, text);
   else return false;
   return true;
+}
+
+const char *way_to_load(const char *option, const char *word) {
+  if (strcmp(word, "file") && strcmp(word, "bytes") && strcmp(word, "map"))
+    fail(EXIT_USAGE, "%s takes file, bytes or map, not '%s'", option, word);
+  return word;
 }
 
 static void read_option(struct options *options, const char *option, char *word) {
@@ -72,6 +82,8 @@ static void read_option(struct options *options, const char *option, char *word)
   else if (!strcmp(option, "--model")) options->model = word;
   else if (!strcmp(option, "--outputs")) options->outputs = word;
   else if (!strcmp(option, "--json")) report_to(options->json = word);
+  else if (!strcmp(option, "--session")) options->session = word;
+  else if (!strcmp(option, "--load")) options->load = way_to_load(option, word);
   else if (!strcmp(option, "--optimization-level")) options->optimization_level = word;
   else if (!strcmp(option, "--config"))
     add_setting(&options->configuration, &options->configuration_count, option, word);
@@ -82,12 +94,15 @@ static void read_option(struct options *options, const char *option, char *word)
 }
 
 struct options options_read(int count, char **words) {
-  struct options options = {.runs = 100, .warmup = 5, .threads = 1, .seconds = 3600, .arena = true};
+  struct options options = {.runs = 100, .warmup = 5, .threads = 1, .branches = 1, .seconds = 3600, .arena = true};
+  options.memory_pattern = true;
+  options.load = "file";
   for (int i = 1; i < count; i += 2) {
     if (i + 1 == count) fail(EXIT_USAGE, "%s: not an option, or its value is missing; %s", words[i], USAGE);
     read_option(&options, words[i], words[i + 1]);
   }
   if (!options.library || !options.model) fail(EXIT_USAGE, "--library and --model are required; %s", USAGE);
+  if (options.session) session_read(&options);
   if (options.trace && !options.outputs) fail(EXIT_USAGE, "--trace 1 needs --outputs; %s", USAGE);
   return options;
 }

@@ -18,9 +18,11 @@ struct options {
   const char *outputs;           /* NULL: outputs are not saved */
   const char *json;              /* NULL: standard output */
   const char *optimization_level; /* NULL: the runtime's own default */
-  long runs, warmup, threads;
+  const char *load;              /* how the model's bytes reach the runtime: file, bytes or map */
+  const char *session;           /* session.json, whose settings replace the others; NULL: there is none */
+  long runs, warmup, threads, branches;
   double seconds;                /* limit of the measured runs of one case */
-  bool allow_spinning, arena, trace;
+  bool allow_spinning, arena, memory_pattern, trace;
   struct setting *cases;         /* name and folder */
   size_t case_count;
   struct setting *configuration; /* session configuration entries */
@@ -29,5 +31,7 @@ struct options {
 
 /* Reads the arguments or fails with EXIT_USAGE. */
 struct options options_read(int count, char **words);
+/* Returns a word that --load takes, or fails with EXIT_USAGE. */
+const char *way_to_load(const char *option, const char *word);
 
 #endif

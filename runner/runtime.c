@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure.h"
+#include "model.h"
 #include "trace.h"
 
 void require(const struct runtime *runtime, enum exit_code code, OrtStatus *status) {
@@ -64,11 +65,13 @@ static void configure(const struct runtime *runtime, OrtSessionOptions *settings
   const OrtApi *api = runtime->api;
   const char *spinning = options->allow_spinning ? "1" : "0";
   require(runtime, EXIT_USAGE, api->SetIntraOpNumThreads(settings, (int)options->threads));
-  require(runtime, EXIT_USAGE, api->SetInterOpNumThreads(settings, 1));
-  require(runtime, EXIT_USAGE, api->SetSessionExecutionMode(settings, ORT_SEQUENTIAL));
+  require(runtime, EXIT_USAGE, api->SetInterOpNumThreads(settings, (int)options->branches));
+  require(runtime, EXIT_USAGE,
+          api->SetSessionExecutionMode(settings, options->branches > 1 ? ORT_PARALLEL : ORT_SEQUENTIAL));
   require(runtime, EXIT_USAGE, api->AddSessionConfigEntry(settings, "session.intra_op.allow_spinning", spinning));
   require(runtime, EXIT_USAGE, api->AddSessionConfigEntry(settings, "session.inter_op.allow_spinning", spinning));
   if (!options->arena) require(runtime, EXIT_USAGE, api->DisableCpuMemArena(settings));
+  if (!options->memory_pattern) require(runtime, EXIT_USAGE, api->DisableMemPattern(settings));
   if (options->optimization_level)
     require(runtime, EXIT_USAGE, api->SetSessionGraphOptimizationLevel(settings, level_of(options->optimization_level)));
   for (size_t i = 0; i < options->configuration_count; i++) {
@@ -95,7 +98,7 @@ void runtime_load(struct runtime *runtime, const struct options *options) {
   trace_begin(runtime, settings, options);
   enter_stage("load", options->model);
   double start = now_ms();
-  require(runtime, EXIT_MODEL, api->CreateSession(runtime->environment, options->model, settings, &runtime->session));
+  model_load(runtime, settings, options);
   runtime->load_ms = now_ms() - start;
   api->ReleaseSessionOptions(settings);
   require(runtime, EXIT_MODEL, api->GetAllocatorWithDefaultOptions(&runtime->allocator));

@@ -9,6 +9,7 @@ from typing import Final
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.operators import OperatorId, RequiredOperators, merge
 from ortrim.core.plan import BuildJob
+from ortrim.core.profiles import PROFILES
 from ortrim.core.serialization import to_canonical_json
 from ortrim.planning import with_arguments
 
@@ -45,8 +46,9 @@ def upstream_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def upstream_job(job: BuildJob) -> BuildJob:
-    """Return a job with upstream's own arguments."""
-    return replace(job, arguments=upstream_arguments(job.arguments))
+    """Return a job for the same operators with upstream's own profile and arguments."""
+    recipe = with_arguments(replace(job, profile="upstream", levers=PROFILES["upstream"], without_types=()))
+    return replace(recipe, arguments=upstream_arguments(recipe.arguments))
 
 
 def library_of(job: BuildJob) -> PurePosixPath:
@@ -56,7 +58,7 @@ def library_of(job: BuildJob) -> PurePosixPath:
 
 def recipe_digest(job: BuildJob) -> str:
     """Digest of all that upstream's recipe depends on: nothing of ortrim but the wrappers around the compiler."""
-    parts = (job.target, job.operator_config, job.toolchain, job.tools, job.sources, upstream_arguments(job.arguments))
+    parts = (job.target, job.operator_config, job.toolchain, job.tools, job.sources, upstream_job(job).arguments)
     return hashlib.sha256("\n".join(to_canonical_json(part) for part in parts).encode()).hexdigest()
 
 
@@ -75,7 +77,7 @@ def with_more_operators(job: BuildJob, count: int) -> BuildJob:
 
 def with_operators(job: BuildJob, operators: Iterable[OperatorId]) -> BuildJob:
     """Return a job with these operators and no others, for all element types."""
-    return _with(job, RequiredOperators(operators=tuple(sorted(operators))))
+    return _with(replace(job, without_types=()), RequiredOperators(operators=tuple(sorted(operators))))
 
 
 def operator_types(job: BuildJob) -> int:

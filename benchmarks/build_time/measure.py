@@ -50,12 +50,12 @@ def measure(wanted: Wanted, console: Console) -> Record:
     """
     cases = () if wanted.graph and not wanted.cases else chosen_cases(wanted.cases)
     require_writable(wanted.manner.output)
-    with nullcontext() if wanted.manner.plan_only else _alone():
+    with nullcontext() if wanted.manner.plan_only else alone():
         return _measured(wanted, cases, console)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Hold the machine for one measurement at a time. Raises `UsageError` (`already-measuring`)."""
     with locked_if_free(cache_folder("benchmarks") / "session") as free:
         if not free:

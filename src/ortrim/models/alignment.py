@@ -1,7 +1,8 @@
 """Where a model in ORT format has its tensors: processors without unaligned access fault on those that lie crooked.
 
 ONNX Runtime can be told to read tensors in place, in the bytes that the application loaded, when they have 128 bytes
-or more (`IN_PLACE`); smaller ones are always copied, and so are all without that setting, into memory that is aligned.
+or more (`core.sessions.IN_PLACE`); smaller ones are always copied, and so are all without that setting, into memory
+that is aligned.
 The file is then in memory as it is on disk, so that what is aligned here is aligned there if the buffer is.
 Source: `onnxruntime/core/graph/graph_flatbuffers_utils.cc`, `LoadInitializerOrtFormat`.
 """
@@ -21,8 +22,6 @@ ELEMENT_BYTES: Final = {
 }  # fmt: skip
 """By `TensorDataType`; a complex number has the alignment of its parts, and strings have no bytes of their own here."""
 IN_PLACE_BYTES: Final = 128
-IN_PLACE: Final = ("session.use_ort_model_bytes_for_initializers", "1")
-"""The entry of a session's configuration with which tensors are read in place."""
 
 
 @dataclass(frozen=True, kw_only=True)

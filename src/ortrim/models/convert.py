@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from ortrim.core import models
+from ortrim.core.buildspec import Layout
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import ConvertError
+from ortrim.models.alignment import misaligned_tensors
 from ortrim.models.copies import keep, read_facts
+from ortrim.models.emulated import emulated
 from ortrim.models.kernels import check_kernels, kernel_diagnostic
 from ortrim.models.ort_canonical import canonical
 from ortrim.models.ort_reading import Damaged
@@ -38,7 +41,7 @@ class Conversion:
 
     style: Literal["fixed", "runtime"] = "fixed"
     level: Literal["disable", "basic", "extended", "all"] = "extended"
-    layout: Literal["amd64", "arm"] | None = None
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +61,16 @@ class _Converted:
     sha256: str
     size_bytes: int
     config: str
+    aligned: bool
 
 
 def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntime, root: Path) -> OrtModel:
     """Return the model in ORT format with its required operators.
 
     Folders below `root` are named by what the conversion depends on; one that is there is not converted again.
-    Without `layout`, nothing of the converting CPU is baked into the model. Raises `ConvertError`
-    (`conversion-failed`, `converter-crashed`, `wrong-version`), `OperatorsError` (`no-kernel`), `ToolError` or
-    `StorageError`; nothing is left behind then.
+    Nothing of the converting processor is baked into the model; where the layout is one processor's, that is emulated.
+    Raises `ConvertError` (`conversion-failed`, `converter-crashed`, `wrong-version`, `layout-not-here`),
+    `OperatorsError` (`no-kernel`), `ToolError` or `StorageError`; nothing is left behind then.
     """
     identity = _Identity(
         onnx_sha256=model.facts.sha256,
@@ -86,6 +90,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
         style=conversion.style,
         level=conversion.level,
         config=converted.config,
+        aligned=converted.aligned,
     )
 
 
@@ -100,15 +105,16 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     output, config = folder / ORT_FILE, folder / "converter.config"
     files = {"model": str(model.path), "output": str(output), "config": str(config)}
     request = {"version": runtime.version, **files, **asdict(conversion)}
-    answer = run_script(runtime, SCRIPT, request, folder=folder, where=model.name)
+    converter = emulated(runtime, model.name) if conversion.layout == "nchwc8" else runtime
+    answer = run_script(converter, SCRIPT, request, folder=folder, where=model.name)
     if "failure" in answer:
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
     _write_canonical(output, model.name)
     check_kernels(output, original=model, runtime=runtime, folder=folder)
     text = render_config(parse_config(config.read_text(), f"required operators of {model.name}"))
     config.unlink()
-    converted = _Converted(sha256=sha256_of(output), size_bytes=output.stat().st_size, config=text)
-    keep(converted, folder)
+    size, aligned = output.stat().st_size, not misaligned_tensors(output)
+    keep(_Converted(sha256=sha256_of(output), size_bytes=size, config=text, aligned=aligned), folder)
 
 
 def _write_canonical(path: Path, where: str) -> None:

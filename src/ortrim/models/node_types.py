@@ -21,7 +21,7 @@ class OperatorUse:
 
 def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[OperatorUse, ...]:
     """Return the uses of an operator in a model; `domain` and `node`, when given, narrow the search."""
-    model = _with_types(read_onnx(path, str(path)))
+    model = with_types(read_onnx(path, str(path)))
     opsets = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
     uses = []
     for found, types in _typed_nodes(model.graph, {}):
@@ -32,7 +32,7 @@ def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[
     return tuple(uses)
 
 
-def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
+def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model with the types of its inner values as far as they can be inferred."""
     try:
         return onnx.shape_inference.infer_shapes(model)

@@ -84,7 +84,7 @@ def _input(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
         what = f"input '{value.name}' is of a type that cannot be fed: {words}"
         hint = "inputs have to be tensors; export the model with tensors instead"
         raise ModelError("unsupported-input-type", what, where=where, hint=hint)
-    return TensorInfo(name=value.name, element_type=words, shape=_shape(value.type))
+    return TensorInfo(name=value.name, element_type=words, shape=shape_of(value.type))
 
 
 def _output(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
@@ -94,10 +94,10 @@ def _output(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
         what = f"output '{value.name}' is of a type that cannot be compared: {words}"
         hint = "outputs have to be tensors of common types, or sequences or maps of them (skl2onnx: zipmap=False)"
         raise ModelError("unsupported-output-type", what, where=where, hint=hint)
-    return TensorInfo(name=value.name, element_type=words, shape=_shape(value.type))
+    return TensorInfo(name=value.name, element_type=words, shape=shape_of(value.type))
 
 
-def _shape(kind: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
+def shape_of(kind: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
     """Return a tensor's shape; None when the model leaves open even how many dimensions there are."""
     if not kind.tensor_type.HasField("shape"):
         return None

@@ -10,7 +10,11 @@ from ortrim.errors import ModelError
 from ortrim.models.ort_reading import Damaged, Table, graphs_of, root_of
 
 TENSOR: Final = 1
-"""`TypeInfoValue` of a tensor."""
+SEQUENCE: Final = 2
+MAP: Final = 3
+"""`TypeInfoValue`."""
+DEEPEST_TYPE: Final = 16
+"""Sequences and maps may hold each other; ONNX Runtime knows sequences of maps and no more."""
 ELEMENT_TYPES: Final = {
     1: "float", 2: "uint8_t", 3: "int8_t", 4: "uint16_t", 5: "int16_t", 6: "int32_t", 7: "int64_t", 8: "std::string",
     9: "bool", 10: "MLFloat16", 11: "double", 12: "uint32_t", 13: "uint64_t", 16: "BFloat16", 17: "Float8E4M3FN",
@@ -48,6 +52,7 @@ def _uses(session: Table) -> ModelUses:
         format_version=session.text(0),
         uses=tuple(sorted({use: use for use in reversed(found)}.values())),
         saved=tuple(sorted({made for graph in graphs for made in _saved(graph)})),
+        element_types=tuple(sorted({kind for graph in graphs for kind in _element_types(graph)})),
         sparse=any(True for graph in graphs for _ in graph.tables(7)),
     )
 
@@ -71,6 +76,35 @@ def _types(graph: Table) -> dict[str, str]:
         if tensor and value.text(0):
             named[value.text(0)] = ELEMENT_TYPES.get(tensor.integer(0, "i"), "")
     return named
+
+
+def _element_types(graph: Table) -> Iterator[str]:
+    """Yield the element types of a graph's values and weights, whatever they are part of."""
+    for value in graph.tables(1):
+        if value.text(0):
+            yield from _parts(value.table(2))
+    for weight in graph.tables(0):
+        yield _element_type(weight, 3)
+
+
+def _parts(kind: Table | None, depth: int = 0) -> Iterator[str]:
+    """Yield the element types that a type is made of; an empty one for what is not known."""
+    if depth > DEEPEST_TYPE:
+        raise Damaged
+    inner = kind.table(2) if kind else None
+    tag = kind.integer(1, "B") if kind else 0
+    if inner is None or tag not in {TENSOR, SEQUENCE, MAP}:
+        yield ""
+    elif tag == SEQUENCE:
+        yield from _parts(inner.table(0), depth + 1)
+    else:
+        yield _element_type(inner, 0)
+        if tag == MAP:
+            yield from _parts(inner.table(1), depth + 1)
+
+
+def _element_type(table: Table, slot: int) -> str:
+    return ELEMENT_TYPES.get(table.integer(slot, "i"), "")
 
 
 def _saved(graph: Table) -> Iterator[OperatorId]:

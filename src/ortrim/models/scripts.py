@@ -20,18 +20,25 @@ SAFE_PATH: Final = "-P"
 
 
 def run_script(
-    runtime: FullRuntime, script: str, request: Mapping[str, object], *, folder: Path, where: str
+    runtime: FullRuntime,
+    script: str,
+    request: Mapping[str, object],
+    *,
+    folder: Path,
+    where: str,
+    timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
     """Run `script` in the full runtime on `request` and return its answer.
 
     It is a program of its own, so that its crash is not ours and what ONNX Runtime prints stays off our output;
-    it works in a folder below `folder`. Raises `ConvertError` (`converter-crashed`) or `ToolError`.
+    it works in a folder below `folder`. Raises `ConvertError` (`converter-crashed`) or `ToolError`, `tool-timeout`
+    among them.
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
         request_path.write_text(json.dumps(dict(request)))
         words: tuple[str | Path, ...] = (*runtime.words, SAFE_PATH, SCRIPTS / script, request_path)
-        done = run(words, environment=runtime.environment, cwd=Path(working), timeout_seconds=TIMEOUT_SECONDS)
+        done = run(words, environment=runtime.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
         return _answer(done, Path(working) / "answer.json", runtime, where)
 
 

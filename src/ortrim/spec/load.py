@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ortrim.core.buildspec import Budgets, BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec, TargetSpec
+from ortrim.core.buildspec import Budgets, BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec, SessionSpec, TargetSpec
 from ortrim.errors import DiagnosticGroup
 from ortrim.spec.document import read_document
 from ortrim.spec.plain import plain_copy
@@ -84,6 +84,7 @@ def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
         targets=items(TargetSpec, "targets"),
         linkage="static" if data.get("linkage") == "static" else "shared",
         budgets=table(Budgets, "budgets"),
+        session=table(SessionSpec, "session"),
     )
 
 

@@ -6,9 +6,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.core.buildspec import CaseSpec, InputSpec, Layout, ModelSpec
 from ortrim.spec.problems import Location, Problem, listed, shown
 
+LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {"nchwc8": ("all",), "s8s8": ("extended", "all")}
+"""At which levels a layout is made: `graph_transformer_utils.cc` of 1.21.0."""
 SMALLEST_DEFAULT: Final = -1.0
 """The smallest default of an input's `low`, over all element types."""
 LARGEST_DEFAULT: Final = 9.0
@@ -97,17 +99,11 @@ def _is_plain(member: str) -> bool:
 def _layout(model: ModelSpec, location: Location) -> Iterator[Problem]:
     place = (*location, "layout")
     if model.layout is None:
-        if model.layout_cpu is not None:
-            what = "has a meaning only beside 'layout'"
-            yield Problem(reference="stray-key", location=(*location, "layout_cpu"), what=what)
         return
-    if model.level != "all":
-        what = f"needs level = 'all', not {shown(model.level)}"
-        why = "only that level rewrites a model for the vector width of one kind of CPU"
+    if model.level not in (levels := LAYOUT_LEVELS[model.layout]):
+        what = f"needs level = {listed([repr(level) for level in levels])}, not {shown(model.level)}"
+        why = "a lower level leaves the operators as they are"
         yield Problem(reference="bad-value", location=place, what=what, why=why)
-    if not model.layout_cpu:
-        hint = "name the CPU that the model is to run on, as its users will read it"
-        yield Problem(reference="missing-key", location=(*location, "layout_cpu"), what="is missing", hint=hint)
 
 
 def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]:

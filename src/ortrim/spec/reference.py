@@ -139,15 +139,15 @@ def _literal(value: Any) -> str:
 
 def _value(node: dict[str, Any], root: dict[str, Any]) -> str:
     """Return in words what a key takes."""
-    if "enum" in node:
-        return listed([f"`{choice}`" for choice in node["enum"]])
+    if choices := node.get("enum", [node["const"]] if "const" in node else []):
+        return listed([f"`{choice}`" for choice in choices])
     if "anyOf" in node:
         return listed([_value(choice, root) for choice in node["anyOf"]])
     if "pattern" in node:
         return PATTERN_WORDS[node["pattern"]]
     if "items" in node:
         items = node["items"]
-        plural = "" if "enum" in items else "s"
+        plural = "" if {"enum", "const"} & set(items) else "s"
         return "array of tables" if "$ref" in items else f"array of {_value(items, root)}{plural}"
     if "additionalProperties" in node and "properties" not in node:
         return f"table by {'element type' if 'propertyNames' in node else 'name'}"

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from ortrim.core.buildspec import GLIBC, NAME, NDK, REQUIREMENT, SHA256, VERSION, BuildSpec
+from ortrim.core.buildspec import APPLE_VERSION, GLIBC, NAME, NDK, REQUIREMENT, SHA256, VERSION, XCODE, BuildSpec
 from ortrim.core.targets import TARGETS
 from ortrim.spec.problems import Location
 
@@ -18,6 +18,8 @@ PATTERN_WORDS: Final = {
     VERSION: "three numbers, such as 1.21.0",
     GLIBC: "a glibc version, such as 2.17",
     NDK: "the whole version of an NDK, such as 27.2.12479018",
+    APPLE_VERSION: "a version of iOS or macOS, such as 15.1",
+    XCODE: "a version of Xcode, such as 16.4",
     REQUIREMENT: "a package and its exact version, such as silero-vad==6.2.3",
 }
 """What the patterns of strings mean."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ortrim.core.buildspec import Budgets, ModelSpec, RuntimeSpec, TargetSpec
+from ortrim.core.buildspec import Budgets, ModelSpec, RuntimeSpec, SessionSpec, TargetSpec
 from ortrim.spec.model_rules import exists, model_problems
 from ortrim.spec.problems import Location, Problem, shown
+from ortrim.spec.session_rules import session_problems
 from ortrim.spec.target_rules import target_problems
 
 
@@ -20,15 +21,18 @@ class SoundParts:
     targets: tuple[tuple[int, TargetSpec], ...]
     linkage: Literal["shared", "static"]
     budgets: Budgets
+    session: SessionSpec
 
 
 def semantic_problems(parts: SoundParts, folder: Path) -> Iterator[Problem]:
     """Yield what is wrong with the sound parts; relative paths are seen from `folder`."""
     yield from _runtime(parts.runtime, folder)
     yield from _budgets(parts.budgets, ("budgets",))
+    yield from session_problems(parts.session, ("session",))
     yield from _duplicates((("models", index, "name"), model.name) for index, model in parts.models)
     for index, model in parts.models:
         yield from model_problems(model, ("models", index), folder)
+        yield from session_problems(model.session or SessionSpec(), ("models", index, "session"))
         cases = enumerate(model.cases)
         yield from _duplicates((("models", index, "cases", number, "name"), case.name) for number, case in cases)
     yield from _duplicates((("targets", index, "id"), target.id) for index, target in parts.targets)

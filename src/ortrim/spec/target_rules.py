@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from ortrim.core.buildspec import TargetSpec
+from ortrim.core.buildspec import TargetSpec, deployment_key
 from ortrim.core.processors import CPUS
-from ortrim.core.targets import TARGETS, CLibrary, OperatingSystem
+from ortrim.core.targets import APPLE, TARGETS, CLibrary, OperatingSystem
 from ortrim.spec.problems import Location, Problem, listed, nearest, shown
 
 DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
@@ -20,11 +20,17 @@ def target_problems(target: TargetSpec, location: Location, linkage: Literal["sh
         yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
     elif TARGETS[target.id].system is OperatingSystem.ANDROID:
         yield from _android(target, location, linkage)
+        yield from _no_apple(target, location)
+        return
+    elif TARGETS[target.id].system in APPLE:
+        yield from _apple(target, location)
+        yield from _no_android(target, location)
         return
     else:
         yield from _c_library(target, location)
         yield from _processor(target, location)
         yield from _no_android(target, location)
+        yield from _no_apple(target, location)
     if target.compiler != "zig":
         yield from _system_compiler(target, location, linkage)
 
@@ -63,6 +69,42 @@ def _no_android(target: TargetSpec, location: Location) -> Iterator[Problem]:
     if target.android is not None:
         what = f"has a meaning only for Android, and the target is {target.id}"
         yield Problem(reference="stray-key", location=(*location, "android"), what=what)
+
+
+def _no_apple(target: TargetSpec, location: Location) -> Iterator[Problem]:
+    if target.apple is not None:
+        what = f"has a meaning only for Apple's systems, and the target is {target.id}"
+        yield Problem(reference="stray-key", location=(*location, "apple"), what=what)
+
+
+def _apple(target: TargetSpec, location: Location) -> Iterator[Problem]:
+    """Yield the keys that Xcode decides, and the deployment target of another system."""
+    stray = (
+        (
+            "compiler",
+            target.compiler != "zig",
+            "its libraries are compiled by Xcode, or for Macs by zig",
+            "apple.xcode",
+        ),
+        (
+            "glibc",
+            target.glibc != DEFAULT_GLIBC,
+            "its C library is the system's own",
+            f"apple.{deployment_key(target.id)}",
+        ),
+        ("cpu", target.cpu is not None, "its processors are few; better ones are found at run time", ""),
+        ("linkage", target.linkage is not None, "an xcframework holds frameworks", "apple.framework"),
+    )
+    for key, given, why, instead in stray:
+        if given:
+            hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
+            what = "has no meaning for Apple's systems"
+            yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+    other = {"ios_deployment_target", "macos_deployment_target"} - {deployment_key(target.id)}
+    for key in other:
+        if target.apple is not None and getattr(target.apple, key) is not None:
+            what = f"has no meaning for {target.id}, which goes by '{deployment_key(target.id)}'"
+            yield Problem(reference="stray-key", location=(*location, "apple", key), what=what)
 
 
 def _android(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:

@@ -1,0 +1,59 @@
+"""What the libraries of a spec are: their sizes, and whether ours give the full runtime's outputs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from footprint.contenders import WHEEL
+from footprint.record import Library
+from footprint.subject import Model, Subject
+from ortrim.binaries.sizes import library_size
+from ortrim.core.measurements import Verdict
+from ortrim.storage.files import sha256_of
+from ortrim.verify.devices.base import Device
+from ortrim.verify.outputs import our_outputs
+from ortrim.verify.parity import compare
+from ortrim.verify.reference import reference_outputs
+from ortrim.verify.rounds import Measurement
+
+
+def libraries_of(subject: Subject, device: Device) -> tuple[Library, ...]:
+    """Return the wheel's library and ours. Raises `BinaryError`, and as `reference_outputs` and `Device.run` do."""
+    wheel = _library(subject, WHEEL, subject.runtime.library, ())
+    return (wheel, *(_ours(subject, profile, device) for profile in subject.libraries))
+
+
+def _ours(subject: Subject, profile: str, device: Device) -> Library:
+    agree = tuple(verdict for model in subject.models for verdict in _agreements(subject, profile, model, device))
+    return _library(subject, profile, subject.libraries[profile], agree)
+
+
+def _library(subject: Subject, contender: str, path: Path, agree: tuple[bool, ...]) -> Library:
+    size = library_size(path, None)
+    return Library(
+        spec=subject.name,
+        contender=contender,
+        sha256=sha256_of(path),
+        file_bytes=size.file_bytes,
+        compressed_bytes=size.compressed_bytes,
+        outputs=len(agree),
+        outputs_agree=sum(agree),
+    )
+
+
+def _agreements(subject: Subject, profile: str, model: Model, device: Device) -> Iterator[bool]:
+    """Yield for each output of each case whether it agrees with the full runtime's, optimizations off."""
+    name = model.prepared.name
+    reference = reference_outputs(model.prepared, model.cases, subject.runtime, subject.folder / "reference")
+    measurement = Measurement(
+        model=name,
+        runner=subject.runner,
+        library=subject.libraries[profile],
+        ort_model=model.converted.path,
+        baseline_library=None,
+        onnx_model=model.prepared.path,
+        cases=model.cases,
+        session=model.session,
+    )
+    ours, _ = our_outputs(measurement, device, subject.folder / profile / name)
+    for output in compare(name, reference, ours, model.spec.tolerances):
+        yield output.verdict is not Verdict.FAIL

@@ -1,0 +1,132 @@
+"""What `invoke measure.footprint` does: builds the libraries, lets them run in turn, and shows what came of it."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from build_time.machine import this_machine, wait_for_rest
+from build_time.measure import alone
+
+from footprint.contenders import Contest, chosen_profiles
+from footprint.libraries import libraries_of
+from footprint.plot import pictures
+from footprint.record import Record, read_record, write_record
+from footprint.report import markdown, tables
+from footprint.rounds import measure_round
+from footprint.subject import Subject, built_subject
+from footprint.summary import summaries
+from ortrim.console import Console, Step
+from ortrim.core.profiles import ProfileName
+from ortrim.errors import Diagnostic, DiagnosticGroup
+from ortrim.storage.files import require_writable, write_atomically
+from ortrim.verify.devices.host import Host
+
+__all__ = ["SPECS", "Wanted", "measure"]
+
+BUILDSPECS: Final = Path(__file__).resolve().parents[2] / "buildspecs"
+SPECS: Final = tuple(
+    BUILDSPECS / f"{name}.toml"
+    for name in (
+        "silero-vad", "models/page-orientation", "models/text-recognition", "transformer", "models/turn-detection",
+    )
+)  # fmt: skip
+"""Speech; vision, convolutional; OCR; a transformer; one whose weights and activations have 8 bits."""
+RECORD: Final = "footprint.json"
+REPORT: Final = "footprint.md"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to measure: specs (`SPECS` when there are none) by profiles (names with commas; all), so many rounds.
+
+    A round waits up to `rest_seconds` for other work on the machine to end. `jobs` are compilations at a time.
+    """
+
+    specs: tuple[Path, ...] = ()
+    profiles: str = ""
+    rounds: int = 9
+    jobs: int | None = None
+    output: Path = Path("artifacts/benchmarks")
+    rest_seconds: float = 180.0
+
+
+def measure(wanted: Wanted, console: Console) -> Record:
+    """Measure what is wanted and not measured yet, show and write the summary, and return the record.
+
+    Every round is in the record as soon as it is over, so that an interruption loses no more than one. Raises
+    `UsageError`, `StorageError`, and in the end the diagnostics of all specs that failed, as one.
+    """
+    profiles = chosen_profiles(wanted.profiles)
+    require_writable(wanted.output)
+    session = _Session(wanted, profiles, console)
+    with alone():
+        try:
+            for spec in wanted.specs or SPECS:
+                session.attempt(spec)
+        finally:
+            session.show()
+    if session.failures:
+        raise DiagnosticGroup(tuple(session.failures))
+    return session.record
+
+
+class _Session:
+    """The record as it grows, and what went wrong so far."""
+
+    def __init__(self, wanted: Wanted, profiles: tuple[ProfileName, ...], console: Console) -> None:
+        self.failures: list[Diagnostic] = []
+        self.record = read_record(wanted.output / RECORD, this_machine())
+        self._wanted, self._profiles, self._console = wanted, profiles, console
+
+    def attempt(self, spec: Path) -> None:
+        """Build and measure one spec; its failure does not keep the others from being measured."""
+        try:
+            subject = built_subject(spec, self._profiles, self._wanted.jobs, self._wanted.output, self._console)
+            self._prove(subject)
+            for contest in subject.contests():
+                self._measure(contest)
+        except Diagnostic as failure:
+            self.failures.append(failure)
+
+    def show(self) -> None:
+        """Show what was measured, now and before, and write it down beside the record."""
+        found = summaries(self.record)
+        if not found:
+            return
+        for table in tables(found):
+            self._console.render(table)
+        write_atomically(self._wanted.output / REPORT, markdown(found, self.record))
+        for name, picture in pictures(found).items():
+            write_atomically(self._wanted.output / name, picture)
+        self._console.note(f"record: {self._wanted.output / RECORD}, report: {self._wanted.output / REPORT}")
+
+    def _prove(self, subject: Subject) -> None:
+        """Measure the libraries' sizes, and hold their outputs against the full runtime's."""
+        with self._console.step(f"sizes and outputs of {subject.name}"), closing(Host()) as device:
+            self._keep(self.record.with_libraries(subject.name, libraries_of(subject, device)))
+
+    def _measure(self, contest: Contest) -> None:
+        name = contest.model if contest.model == contest.spec else f"{contest.spec}, {contest.model}"
+        there = {each.number for each in self.record.of(contest.spec, contest.model, contest.key)}
+        missing = [number for number in range(1, self._wanted.rounds + 1) if number not in there]
+        with self._console.step(f"measure {name}") as step, closing(Host()) as device:
+            if there:
+                step.note(f"{len(there)} of {self._wanted.rounds} rounds were measured before")
+            for done, number in enumerate(missing):
+                self._round(contest, number, (done, len(missing)), device, step)
+
+    def _round(self, contest: Contest, number: int, place: tuple[int, int], device: Host, step: Step) -> None:
+        done, total = place
+        busy = wait_for_rest(
+            self._wanted.rest_seconds,
+            lambda now: step.progress(done, total, f"waits: {now:.1f} processors are at work"),
+        )
+        measured = measure_round(
+            device, contest, number, busy, lambda each: step.progress(done, total, f"round {number}, {each.name}")
+        )
+        self._keep(self.record.with_round(measured))
+
+    def _keep(self, record: Record) -> None:
+        self.record = record
+        write_record(self._wanted.output / RECORD, record)

@@ -1,0 +1,130 @@
+"""What was measured: `footprint.json`."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from build_time.record import BUSY_LIMIT, Machine
+from pydantic import ValidationError
+
+from ortrim.core.serialization import from_json, to_json
+from ortrim.errors import StorageError, UsageError
+from ortrim.storage.files import storage_errors, write_atomically
+
+HINT: Final = "move the file away, or name another folder with --output"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """A library of a spec, and how often its outputs were held against the full runtime's and agreed.
+
+    `contender` is `wheel` or a profile; `compressed_bytes` is gzip's at level 9.
+    """
+
+    spec: str
+    contender: str
+    sha256: str
+    file_bytes: int
+    compressed_bytes: int
+    outputs: int = 0
+    outputs_agree: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseSample:
+    """One case in one process, milliseconds: its first run, input and output included, and what later ones took."""
+
+    case: str
+    runs: int
+    first_run_ms: float
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One process: one contender with one model in one round."""
+
+    contender: str
+    load_ms: float
+    peak_rss_bytes: int
+    cases: tuple[CaseSample, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """All contenders, one right after the other, with one model. `busy_processors` were at work just before."""
+
+    spec: str
+    model: str
+    key: str
+    number: int
+    started: str
+    busy_processors: float
+    samples: tuple[Sample, ...]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether something else was running."""
+        return self.busy_processors > BUSY_LIMIT
+
+    def of(self, contender: str) -> Sample | None:
+        """Return a contender's sample."""
+        return next((sample for sample in self.samples if sample.contender == contender), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """All rounds on one machine, and the libraries that were measured last of each spec."""
+
+    schema: Literal["ortrim-footprint/1"] = "ortrim-footprint/1"
+    machine: Machine
+    libraries: tuple[Library, ...] = ()
+    rounds: tuple[Round, ...] = ()
+
+    def of(self, spec: str, model: str, key: str) -> tuple[Round, ...]:
+        """Return the rounds of one contest, in their order."""
+        found = (each for each in self.rounds if (each.spec, each.model, each.key) == (spec, model, key))
+        return tuple(sorted(found, key=lambda each: each.number))
+
+    def latest(self) -> tuple[tuple[Round, ...], ...]:
+        """Return the rounds of each model, those that have the key of its newest one, in the order of the record."""
+        names = dict.fromkeys((each.spec, each.model) for each in self.rounds)
+        return tuple(self.of(*name, self._newest_key(*name)) for name in names)
+
+    def with_round(self, new: Round) -> "Record":
+        """Return the record with a round more; those of the same model that older libraries ran stay."""
+        return replace(self, rounds=(*self.rounds, new))
+
+    def with_libraries(self, spec: str, libraries: tuple[Library, ...]) -> "Record":
+        """Return the record with other libraries of a spec."""
+        others = tuple(each for each in self.libraries if each.spec != spec)
+        return replace(self, libraries=(*others, *libraries))
+
+    def _newest_key(self, spec: str, model: str) -> str:
+        own = (each for each in self.rounds if (each.spec, each.model) == (spec, model))
+        return max(own, key=lambda each: each.started).key
+
+
+def read_record(path: Path, machine: Machine) -> Record:
+    """Return the record in a file, or an empty one when there is none yet.
+
+    Raises `StorageError` (`measurements-damaged`) and `UsageError` (`other-machine`).
+    """
+    if not path.exists():
+        return Record(machine=machine)
+    try:
+        with storage_errors(path):
+            record = from_json(Record, path.read_bytes())
+    except ValidationError as error:
+        why = str(error).splitlines()[0]
+        raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=HINT) from error
+    if record.machine.identity != machine.identity:
+        what = "holds measurements of another machine, which say nothing about this one"
+        raise UsageError("other-machine", what, where=str(path), why=str(record.machine.cpu), hint=HINT)
+    return record
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write the record. Raises `StorageError`."""
+    write_atomically(path, to_json(record))

@@ -1,0 +1,105 @@
+"""The summaries as tables: for a terminal, and as Markdown."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from rich.table import Table
+
+from footprint.contenders import DEFAULT, UPSTREAM, WHEEL
+from footprint.record import Record
+from footprint.summary import GOALS, Summary
+from ortrim.console import printable
+from ortrim.report.figures import NONE, bytes_text, ms_text
+from ortrim.report.markdown_text import escaped, table
+from ortrim.verify.statistics import Interval
+
+HEADINGS = (
+    "library", "bytes", "of upstream's", "compressed", "outputs", "peak RSS", "of wheel's", "load", "of wheel's",
+    "first run", "p50", "p99", "p50 of wheel's, same level", "p50 of wheel's, default",
+)  # fmt: skip
+CASE_HEADINGS = ("case", "library", "first run", "p50", "p99", "p50 of wheel's, same level", "p50 of wheel's, default")
+FOREWORD = """\
+Medians over the rounds; first run, p50 and p99 are those of the first case. Ratios are taken within each round; beside
+each stands the half-width of its 90 % interval. The ratios of p50 are of the geometric mean over all cases. `{wheel}`
+is the official library with the original model, at its default level; `wheel, .ort` is the same library with the model
+converted for ours, which is optimized as far as ours is. `{upstream}` is upstream's own recipe. `*`: something else was
+running.
+"""
+
+
+def figure_text(figure: Interval | float | None) -> str:
+    """Write a ratio, with the half-width of its interval when it has one: `0.907 ±0.012`; and whole bytes."""
+    if isinstance(figure, Interval):
+        return f"{figure.median:.3f} ±{(figure.high - figure.low) / 2:.3f}"
+    return NONE if figure is None else f"{figure:,.0f}" if figure > 1e4 else f"{figure:.3f}"
+
+
+def tables(found: Iterable[Summary]) -> Iterator[Table]:
+    """Yield a table for each model."""
+    for title, own in _by_model(found):
+        shown = Table(title=printable(title), title_justify="left", box=None, collapse_padding=True, pad_edge=False)
+        for heading in HEADINGS:
+            shown.add_column(heading, justify="left" if heading == "library" else "right")
+        for summary in own:
+            shown.add_row(*map(printable, _cells(summary)))
+        yield shown
+
+
+def markdown(found: Iterable[Summary], record: Record) -> str:
+    """Write all that was found: each model with its cases, and the goals of the default profile."""
+    found = tuple(found)
+    parts = ["# Size, memory and speed", FOREWORD.format(wheel=WHEEL, upstream=UPSTREAM)]
+    parts.append(f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.system}.")
+    for title, own in _by_model(found):
+        rows = [[escaped(cell) for cell in _cells(summary)] for summary in own]
+        cases = [[escaped(cell) for cell in row] for row in _case_cells(own)]
+        parts += [f"## {escaped(title)}", table(HEADINGS, rows, right=range(1, len(HEADINGS)))]
+        parts += [table(CASE_HEADINGS, cases, right=range(2, len(CASE_HEADINGS)))]
+    parts += ["## Goals of the default profile", table(("model", "measure", "at most", "is", ""), _goals(found))]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _by_model(found: Iterable[Summary]) -> Iterator[tuple[str, tuple[Summary, ...]]]:
+    for (spec, model), own in groupby(found, key=lambda each: (each.spec, each.model)):
+        summaries = tuple(own)
+        mark = "*" if any(each.disturbed for each in summaries) else ""
+        name = model if model == spec else f"{spec}: {model}"
+        yield f"{name}{mark} ({summaries[0].rounds} rounds)", summaries
+
+
+def _cells(summary: Summary) -> tuple[str, ...]:
+    library, first = summary.library, summary.cases[0]
+    return (
+        summary.contender,
+        f"{library.file_bytes:,}" if library else NONE,
+        figure_text(summary.of_upstream),
+        f"{library.compressed_bytes:,}" if library else NONE,
+        f"{library.outputs_agree}/{library.outputs}" if library and library.outputs else NONE,
+        bytes_text(summary.peak_rss_bytes),
+        figure_text(summary.peak_rss.of_default),
+        ms_text(summary.load_ms),
+        figure_text(summary.load.of_default),
+        *map(ms_text, (first.first_run_ms, first.p50_ms, first.p99_ms)),
+        figure_text(summary.p50.of_level),
+        figure_text(summary.p50.of_default),
+    )
+
+
+def _case_cells(own: Sequence[Summary]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of all cases, the libraries of a case beneath each other."""
+    for together in zip(*(summary.cases for summary in own), strict=True):
+        for summary, case in zip(own, together, strict=True):
+            times = map(ms_text, (case.first_run_ms, case.p50_ms, case.p99_ms))
+            ratios = (figure_text(case.p50.of_level), figure_text(case.p50.of_default))
+            yield (case.case, summary.contender, *times, *ratios)
+
+
+def _goals(found: Iterable[Summary]) -> Iterator[tuple[str, ...]]:
+    for summary in found:
+        if summary.contender != DEFAULT:
+            continue
+        for goal in GOALS:
+            figure = goal.measured(summary)
+            middle = figure.median if isinstance(figure, Interval) else figure
+            met = NONE if middle is None else "met" if middle <= goal.most else "missed"
+            yield escaped(summary.model), goal.text, figure_text(goal.most), figure_text(figure), met

@@ -1,0 +1,112 @@
+"""A spec's libraries, one for each profile, and the models that they are measured with."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
+from ortrim.console import Console
+from ortrim.core.buildspec import ModelSpec
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.profiles import ProfileName
+from ortrim.core.sessions import SessionSettings, as_the_official
+from ortrim.pipeline.builders import executor_for
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.storage.files import sha256_of
+from ortrim.tools.full_runtime import FullRuntime
+from ortrim.verify.cases import Case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """One model of a spec: the original, the converted one with the settings to load it with, and its cases."""
+
+    prepared: PreparedModel
+    converted: OrtModel
+    session: SessionSettings
+    spec: ModelSpec
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A spec as planned, its finished libraries by profile, and a runner for them; `folder` is for outputs."""
+
+    name: str
+    models: tuple[Model, ...]
+    runtime: FullRuntime
+    libraries: dict[str, Path]
+    runner: Path
+    folder: Path
+
+    def contests(self) -> tuple[Contest, ...]:
+        """Return what is to be measured of each model."""
+        return tuple(
+            Contest(
+                spec=self.name,
+                model=model.prepared.name,
+                runner=self.runner,
+                runner_sha256=sha256_of(self.runner),
+                cases=model.cases,
+                contenders=tuple(self._contenders(model)),
+            )
+            for model in self.models
+        )
+
+    def _contenders(self, model: Model) -> Iterator[Contender]:
+        original = model.prepared.path, model.prepared.facts.sha256
+        yield _contender(WHEEL, self.runtime.library, original, as_the_official(model.session))
+        converted = model.converted.path, model.converted.sha256
+        for name, library in ((WHEEL_ORT, self.runtime.library), *self.libraries.items()):
+            yield _contender(name, library, converted, model.session)
+
+
+def _contender(name: str, library: Path, model: tuple[Path, str], session: SessionSettings) -> Contender:
+    path, sha256 = model
+    return Contender(
+        name=name,
+        library=library,
+        library_sha256=sha256_of(library),
+        model=path,
+        model_sha256=sha256,
+        session=session,
+    )
+
+
+def built_subject(
+    spec: Path, profiles: Sequence[ProfileName], jobs: int | None, output: Path, console: Console
+) -> Subject:
+    """Build a spec for this host by each profile, one after the other; what was built before is taken as it is.
+
+    Raises what planning and building raise.
+    """
+    libraries: dict[str, Path] = {}
+    runner, planned = Path(), None
+    for profile in profiles:
+        request = Request(spec=spec, profile=profile, jobs=jobs, output=output)
+        planned = make_planned(request, console, to_run=True)
+        target = planned.plan.targets[0]
+        with console.step(f"build {planned.plan.spec_name} by profile {profile}") as step:
+            executor = executor_for(planned, target, request, step)
+            libraries[profile] = executor.run(target.job).library
+            runner = executor.run_runner(target.runner)
+    assert planned is not None
+    name = planned.plan.spec_name
+    return Subject(
+        name=name,
+        models=tuple(_models(planned)),
+        runtime=planned.models.runtime,
+        libraries=libraries,
+        runner=runner,
+        folder=output / "outputs" / name,
+    )
+
+
+def _models(planned: Planned) -> Iterator[Model]:
+    models = planned.models
+    together = zip(
+        models.prepared, models.converted, planned.plan.models, models.loaded.spec.models, planned.cases, strict=True
+    )
+    for prepared, converted, plan, spec, cases in together:
+        yield Model(prepared=prepared, converted=converted, session=plan.session, spec=spec, cases=cases)

@@ -3,11 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ortrim.core.buildspec import BuildSpec, TargetSpec, android_of, linkage_of, merged_budgets
+from ortrim.core.buildspec import (
+    BuildSpec,
+    TargetSpec,
+    android_of,
+    apple_of,
+    deployment_target_of,
+    levers_of,
+    linkage_of,
+    merged_budgets,
+)
 from ortrim.core.operator_config import render_config
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.plan import (
     AndroidBuild,
+    AppleBuild,
     AssemblyJob,
     BuildJob,
     BuildPlan,
@@ -18,9 +28,11 @@ from ortrim.core.plan import (
     Toolchain,
     digest,
 )
-from ortrim.core.targets import FIRST_ANDROID, TARGETS, OperatingSystem, Target, matches, minimum_glibc
+from ortrim.core.profiles import Levers, applicable
+from ortrim.core.targets import APPLE, FIRST_ANDROID, TARGETS, OperatingSystem, Target, matches, minimum_glibc
 from ortrim.errors import PlanError, UsageError
 from ortrim.platforms import PLATFORMS
+from ortrim.platforms.layouts import require_layouts
 from ortrim.platforms.providers import require_providers
 from ortrim.platforms.upstream import compiled_sources
 
@@ -37,11 +49,15 @@ def make_plan(
     runner_sha256: str,
     hooks_sha256: str,
     ortrim_version: str,
+    unused_types: tuple[str, ...] = (),
+    hot_operators: tuple[str, ...] = (),
 ) -> BuildPlan:
     """Decide every job that a buildspec comes to, for the `targets` selected from it.
 
-    `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
-    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of ortrim's CMake files. Raises
+    `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
+    which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
+    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of ortrim's CMake files; `hot_operators`
+    are those that `invoke hot` found, none for all. Raises
     `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
     """
     config = render_config(operators)
@@ -50,22 +66,27 @@ def make_plan(
             target=TARGETS[target.id],
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
+            levers=_levers(spec, target, toolchains[target.id]),
             exceptions=spec.exceptions,
             minimum_glibc=_promised_glibc(target, toolchains[target.id]),
             cpu=target.cpu or "",
             linkage=linkage_of(spec, target),
             android=android,
+            apple=apple,
             operator_config=config,
+            without_types=() if levers_of(spec).unused_types else unused_types,
+            hot_operators=_hot_operators(spec, hot_operators),
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
-            sources=compiled_sources(TARGETS[target.id], sources, android.providers if android else ()),
+            sources=compiled_sources(TARGETS[target.id], sources, _providers(android or apple)),
         )
         for target in targets
-        for android in [_android_build(spec, target)]
+        for android, apple in [(_android_build(spec, target), _apple_build(spec, target))]
     )
     for job in jobs:
         require_providers(job, models)
+        require_layouts(job, models)
     return BuildPlan(
         ortrim_version=ortrim_version,
         spec_name=spec.name,
@@ -110,6 +131,17 @@ def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
     return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
 
 
+def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain) -> Levers:
+    elf = TARGETS[target.id].system not in APPLE
+    return applicable(levers_of(spec), toolchain=toolchain.kind, elf=elf, exceptions=spec.exceptions)
+
+
+def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the hot operators, in an order of their own, where what is hot is compiled otherwise than the rest."""
+    levers = levers_of(spec)
+    return tuple(sorted(set(operators))) if levers.hot != levers.cold else ()
+
+
 def _android_build(spec: BuildSpec, target: TargetSpec) -> AndroidBuild | None:
     if TARGETS[target.id].system is not OperatingSystem.ANDROID:
         return None
@@ -119,11 +151,27 @@ def _android_build(spec: BuildSpec, target: TargetSpec) -> AndroidBuild | None:
     return AndroidBuild(api=chosen.api, stl=chosen.stl, providers=tuple(sorted(set(chosen.providers or ()))))
 
 
+def _apple_build(spec: BuildSpec, target: TargetSpec) -> AppleBuild | None:
+    system = TARGETS[target.id].system
+    if system not in APPLE:
+        return None
+    floor = deployment_target_of(spec, target)
+    assert floor is not None
+    providers = apple_of(spec, target).providers or ()
+    return AppleBuild(deployment_target=floor, providers=tuple(sorted(set(providers))))
+
+
+def _providers(build: AndroidBuild | AppleBuild | None) -> tuple[str, ...]:
+    return build.providers if build else ()
+
+
 def _assemblies(
     spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[BuildJob, ...]
 ) -> tuple[AssemblyJob, ...]:
-    by_system = (tuple(job for job in jobs if job.target.system is system) for system in PLATFORMS)
-    made = (PLATFORMS[system].assembly(own) for system, own in zip(PLATFORMS, by_system, strict=True))
+    made = (
+        platform.assembly(tuple(job for job in jobs if PLATFORMS[job.target.system] is platform))
+        for platform in dict.fromkeys(PLATFORMS.values())
+    )
     return tuple(
         replace(assembly, models_as_assets=_models_as_assets(spec, targets, assembly))
         for assembly in made

@@ -19,6 +19,7 @@ from ortrim.core.buildspec import Budgets, CaseSpec, ModelSpec
 from ortrim.core.measurements import Verdict
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.reports import DeviceReport, VerifyReport
+from ortrim.core.sessions import SessionSettings
 from ortrim.core.targets import TARGETS
 from ortrim.models.onnx_reading import facts_of
 from ortrim.pins.runtime import runtime_pins
@@ -69,7 +70,9 @@ def subject_in(folder: Path) -> Subject:
         name="model", path=prepared.path, sha256="b" * 64, size_bytes=1, ort_version=runtime.version,
         style="fixed", level="extended", config="",
     )  # fmt: skip
-    return Subject(prepared=prepared, converted=converted, spec=spec, cases=cases, reference=reference)
+    return Subject(
+        prepared=prepared, converted=converted, spec=spec, cases=cases, reference=reference, session=SessionSettings()
+    )
 
 
 def official_library() -> Path:

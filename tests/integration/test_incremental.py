@@ -154,7 +154,8 @@ def marked_flags(paths: JobPaths) -> set[tuple[str, ...]]:
     commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     marked = [shlex.split(entry["command"]) for entry in commands if PRECOMPILED_MARK in entry["command"]]
     return {
-        tuple(word for word in words if word[:2] in {"-D", "-I", "-s"} and word != PRECOMPILED_MARK) for words in marked
+        tuple(word for word in words if word[:2] in {"-D", "-I", "-s"} and not word.startswith(PRECOMPILED_MARK))
+        for words in marked
     }
 
 

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper
 from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.models import PreparedModel
+from ortrim.core.sessions import SessionSettings, session_json
 from ortrim.errors import VerifyError
 from ortrim.models.onnx_reading import facts_of, read_onnx
 from ortrim.pins.runtime import runtime_pins
@@ -28,7 +29,7 @@ from ortrim.tools.environments import packages_folder
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
 from ortrim.verify.arrays import load_array
 from ortrim.verify.cases import Case, make_cases
-from ortrim.verify.devices.base import Repetition, RunRequest, SessionSettings
+from ortrim.verify.devices.base import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
@@ -207,17 +208,94 @@ def test_the_time_limit_ends_the_runs(build: Build, request_for: Request, tmp_pa
 
 
 def test_settings_are_taken(build: Build, request_for: Request, tmp_path: Path) -> None:
-    """Threads, spinning, arena, level and configuration entries all reach the session."""
+    """Threads, branches, spinning, arena, memory pattern, level and configuration entries all reach the session."""
     model = identity_model(build, "float32")
     cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
     session = SessionSettings(
         threads=2,
+        branches=2,
         allow_spinning=True,
         arena=False,
+        memory_pattern=False,
         optimization_level="none",
         configuration=(("session.disable_prepacking", "1"),),
     )
     assert Host().run(request_for(model, cases, session=session)).cases[0].runs == 3
+
+
+@pytest.mark.parametrize("load", ["file", "bytes", "map"])
+def test_a_model_is_the_same_however_it_is_loaded(
+    runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path, load: str
+) -> None:
+    """The runtime reads the file, or is given the bytes that were read or mapped."""
+    (tmp_path / "input_000.npy").write_bytes(GOOD)
+    done = call(runner, runtime, float_model, "--load", load, "--case", f"c={tmp_path}", "--outputs", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(tmp_path / "out" / "c" / "output_000.npy"), np.zeros((1, 3), np.float32))
+
+
+SESSION = session_json(
+    onnxruntime.__version__,
+    {
+        "other": SessionSettings(load="file", threads=9),
+        "model": SessionSettings(
+            load="map", threads=2, branches=2, arena=False, memory_pattern=False, optimization_level="none",
+            configuration=(("session.disable_prepacking", "1"),),
+        ),
+    },
+)  # fmt: skip
+
+
+def settled(runner: Path, runtime: FullRuntime, folder: Path, text: str) -> Completed:
+    """Load `model.ort` with a session file; the settings are taken before the model is looked for."""
+    (folder / "session.json").write_text(text, encoding="utf-8")
+    return call(runner, runtime, folder / "model.ort", "--session", folder / "session.json")
+
+
+def test_a_packages_session_file_is_taken(
+    runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path
+) -> None:
+    """As ortrim writes it, and with keys that a later version may add."""
+    float_model.rename(tmp_path / "model.ort")
+    text = SESSION.replace(
+        '"file": "model.ort"', '"later": [{"x": [1, -2.5e3, null, []]}, "y", true], "file": "model.ort"'
+    )
+    assert settled(runner, runtime, tmp_path, SESSION).returncode == 0
+    assert settled(runner, runtime, tmp_path, text).returncode == 0
+
+
+HOSTILE_SESSIONS = {
+    "empty": "",
+    "no object": "[]",
+    "another schema": SESSION.replace("ortrim-session/1", "ortrim-session/2"),
+    "another model": SESSION.replace('"model"', '"mode"'),
+    "no models": '{"schema": "ortrim-session/1"}',
+    "twice": SESSION + SESSION,
+    "another load": SESSION.replace('"map"', '"stream"'),
+    "no threads": SESSION.replace('"intra_op_num_threads": 2', '"intra_op_num_threads": 0'),
+    "many threads": SESSION.replace('"intra_op_num_threads": 2', '"intra_op_num_threads": 99999999999999999999'),
+    "text for a number": SESSION.replace('"intra_op_num_threads": 2', '"intra_op_num_threads": "2"'),
+    "number for a truth": SESSION.replace('"enable_cpu_mem_arena": false', '"enable_cpu_mem_arena": 0'),
+    "number for a text": SESSION.replace('"session.disable_prepacking": "1"', '"session.disable_prepacking": 1'),
+    "deep": '{"x": ' * 100_000,
+    "deep arrays": '{"x": ' + "[" * 100_000,
+    "escape": SESSION.replace('"map"', '"m\\u0061p"'),
+    "zero": "{\0}",
+    "long": " " * (1 << 21),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_SESSIONS)
+def test_hostile_session_files(runner: Path, runtime: FullRuntime, tmp_path: Path, kind: str) -> None:
+    """No file crashes the runner: each is refused before the library is opened."""
+    done = settled(runner, runtime, tmp_path, HOSTILE_SESSIONS[kind])
+    assert (done.returncode, document(done)["stage"]) == (2, "arguments"), done.stderr
+
+
+def test_a_session_file_that_is_cut_off_is_refused(runner: Path, runtime: FullRuntime, tmp_path: Path) -> None:
+    """Wherever that is."""
+    for length in range(0, len(SESSION) - 2, 7):
+        assert settled(runner, runtime, tmp_path, SESSION[:length]).returncode == 2, SESSION[:length]
 
 
 def test_sequences_are_saved_by_element(build: Build, request_for: Request, tmp_path: Path) -> None:
@@ -410,6 +488,11 @@ def test_hostile_strings(runner: Path, runtime: FullRuntime, build: Build, tmp_p
         (["--library", "libm.so.6", "--model", "MODEL"], 3, "open"),
         (["--library", "LIBRARY", "--model", "/absent.onnx"], 4, "load"),
         (["--library", "LIBRARY", "--model", "RUNNER"], 4, "load"),
+        *(
+            (["--library", "LIBRARY", "--model", model, "--load", load], 4, "load")
+            for load in ("map", "bytes")
+            for model in ("/absent.onnx", "RUNNER", "EMPTY", "/dev/null")
+        ),
         (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=/absent"], 5, "input"),
         (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=EMPTY"], 5, "input"),
         (["--library", "LIBRARY", "--model", "MODEL", "--case", "c=GOOD", "--outputs", "/proc/absent"], 7, "output"),
@@ -425,6 +508,11 @@ def test_hostile_strings(runner: Path, runtime: FullRuntime, build: Build, tmp_p
         (["--seconds", "-1"], 2, "arguments"),
         (["--allow-spinning", "2"], 2, "arguments"),
         (["--config", "novalue"], 2, "arguments"),
+        (["--load", "stream"], 2, "arguments"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--session", "/absent.json"], 2, "arguments"),
+        (["--library", "LIBRARY", "--model", "MODEL", "--session", "EMPTY"], 2, "arguments"),
+        (["--branches", "0"], 2, "arguments"),
+        (["--memory-pattern", "yes"], 2, "arguments"),
         (["--case", "nofolder"], 2, "arguments"),
         (["--case", "../up=/x"], 2, "arguments"),
         (["--case", "a=/x", "--case", "a=/y"], 2, "arguments"),

@@ -225,7 +225,8 @@ load ARGV[0]
 def test_ruby_reads_the_podspec(tmp_path: Path) -> None:
     """With a stand-in for CocoaPods' own words; a name and an address are text, whatever is in them."""
     address = "https://example.org/#{`touch_hacked`}'+`touch_hacked`+'/1.2.3.zip"
-    file = SnippetFile(name=EVIL.removesuffix(".aar") + "-1.21.0.zip", url=address, sha256="a" * 64, size_bytes=1)
+    name = f"{EVIL.removesuffix('.aar')}-1.21.0.xcframework.zip"
+    file = SnippetFile(name=name, url=address, sha256="a" * 64, size_bytes=1)
     (tmp_path / "stub.rb").write_text(PODS)
     (tmp_path / "ortrim.podspec").write_text(snippet("podfile", [file]))
     done = run(["ruby", "-w", tmp_path / "stub.rb", tmp_path / "ortrim.podspec"], cwd=tmp_path)

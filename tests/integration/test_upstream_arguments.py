@@ -12,14 +12,17 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.core.buildspec import AndroidSpec
+from ortrim.core.apple import slice_of
+from ortrim.core.buildspec import AndroidSpec, AppleSpec
 from ortrim.core.plan import BuildJob, BuildPlan, SourcePin
 from ortrim.core.serialization import from_json
-from ortrim.core.targets import ABIS, TARGETS
+from ortrim.core.targets import ABIS, CATALYST, TARGETS
+from ortrim.core.unused_types import KINDS
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.tools import tool_requirements
-from ortrim.platforms.providers import FLAGS
+from ortrim.platforms.providers import FLAGS, providers_of
 from ortrim.sources.fetch import fetch_sources
+from ortrim.toolchains.zig_apple import zig_apple_toolchain
 from ortrim.tools.command import Completed, run
 from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
 from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
@@ -28,9 +31,9 @@ pytestmark = pytest.mark.network
 
 PLANS: Final = Path(__file__).parents[1] / "unit" / "data" / "plans"
 GOLDEN: Final = sorted(PLANS.glob("*.json"))
-XNNPACK: Final = tuple(
+PROVIDERS: Final = tuple(
     SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="MIT")
-    for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai")
+    for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai", "coremltools", "fp16", "psimd")
 )
 
 SCRIPT: Final = '''
@@ -85,12 +88,21 @@ def variants() -> Iterator[BuildJob]:
     models = (replace(MODELS[0], style="runtime"),)
     yield sample_plan(exceptions=True, profile="upstream").targets[0].job
     yield sample_plan(toolchain=system_gcc()).targets[0].job
+    yield sample_plan(unused_types=KINDS).targets[0].job
     for options in (
         AndroidSpec(api=30, stl="c++_shared"),
         AndroidSpec(providers=("nnapi",)),
         AndroidSpec(providers=("nnapi", "xnnpack")),
     ):
-        plan = sample_plan("android-arm64-v8a", android=options, models=models, sources=(*SOURCES, *XNNPACK))
+        plan = sample_plan("android-arm64-v8a", android=options, models=models, sources=(*SOURCES, *PROVIDERS))
+        yield plan.targets[0].job
+    cross = zig_apple_toolchain(TARGETS["macos-x86_64"], "13.3", "0.17.0")
+    yield sample_plan("macos-x86_64", toolchain=cross).targets[0].job
+    for target in ("ios-simulator-x86_64", "macos-arm64", CATALYST):
+        chosen = AppleSpec(
+            ios_deployment_target="16.0", macos_deployment_target="14.0", framework="static", providers=("coreml",)
+        )
+        plan = sample_plan(target, apple=chosen, models=models, sources=(*SOURCES, *PROVIDERS))
         yield plan.targets[0].job
 
 
@@ -111,9 +123,10 @@ def test_upstream_understands_every_argument(upstream: Upstream, job: BuildJob) 
     understood = upstream.read(*job.arguments)
     definitions = [word for words in understood["cmake_extra_defines"] for word in words]
     assert definitions == list(job.arguments[job.arguments.index("--cmake_extra_defines") + 1 :])
-    assert understood["minimal_build"] == (["extended"] if job.android and job.android.providers else [])
+    assert understood["minimal_build"] == (["extended"] if providers_of(job) else [])
     assert understood["config"] == ["MinSizeRel"]
     assert understood["android"] == (job.android is not None)
+    assert tuple(understood["disable_types"]) == job.without_types
 
 
 @pytest.mark.parametrize("job", [job for job in JOBS.values() if job.android], ids=lambda job: job.target.identifier)
@@ -127,6 +140,21 @@ def test_upstream_understands_what_is_meant_for_android(upstream: Upstream, job:
     assert understood["android_ndk_path"] == understood["android_sdk_path"] == "${ndk}"
     for name, flag in FLAGS.items():
         assert understood[flag.removeprefix("--")] == (name in job.android.providers)
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS.values() if job.apple], ids=lambda job: job.target.identifier)
+def test_upstream_understands_what_is_meant_for_apple(upstream: Upstream, job: BuildJob) -> None:
+    """It is asked for Mac Catalyst alone, with the values that it would pass on to CMake; CMake is told the rest."""
+    assert job.apple is not None
+    understood = upstream.read(*job.arguments)
+    catalyst = job.target.identifier == CATALYST
+    assert (understood["ios"], understood["macos"]) == (False, "Catalyst" if catalyst else None)
+    assert understood["use_coreml"] == ("coreml" in job.apple.providers)
+    assert understood["cmake_generator"] == "Ninja"
+    if catalyst:
+        assert understood["apple_deploy_target"] == job.apple.deployment_target
+        assert [understood["osx_arch"]] == list(slice_of(job.target).architectures)
+        assert understood["apple_sysroot"] == "macosx"
 
 
 @pytest.mark.parametrize(
@@ -155,6 +183,21 @@ def test_a_value_that_upstream_does_not_take_is_refused(upstream: Upstream, flag
     arguments[arguments.index(flag) + 1] = value
     done = upstream.call(*arguments)
     assert (done.returncode, f"argument {flag}: invalid" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--macos", "Simulator"), ("--osx_arch", "armv7")])
+def test_a_value_for_apple_that_upstream_does_not_take_is_refused(upstream: Upstream, flag: str, value: str) -> None:
+    """Its words for systems and architectures are its own."""
+    arguments = list(JOBS[CATALYST].arguments)
+    arguments[arguments.index(flag) + 1] = value
+    done = upstream.call(*arguments)
+    assert (done.returncode, f"argument {flag}: invalid" in done.stderr) == (2, True)
+
+
+def test_upstream_still_wants_xcodes_generator_for_phones(upstream: Upstream) -> None:
+    """Which is why it is told about phones by CMake's definitions; once it takes Ninja, `--ios` is the better way."""
+    text = (upstream.sources / "tools" / "ci_build" / "build.py").read_text(encoding="utf-8")
+    assert 'if (args.ios or args.visionos or args.macos == "MacOSX") and not args.cmake_generator == "Xcode":' in text
 
 
 def test_every_definition_is_one_that_upstreams_cmake_reads(upstream: Upstream) -> None:

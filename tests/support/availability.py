@@ -22,6 +22,7 @@ KNOWN_TOOLS: Final = (
     "cpio",
     "dockerd",
     "dpkg-deb",
+    "g++",
     "gcc",
     "gcloud",
     "git",
@@ -39,6 +40,7 @@ KNOWN_TOOLS: Final = (
     "qemu-aarch64-static",
     "qemu-arm-static",
     "qemu-riscv64-static",
+    "qemu-x86_64-static",
     "qemu-system-aarch64",
     "redis-server",
     "root",
@@ -46,6 +48,7 @@ KNOWN_TOOLS: Final = (
     "runc",
     "sshd",
     "unshare",
+    "xcrun",
 )
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start.
 

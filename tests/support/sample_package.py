@@ -9,6 +9,7 @@ from ortrim.core.buildspec import Budgets
 from ortrim.core.models import OrtModel
 from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, RunnerJob, SourcePin, Toolchain
+from ortrim.core.profiles import PROFILES
 from ortrim.core.targets import TARGETS
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 
@@ -28,6 +29,7 @@ def build_job() -> BuildJob:
         target=TARGETS["linux-x64"],
         ort_version="1.21.0",
         profile="balanced",
+        levers=PROFILES["balanced"],
         exceptions=False,
         minimum_glibc="2.28",
         operator_config="ai.onnx;13;Gemm\n",

@@ -3,12 +3,13 @@
 from typing import Any
 
 from ndk_layout import NDK_VERSION
-from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec, android_of
+from ortrim.core.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec, android_of, deployment_target_of
 from ortrim.core.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
 from ortrim.core.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
-from ortrim.core.targets import TARGETS, CLibrary, OperatingSystem, minimum_glibc
+from ortrim.core.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 from ortrim.planning import make_plan
 from ortrim.toolchains.ndk import ndk_toolchain
+from ortrim.toolchains.xcode import xcode_toolchain
 from ortrim.toolchains.zig import zig_toolchain
 
 SOURCES = (
@@ -27,13 +28,20 @@ OPERATORS = required_operators(
     ],
     {("ai.onnx", "Gemm"): OperatorTypes(inputs=((0, ("float",)),))},
 )
+SAMPLE_APPLE = AppleSpec(ios_deployment_target="15.1", macos_deployment_target="13.3")
+XCODE_VERSION = "16.4"
 FOREST = required_operators([OperatorId(domain="ai.onnx.ml", opset=3, name="TreeEnsembleClassifier")])
 
 
 def sample_spec(**changes: Any) -> BuildSpec:
     """Return a buildspec for two Linux targets."""
     targets = tuple(TargetSpec(id=identifier, glibc="2.28") for identifier in ("linux-x64", "linux-arm64"))
-    spec: dict[str, Any] = {"name": "sample", "models": (ModelSpec(name="tiny"),), "targets": targets}
+    spec: dict[str, Any] = {
+        "name": "sample",
+        "models": (ModelSpec(name="tiny"),),
+        "targets": targets,
+        "apple": SAMPLE_APPLE,
+    }
     return BuildSpec(**spec | changes)
 
 
@@ -45,6 +53,8 @@ def sample_plan(
     sources: tuple[SourcePin, ...] = SOURCES,
     models: tuple[PlannedModel, ...] = MODELS,
     selected: tuple[TargetSpec, ...] = (),
+    unused_types: tuple[str, ...] = (),
+    hot_operators: tuple[str, ...] = (),
     **changes: Any,
 ) -> BuildPlan:
     """Return the plan of one target, or of those `selected`; `changes` are further keys of the sample's buildspec."""
@@ -61,6 +71,8 @@ def sample_plan(
         runner_sha256="4" * 64,
         hooks_sha256="d" * 64,
         ortrim_version="0.1.0",
+        unused_types=unused_types,
+        hot_operators=hot_operators,
     )
 
 
@@ -77,6 +89,10 @@ def sample_toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
         api = android_of(spec, target).api
         assert api is not None
         return ndk_toolchain(known, api, NDK_VERSION)
+    if known.system in APPLE:
+        floor = deployment_target_of(spec, target)
+        assert floor is not None
+        return xcode_toolchain(known, floor, XCODE_VERSION)
     return zig_toolchain(known, minimum_glibc(known, "2.28"), "0.17.0", target.cpu)
 
 

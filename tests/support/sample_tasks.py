@@ -10,6 +10,7 @@ from ortrim.core import measurements
 from ortrim.core.buildspec import Budgets, ModelSpec
 from ortrim.core.library_facts import LibraryFacts, LibrarySize
 from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.sessions import DIRECTLY, SessionSettings
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.verify.arrays import save_array
 from ortrim.verify.baseline import Baseline
@@ -19,6 +20,7 @@ from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from ortrim.verify.subjects import Delivery, Identity, Subject, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
+SESSION: Final = SessionSettings(load="map", configuration=(DIRECTLY,))
 REFERENCE: Final = np.array([1, 2], np.float32)
 SIZE: Final = LibrarySize(file_bytes=10, loadable_bytes=9, compressed_bytes=5, components=(), largest_symbols=())
 IDENTITY: Final = Identity(
@@ -118,4 +120,4 @@ def _subject(model: PreparedModel, folder: Path) -> Subject:
     )  # fmt: skip
     cases = (Case(name="only", folder=folder, digest="d"),)
     spec = ModelSpec(name="tiny", path=Path("t"))
-    return Subject(prepared=model, converted=converted, spec=spec, cases=cases, reference=reference)
+    return Subject(prepared=model, converted=converted, spec=spec, cases=cases, reference=reference, session=SESSION)

@@ -17,7 +17,7 @@ LAYERS: Final = (
     ("pipeline",),
     (
         *("spec", "models", "planning", "executors", "package", "verify", "report", "workflows"),
-        *("fetch", "advise", "bench", "history"),
+        *("fetch", "advise", "bench", "history", "lint"),
     ),
     ("platforms", "toolchains", "sources", "binaries", "github"),
     ("tools", "pins", "console", "storage"),
@@ -46,7 +46,7 @@ IMPURE_METHODS: Final = frozenset({
 })  # fmt: skip
 IMPURE_FUNCTIONS: Final = frozenset({"open", "input", "print", "breakpoint"})
 STARTERS: Final = frozenset({"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"})
-HEAVY: Final = ("cyclonedx", "elftools", "jinja2", "numpy", "onnx", "onnxruntime", "requests", "rich")
+HEAVY: Final = ("cyclonedx", "elftools", "jinja2", "lief", "numpy", "onnx", "onnxruntime", "requests", "rich")
 
 
 @dataclass(frozen=True, kw_only=True)

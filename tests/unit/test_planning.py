@@ -17,13 +17,13 @@ from ortrim.core.serialization import from_json, to_data, to_json
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError, UsageError
 from ortrim.executors.paths import JobPaths
-from ortrim.planning import select_targets
+from ortrim.planning import select_targets, with_arguments
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"
 REGENERATE = "ORTRIM_WRITE_PLANS"
 """Set this in the environment of pytest to write the golden plans anew, then read what git says has changed."""
-PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive", "ndk")
+PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive", "ndk", "xcode")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -97,6 +97,16 @@ def test_digests_follow_what_they_cover() -> None:
 def test_what_enters_the_library_changes_the_job(changes: dict[str, Any]) -> None:
     """No two libraries that differ share a build."""
     assert digest(sample_plan(**changes).targets[0].job) != digest(sample_plan().targets[0].job)
+
+
+@pytest.mark.parametrize(("profile", "arguments"), [("balanced", ("float8", "sparsetensor")), ("upstream", ())])
+def test_types_that_no_model_has_are_left_out(profile: str, arguments: tuple[str, ...]) -> None:
+    """But upstream's own recipe leaves all of them in. Nothing else of a plan changes."""
+    job = sample_plan(profile=profile, unused_types=("float8", "sparsetensor")).targets[0].job
+    assert job.without_types == arguments
+    words = ("--disable_types", *arguments) if arguments else ()
+    assert tuple(word for word in job.arguments if word in {"--disable_types", "float8", "sparsetensor"}) == words
+    assert with_arguments(replace(job, without_types=())) == sample_plan(profile=profile).targets[0].job
 
 
 def test_a_budget_of_a_target_replaces_the_buildspecs() -> None:

@@ -1,4 +1,4 @@
-"""Static libraries: the members of an `ar` archive. Source: ar(5), in the variant of GNU and LLVM."""
+"""Static libraries: the members of an `ar` archive. Source: ar(5), in the variants of GNU, LLVM and Apple."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,10 @@ MAGIC: Final = b"!<arch>\n"
 HEADER_BYTES: Final = 60
 INDICES: Final = ("/", "//", "/SYM64/")
 """The names of members that are not files but tables of symbols and of long names."""
+APPLE_INDICES: Final = "__.SYMDEF"
+"""What begins the names of Apple's tables of symbols."""
+APPLE_NAME: Final = "#1/"
+"""Apple puts a name before the content, and its length here."""
 
 
 def archive_members(path: Path) -> tuple[tuple[str, bytes], ...]:
@@ -18,25 +22,45 @@ def archive_members(path: Path) -> tuple[tuple[str, bytes], ...]:
 
     Raises `BinaryError` (`library-missing`, `not-an-archive`).
     """
-    data = read_bytes(path)
+    return members_of(read_bytes(path), str(path))
+
+
+def members_of(data: bytes, where: str) -> tuple[tuple[str, bytes], ...]:
+    """Return what `archive_members` does of a static library in memory, which errors call `where`."""
     if not data.startswith(MAGIC):
-        raise _bad(path, f"it begins with {data[:8]!r}")
-    return tuple((name, content) for name, content in _members(data, path) if name not in INDICES)
+        raise _bad(where, f"it begins with {data[:8]!r}")
+    return tuple((name, content) for name, content in _members(data, where) if not _is_index(name))
 
 
-def _members(data: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
+def _is_index(name: str) -> bool:
+    return name in INDICES or name.startswith(APPLE_INDICES)
+
+
+def _members(data: bytes, where: str) -> Iterator[tuple[str, bytes]]:
     position = len(MAGIC)
     while position < len(data):
         header = data[position : position + HEADER_BYTES]
         size = header[48:58].decode("latin-1").strip()
         position += HEADER_BYTES
         if header[58:] != b"`\n" or not size.isdecimal() or position + int(size) > len(data):
-            raise _bad(path, f"there is no member at byte {position - HEADER_BYTES}")
+            raise _bad(where, f"there is no member at byte {position - HEADER_BYTES}")
         name = header[:16].decode("latin-1").strip()
-        yield name if name in INDICES else name.removesuffix("/"), data[position : position + int(size)]
+        content = data[position : position + int(size)]
+        yield _long_name(name, content, where) if name.startswith(APPLE_NAME) else (_short_name(name), content)
         position += int(size) + int(size) % 2
 
 
-def _bad(path: Path, why: str) -> BinaryError:
+def _short_name(name: str) -> str:
+    return name if name in INDICES else name.removesuffix("/")
+
+
+def _long_name(name: str, content: bytes, where: str) -> tuple[str, bytes]:
+    length = name.removeprefix(APPLE_NAME)
+    if not length.isdecimal() or int(length) > len(content):
+        raise _bad(where, f"a name of {length[:20]} bytes is longer than its member")
+    return content[: int(length)].rstrip(b"\0").decode("utf-8", errors="backslashreplace"), content[int(length) :]
+
+
+def _bad(where: str, why: str) -> BinaryError:
     hint = "it may be truncated: build it again"
-    return BinaryError("not-an-archive", "this is not a static library", where=str(path), why=why, hint=hint)
+    return BinaryError("not-an-archive", "this is not a static library", where=where, why=why, hint=hint)

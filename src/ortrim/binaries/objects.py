@@ -1,4 +1,4 @@
-"""Relocatable ELF objects: the symbols that one offers to a link and those that it asks of it, read with pyelftools."""
+"""Relocatable objects, ELF or Mach-O: the symbols that one offers to a link and those that it asks of it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from ortrim.binaries.elf import with_elf_type
+from ortrim.binaries.macho import diagnosed
+from ortrim.binaries.macho_layout import is_thin
+from ortrim.binaries.macho_objects import object_symbols
 from ortrim.errors import BinaryError
 
 OBJECT: Final = ("ET_REL", "not-an-object", "this ELF file is not an object")
@@ -18,12 +21,23 @@ UNDEFINED: Final = "SHN_UNDEF"
 def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """Return the mangled names that an object defines for others, and those that it needs of others.
 
-    Both hold global and weak symbols; what only the object itself can see is left out. Raises `BinaryError`
-    (`object-missing`, `not-elf`, `not-an-object`, `corrupt-elf`).
+    Both hold global and weak symbols; what only the object itself can see is left out. Names are C's and C++'s own,
+    without the underscore that Mach-O puts before them. Raises `BinaryError` (`object-missing`, `not-elf`,
+    `not-an-object`, `corrupt-elf`, `corrupt-mach-o`).
     """
-    symbols = with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: tuple(_visible_symbols(elf)))
-    defined = frozenset(name for name, section in symbols if section != UNDEFINED)
-    return defined, frozenset(name for name, section in symbols if section == UNDEFINED) - defined
+    data = _read_bytes(path)
+    symbols = _macho_symbols(data, path) if is_thin(data) else _elf_symbols(data, path)
+    defined = frozenset(name for name, here in symbols if here)
+    return defined, frozenset(name for name, here in symbols if not here) - defined
+
+
+def _macho_symbols(data: bytes, path: Path) -> tuple[tuple[str, bool], ...]:
+    with diagnosed(str(path)):
+        return tuple(object_symbols(data))
+
+
+def _elf_symbols(data: bytes, path: Path) -> tuple[tuple[str, bool], ...]:
+    return with_elf_type(data, path, OBJECT, lambda elf: tuple(_visible_symbols(elf)))
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -33,8 +47,8 @@ def _read_bytes(path: Path) -> bytes:
         raise BinaryError("object-missing", "the object cannot be read", where=str(path), why=str(error)) from error
 
 
-def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, str | int]]:
-    """Yield name and section of each symbol that other objects can see."""
+def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, bool]]:
+    """Yield each symbol that other objects can see, and whether it is defined here."""
     if not elf.num_sections():
         raise ValueError("it has no section headers")
     for table in elf.iter_sections():
@@ -45,4 +59,4 @@ def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, str | int]]:
                 continue
             if not symbol.name:
                 raise ValueError("a symbol that others can see has no name")
-            yield symbol.name, symbol["st_shndx"]
+            yield symbol.name, symbol["st_shndx"] != UNDEFINED

@@ -1,6 +1,6 @@
-"""The app that device farms run for us: what it carries, under which names, and the two files that farms take.
+"""The apps that run for us on farms' devices and on iPhones: what they carry, under which names, and what is taken.
 
-Made by `package.android.harness` of what `verify.devices.farms` asks for.
+Made by `package.android.harness` and `package.apple.harness` of what `verify.devices` asks for.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,8 @@ RUNNER_LIBRARY: Final = "libortrim_runner.so"
 ASSETS: Final = "ortrim"
 """The folder of the app's assets that is ours."""
 REQUESTS_ASSET: Final = f"{ASSETS}/requests.json"
+PROJECT_ASSET: Final = f"{ASSETS}/project.sha256"
+"""The digest of all but what the app carries, so that an app of an older ortrim is not taken for today's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,3 +32,11 @@ class HarnessApks:
 
     app: Path
     test: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhoneApp:
+    """A compiled and signed app for iPhones, a folder, and what the phone knows it by."""
+
+    path: Path
+    identifier: str

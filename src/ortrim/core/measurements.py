@@ -48,8 +48,11 @@ class CaseTiming:
     samples_ms: tuple[float, ...]
 
 
-PeakSource = Literal["VmHWM", "ru_maxrss"]
-"""Where the peak of resident memory was read: `/proc/self/status`, or `getrusage`."""
+PeakSource = Literal["VmHWM", "ru_maxrss", "phys_footprint"]
+"""Where the peak of resident memory was read: `/proc/self/status`, `getrusage`, or Apple's `task_info`.
+
+Apple's footprint, which is what iOS ends an app for, leaves out clean pages of files: a library's code among them.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

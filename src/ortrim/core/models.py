@@ -44,7 +44,10 @@ class PreparedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class OrtModel:
-    """A converted model: the ORT format file, its digest, and the operators it requires as configuration text."""
+    """A converted model: the ORT format file, its digest, and the operators it requires as configuration text.
+
+    `aligned` says whether every tensor lies in the file where any processor can read it.
+    """
 
     name: str
     path: Path
@@ -54,3 +57,4 @@ class OrtModel:
     style: str
     level: str
     config: str
+    aligned: bool = True

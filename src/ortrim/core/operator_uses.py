@@ -25,12 +25,14 @@ class ModelUses:
     """What a model in ORT format asks of the runtime that loads it.
 
     `saved` are the operators that optimizations saved in the model make; a plain minimal build does not apply these.
-    `sparse` says whether it has sparse weights.
+    `element_types` are those of all its values, in C++ names, of the elements of sequences and maps too, sorted; one
+    that is not known is empty. `sparse` says whether it has sparse weights.
     """
 
     format_version: str
     uses: tuple[OperatorUse, ...]
     saved: tuple[OperatorId, ...] = ()
+    element_types: tuple[str, ...] = ()
     sparse: bool = False
 
 

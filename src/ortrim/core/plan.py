@@ -3,16 +3,19 @@
 Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
 unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
 toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
-(ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK).
+(ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK), `${xcode}`
+(the `Contents/Developer` folder of Xcode).
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
 from ortrim.core.buildspec import Budgets
+from ortrim.core.profiles import Levers
 from ortrim.core.serialization import to_canonical_json
+from ortrim.core.sessions import SessionSettings
 from ortrim.core.targets import Target
 
 
@@ -29,7 +32,10 @@ class SourcePin:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedModel:
-    """A model of the plan: digests of the original, of the converted file, and of its cases and tolerances."""
+    """A model of the plan: digests of the original, of the converted file, and of its cases and tolerances.
+
+    `layout` is the kind of processor that it is written for, empty for any; `session` are the settings to load it with.
+    """
 
     name: str
     onnx_sha256: str
@@ -37,18 +43,20 @@ class PlannedModel:
     tests_sha256: str
     style: str
     level: str
+    layout: str = ""
+    session: SessionSettings = field(default_factory=SessionSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """What compiles for a target: its `kind` and version, and the target triple (zig and NDK only).
+    """What compiles for a target: its `kind` and version, and the target triple (zig, NDK and Xcode only).
 
     `environment` is what the compiler and build.py see beside a minimal environment: names of programs, which the
     executor finds on `PATH`, or symbolic paths; `wrappers` are the small executable files through which the build
     reaches the compiler, as (name, text).
     """
 
-    kind: Literal["zig", "gcc", "clang", "ndk"]
+    kind: Literal["zig", "gcc", "clang", "ndk", "xcode"]
     version: str
     triple: str
     environment: tuple[tuple[str, str], ...]
@@ -68,12 +76,29 @@ class AndroidBuild:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AppleBuild:
+    """What a library for Apple's systems is built for: the oldest that it runs on, and its execution providers.
+
+    `deployment_target` is a version of iOS, for Mac Catalyst too, or of macOS. `providers` are those beside the CPU's,
+    sorted. `core.apple.slice_of` says which slice the job's target is.
+    """
+
+    deployment_target: str
+    providers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class BuildJob:
     """Everything an executor needs to build one target's library.
 
-    `tools` are names and versions; `hooks_sha256` is the digest of ortrim's own CMake files. `cpu` is the least
+    `levers` are those of the profile and the buildspec, as far as the toolchain has them. `tools` are names and
+    versions; `hooks_sha256` is the digest of ortrim's own CMake files. `cpu` is the least
     processor that the library runs on, empty for any of the architecture; `minimum_glibc` is empty when none is
-    promised; `android` is None for every other system.
+    promised; `android` and `apple` are None for every other system. `linkage` says for Apple's systems whether the
+    framework is dynamic (`shared`) or static.
+
+    `without_types` are the kinds of values that are left out, as `core.unused_types` names them. `hot_operators` are
+    those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
@@ -82,12 +107,16 @@ class BuildJob:
     target: Target
     ort_version: str
     profile: str
+    levers: Levers
     exceptions: bool
     minimum_glibc: str
     cpu: str = ""
     linkage: Literal["shared", "static"] = "shared"
     android: AndroidBuild | None = None
+    apple: AppleBuild | None = None
     operator_config: str
+    without_types: tuple[str, ...] = ()
+    hot_operators: tuple[str, ...] = ()
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str

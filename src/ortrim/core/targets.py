@@ -11,6 +11,10 @@ class OperatingSystem(StrEnum):
 
     LINUX = "linux"
     ANDROID = "android"
+    IOS = "ios"
+    """A phone, a tablet, or the simulator of one on a Mac."""
+    MACOS = "macos"
+    """A Mac, Mac Catalyst on it included."""
 
 
 class Architecture(StrEnum):
@@ -31,6 +35,8 @@ class CLibrary(StrEnum):
     GLIBC = "glibc"
     MUSL = "musl"
     BIONIC = "bionic"
+    LIBSYSTEM = "libSystem"
+    """Apple's."""
 
 
 FIRST_GLIBC: Final = {
@@ -45,6 +51,13 @@ ABIS: Final = {
 """Android's names of the architectures that it runs on."""
 FIRST_ANDROID: Final = "android-arm64-v8a"
 """The target that runs on every phone of today."""
+APPLE: Final = (OperatingSystem.IOS, OperatingSystem.MACOS)
+APPLE_ARCHITECTURES: Final = {Architecture.ARM64: "arm64", Architecture.X64: "x86_64"}
+"""Apple's names of the architectures that it runs on."""
+CATALYST: Final = "maccatalyst-arm64"
+"""What an app for iPads runs with on a Mac; upstream builds it, too (`--macos Catalyst`)."""
+MACOS_UNIVERSAL: Final = "macos-universal2"
+"""Selects what is joined into a library for Macs of both kinds; no target of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +92,17 @@ TARGETS: Final = {
             )
             for architecture, abi in ABIS.items()
         ),
+        *(
+            Target(identifier=identifier, system=system, architecture=architecture, c_library=CLibrary.LIBSYSTEM)
+            for identifier, system, architecture in (
+                ("ios-arm64", OperatingSystem.IOS, Architecture.ARM64),
+                ("ios-simulator-arm64", OperatingSystem.IOS, Architecture.ARM64),
+                ("ios-simulator-x86_64", OperatingSystem.IOS, Architecture.X64),
+                ("macos-arm64", OperatingSystem.MACOS, Architecture.ARM64),
+                ("macos-x86_64", OperatingSystem.MACOS, Architecture.X64),
+                (CATALYST, OperatingSystem.MACOS, Architecture.ARM64),
+            )
+        ),
     )
 }
 
@@ -87,9 +111,12 @@ def matches(pattern: str, identifier: str) -> bool:
     """Whether `pattern`, an identifier, a glob or a dash-bounded prefix (`linux` for `linux-x64`), selects a target.
 
     What is the whole identifier of a target selects that one alone: `linux-arm64` is not `linux-arm64-musl`.
+    `macos-universal2` selects what is joined into it.
     """
     if pattern in TARGETS:
         return pattern == identifier
+    if pattern == MACOS_UNIVERSAL:
+        return matches(OperatingSystem.MACOS, identifier)
     return fnmatchcase(identifier, pattern) or identifier.startswith(pattern + "-")
 
 
@@ -97,8 +124,9 @@ def minimum_glibc(target: Target, asked: str) -> str:
     """Return the oldest glibc on which a library for `target` loads when `asked` is wanted; empty for another libc."""
     if target.c_library is not CLibrary.GLIBC:
         return ""
-    return max(asked, FIRST_GLIBC[target.architecture], key=_numbers)
+    return max(asked, FIRST_GLIBC[target.architecture], key=version_numbers)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return a dotted version as numbers that compare."""
     return tuple(int(part) for part in version.split("."))

@@ -38,6 +38,10 @@ class Upstream:
         with without_leftovers(self.paths):
             return self._compile()
 
+    def link(self) -> "Outcome":
+        """Make the library anew of a tree that is configured and compiled."""
+        return self._run("--build")
+
     def _compile(self) -> "Outcome":
         with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
             outcome = self._run("--update")

@@ -56,7 +56,7 @@ def require_image(toolchain: Toolchain, pins: ImagePins) -> None:
             pins.base("python")
         case "ndk":
             _android_parts(pins, toolchain.version)
-        case "gcc" | "clang":
+        case "gcc" | "clang" | "xcode":
             what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
             hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
             raise ToolError("compiler-not-in-image", what, where=toolchain.kind, hint=hint)

@@ -1,13 +1,13 @@
 """Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ortrim.console import counted
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.operator_config import parse_config
-from ortrim.core.plan import BuildJob
+from ortrim.core.plan import BuildJob, digest
 from ortrim.core.unit_making import make_index
 from ortrim.core.unit_selection import providers, select_units
 from ortrim.core.units import UnitIndex
@@ -17,7 +17,8 @@ from ortrim.executors.compilation import Outcome, Upstream
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.selection import variant_of, write_selection
 from ortrim.executors.tree_objects import read_objects, undefined_in
-from ortrim.pins.unit_index import find_index, save_learnt
+from ortrim.executors.unreached import leave_out_unreached
+from ortrim.pins.unit_index import IndexFound, find_index, save_learnt
 from ortrim.tools.compiler_cache import CompilerCache
 
 MISSES_LIMIT: Final = 3
@@ -45,11 +46,18 @@ class Demand:
     def _paths(self) -> JobPaths:
         return self.upstream.paths
 
+    def without_unreached(self, linked: Outcome) -> Outcome:
+        """Link again without the kernels that nothing in the library reaches, if the job's levers say so.
+
+        Raises as `leave_out_unreached` does.
+        """
+        if linked.failed or self.job.levers.unreached_kernels:
+            return linked
+        return leave_out_unreached(self._paths, digest(self.job), linked, self.upstream.link, self.on_note)
+
     def compile_needed(self) -> tuple[Outcome, CompiledUnits | None]:
         """Compile what the link takes; everything when no index serves the job, which is then learnt."""
-        found = find_index(variant_of(self.job))
-        if found.note:
-            self.on_note(found.note)
+        found = self._known()
         operators = parse_config(self.job.operator_config)
         if operators.everything:
             return self.compile_all(), None
@@ -60,7 +68,7 @@ class Demand:
 
     def compile_all(self) -> Outcome:
         """Compile every unit, as upstream does."""
-        write_selection(self._paths, ())
+        write_selection(self._paths, (), self.job.hot_operators)
         return self.upstream.compile()
 
     def compile_selected(self, index: UnitIndex) -> tuple[Outcome, CompiledUnits | None]:
@@ -68,7 +76,7 @@ class Demand:
         units = frozenset(select_units(index, parse_config(self.job.operator_config)))
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(units)} of {counted(len(index.units), 'file')}")
-            write_selection(self._paths, sorted(units))
+            write_selection(self._paths, sorted(units), self.job.hot_operators)
             outcome = self.upstream.compile()
             if not outcome.failed:
                 return outcome, CompiledUnits(compiled=len(units), total=len(index.units))
@@ -82,6 +90,17 @@ class Demand:
             units |= missing
         self.on_note("the index does not fit this build: everything is compiled")
         return self.compile_all(), None
+
+    def _known(self) -> IndexFound:
+        """Return the index of all types, else the one that a build without the same types has taught."""
+        found = IndexFound(index=None)
+        for job in dict.fromkeys((replace(self.job, without_types=()), self.job)):
+            found = find_index(variant_of(job))
+            if found.note:
+                self.on_note(found.note)
+            if found.index:
+                break
+        return found
 
     def _learnt(self, outcome: Outcome) -> Outcome:
         """Keep the index of a build that ended well; the library is there even when nothing can be learnt of it."""

@@ -24,6 +24,6 @@ def without_leftovers(paths: JobPaths) -> Iterator[None]:
 
 def _remove(paths: JobPaths) -> None:
     shutil.rmtree(paths.compiler_scratch, ignore_errors=True)
-    for half in paths.configured.glob("precompiled.pch.*"):
+    for half in paths.configured.glob("precompiled-*.pch.*"):
         with suppress(OSError):
             half.unlink()

@@ -84,7 +84,7 @@ class NativeExecutor:
         with self.on_tree(job) as demand:
             units = self._compile(job, demand)
             finish(job, demand.upstream.paths, self.place)
-            if job.linkage == "static":
+            if job.linkage == "static" and not job.apple:
                 write_static_library(job, demand.upstream.paths, self.place)
             collect(job, demand.upstream.paths, destination, self.log)
             facts = BuildFacts(seconds=time.monotonic() - started, compiler_cache=demand.cache_use(), units=units)
@@ -93,7 +93,7 @@ class NativeExecutor:
 
     def _compile(self, job: BuildJob, demand: Demand) -> CompiledUnits | None:
         outcome, units = demand.compile_needed() if self.pruned else (demand.compile_all(), None)
-        require_success(job, outcome, self.log)
+        require_success(job, demand.without_unreached(outcome), self.log)
         return units
 
     def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None) -> Demand:

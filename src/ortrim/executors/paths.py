@@ -23,6 +23,7 @@ class JobPaths:
     hooks: Path
     archive: Path = Path()
     ndk: Path = Path()
+    xcode: Path = Path()
 
     @property
     def configured(self) -> Path:

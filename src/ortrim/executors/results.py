@@ -17,6 +17,8 @@ from ortrim.platforms.providers import providers_of
 from ortrim.storage.cache import cache_folder
 
 LIBRARY: Final = "libonnxruntime.so"
+DYLIB: Final = "libonnxruntime.dylib"
+"""What the library is called on Apple's systems."""
 HEADERS: Final = ("core/session/onnxruntime_*.h", "core/providers/cpu/cpu_provider_factory.h")
 
 
@@ -49,7 +51,7 @@ def result_of(folder: Path) -> JobResult:
     link_map, archive = folder / "link.map", folder / ARCHIVE
     return JobResult(
         folder=folder,
-        library=folder / LIBRARY,
+        library=folder / (DYLIB if (folder / DYLIB).is_file() else LIBRARY),
         link_map=link_map if link_map.is_file() else None,
         headers=folder / "headers",
         log=folder / "build.log",
@@ -75,7 +77,7 @@ def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> Non
             what = f"the build ended well but left no {output}"
             raise BuildError("output-missing", what, where=job.target.identifier, hint=f"see the log: {log}")
     library, *others = job.expected_outputs
-    shutil.copy2(paths.build / library, destination / LIBRARY)
+    shutil.copy2(paths.build / library, destination / (DYLIB if job.apple else LIBRARY))
     for name in map(str, others):
         shutil.copy2(paths.build / name, destination / name)
     shutil.copyfile(log, destination / "build.log")

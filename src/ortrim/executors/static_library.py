@@ -12,7 +12,7 @@ from ortrim.errors import BuildError
 from ortrim.executors.build_log import first_error
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
-from ortrim.executors.workspace import job_environment
+from ortrim.executors.workspace import UNREACHED, job_environment
 from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.files import storage_errors
 
@@ -27,15 +27,16 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: Place = HERE) ->
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
     Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the
-    C library and the compiler's runtime, so that a C program links it with those alone. Raises `BuildError`
-    (`build-failed`) or `BinaryError`.
+    C library and the compiler's runtime, so that a C program links it with those alone; kernels that were left out of
+    the one are left out of the other. Raises `BuildError` (`build-failed`) or `BinaryError`.
     """
     shared = paths.build / job.expected_outputs[0]
     exported = read_library(shared).exported
     joined, hidden = paths.build / "joined.o", paths.build / MEMBER
     roots = tuple(word for name in exported for word in ("-u", name))
+    script = () if job.levers.unreached_kernels else ("-T", str(paths.hooks / UNREACHED))
     linked = linked_files(paths.link_map)
-    _zig(job, paths, place, "ld.lld", *JOINING, *roots, "-o", str(joined), *linked)
+    _zig(job, paths, place, "ld.lld", *JOINING, *roots, *script, "-o", str(joined), *linked)
     with storage_errors(hidden):
         hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
         joined.unlink()

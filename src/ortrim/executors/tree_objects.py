@@ -26,8 +26,8 @@ class Step:
     output: str
 
 
-def read_objects(paths: JobPaths) -> tuple[ObjectSymbols, ...]:
-    """Read all objects of the tree, with the sources that ninja says they are made from.
+def read_objects(paths: JobPaths, below: str = "") -> tuple[ObjectSymbols, ...]:
+    """Read all objects of the tree, or those whose units lie below a folder, with the sources that they are made from.
 
     Raises `BuildError` (`objects-unknown`) when ninja cannot say, `ToolError` when there is no ninja, and as
     `read_object` does for an object that is no ELF file.
@@ -38,7 +38,7 @@ def read_objects(paths: JobPaths) -> tuple[ObjectSymbols, ...]:
         for step in _steps(paths)
         if (path := paths.configured / step.output).suffix == ".o" and path.is_file()
         for unit in [symbolic_path(step.file, *folders)]
-        if unit is not None
+        if unit is not None and unit.startswith(below)
         for defined, undefined in [read_object(path)]
     )
 

@@ -4,6 +4,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ortrim.core.plan import Toolchain
 from ortrim.executors.paths import JobPaths
@@ -11,6 +12,10 @@ from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import write_if_changed
 from ortrim.tools.environments import environment_with
 from ortrim.tools.ndk import find_ndk
+from ortrim.tools.xcode import find_xcode
+
+UNREACHED: Final = "unreached.ld"
+"""The linker's script of what is left out, which a first link finds empty and later ones as it was left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +37,7 @@ class Inputs:
 def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "") -> JobPaths:
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
 
-    Raises `ToolError` when the toolchain is an NDK that is not here, and `StorageError`.
+    Raises `ToolError` when the toolchain is an NDK or an Xcode that is not here, and `StorageError`.
     """
     paths = JobPaths(
         sources=inputs.sources,
@@ -43,6 +48,7 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
         runner=inputs.runner,
         hooks=work / "hooks",
         ndk=_ndk(inputs, toolchain),
+        xcode=find_xcode(toolchain.version).folder if toolchain.kind == "xcode" else Path(),
     )
     paths.wrappers.mkdir(parents=True, exist_ok=True)
     paths.build.mkdir(exist_ok=True)
@@ -52,6 +58,8 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
     paths.config.write_text(operator_config, encoding="utf-8")
     for hook in sorted(inputs.hooks.iterdir()):
         write_if_changed(paths.hooks / hook.name, hook.read_text(encoding="utf-8"))
+    if not (paths.hooks / UNREACHED).exists():
+        write_if_changed(paths.hooks / UNREACHED, "")
     return paths
 
 

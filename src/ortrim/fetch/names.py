@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.core.targets import TARGETS, matches
+from ortrim.core.targets import APPLE, TARGETS, OperatingSystem, matches
 from ortrim.errors import UsageError
 
-SYSTEMS: Final = ("android", "ios", "macos")
-"""What a package for several targets of one system is called after."""
-PACKAGES: Final = sorted((*TARGETS, *SYSTEMS), key=len, reverse=True)
+ASSEMBLED: Final = {"android": (OperatingSystem.ANDROID,), "apple": APPLE}
+"""What a package for several targets is called after, the name of its assembly -> the systems of its targets."""
+PACKAGES: Final = sorted((*TARGETS, *ASSEMBLED), key=len, reverse=True)
 DELIVERY: Final = re.compile(rf"delivered-(?P<spec>[A-Za-z0-9._-]+)-(?P<package>{'|'.join(PACKAGES)})")
 ASSET: Final = re.compile(
     rf"ortrim-(?P<spec>[A-Za-z0-9._-]+?)-(?P<package>{'|'.join(PACKAGES)})-(?P<version>[0-9][^/]*)"
@@ -27,7 +27,8 @@ class Selection:
     def takes(self, spec: str, package: str) -> bool:
         """Whether a package, for one target or for a system, is wanted."""
         patterns = [pattern.strip() for pattern in self.target.split(",") if pattern.strip()]
-        names = [package] if package in TARGETS else [package, *(t for t in TARGETS if t.startswith(f"{package}-"))]
+        inside = (name for name, target in TARGETS.items() if target.system in ASSEMBLED.get(package, ()))
+        names = [package, *inside]
         of_target = not patterns or any(matches(pattern, name) for pattern in patterns for name in names)
         return of_target and self.spec in {"", spec}
 

@@ -9,8 +9,9 @@ from urllib.parse import quote, urlsplit
 
 from ortrim.errors import UsageError
 
-ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": ".zip", "podfile": ".zip"}
-"""Which files a kind of snippet is about; for Apple, the zip of an xcframework."""
+XCFRAMEWORK: Final = ".xcframework.zip"
+ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": XCFRAMEWORK, "podfile": XCFRAMEWORK}
+"""Which files a kind of snippet is about; for Apple, the zip of an xcframework, beside which others lie."""
 SINGLE: Final = ("cmake", "spm", "podfile")
 """Kinds in which two files would be two libraries of one name."""
 SHA256: Final = re.compile(r"[0-9a-f]{64}")

@@ -13,6 +13,7 @@ from ortrim.package.contents import PackagedFile, PackagedLink, check_paths, wri
 from ortrim.package.inputs import PackageInputs, check_inputs
 from ortrim.package.libraries import library_files
 from ortrim.package.manifest import MANIFEST, make_manifest
+from ortrim.package.models import model_files
 from ortrim.package.notices import notices_text, plain_text
 from ortrim.package.privacy import refuse_machine_paths
 from ortrim.package.sums import check_sums
@@ -55,7 +56,7 @@ def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[Pac
     files = (
         *library,
         *(PackagedFile(path=f"include/onnxruntime/{path.name}", content=path) for path in _headers(inputs)),
-        *(PackagedFile(path=f"models/{model.name}.ort", content=model.path) for model in inputs.models),
+        *model_files(inputs),
         PackagedFile(path="LICENSE", content=plain_text(inputs.licence)),
         PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(inputs.notices, inputs.licences)),
     )

@@ -25,9 +25,14 @@ NAMESPACE: Final = UUID("0f5f2f5c-6d0a-5f3e-9c55-6f1f3f7b1d21")
 """Ours alone: serial numbers are made in it from the digests of a package's files."""
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 FILE, DATA = ComponentType.FILE, ComponentType.DATA
-ARTIFACTS: Final = {"lib": FILE, "jni": FILE, "classes.jar": FILE, "models": DATA, "assets": DATA}
+ARTIFACTS: Final = {
+    "lib": FILE, "jni": FILE, "classes.jar": FILE, "onnxruntime.xcframework": FILE, "models": DATA, "assets": DATA,
+}  # fmt: skip
 """What a bill lists of a package's files, by the first folder: libraries and classes as files, models as data."""
-LISTED: Final = re.compile(r"lib/[^/]+|jni/.+|classes\.jar|models/.+|assets/.+")
+LISTED: Final = re.compile(
+    r"lib/[^/]+|jni/.+|classes\.jar|(models|assets)/.+\.ort"
+    r"|onnxruntime\.xcframework/.+\.framework/(Versions/A/)?onnxruntime"
+)
 """The folders below `lib` hold what leads to the library."""
 
 

@@ -13,12 +13,26 @@ from ortrim.pins.tools import converter_requirements
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApplePins:
+    """Facts for Apple's systems of one version of ONNX Runtime: the lowest deployment targets, and GitHub's Xcode.
+
+    `maccatalyst` is a version of iOS, and that of `ios` where upstream's own is not known.
+    """
+
+    ios: str
+    macos: str
+    maccatalyst: str
+    xcode: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RuntimePins:
     """One version of ONNX Runtime: what it can load and where its sources are pinned.
 
     `sources` holds the sets that are pinned, in the order in which `auto` tries them; `git` is the commit when
     pinned. `converter_requirements` is the text of a requirements file, None when that is not pinned. `ndk` is the
-    version of Android's NDK that upstream builds with, None when that is not known.
+    version of Android's NDK that upstream builds with, `apple` what it builds for Apple's systems; None when that is
+    not known.
     """
 
     version: str
@@ -28,6 +42,7 @@ class RuntimePins:
     sources: tuple[SourceSet, ...]
     git: GitPin | None
     ndk: str | None = None
+    apple: ApplePins | None = None
 
 
 @cache
@@ -68,6 +83,7 @@ def runtime_pins(version: str) -> RuntimePins:
         sources=_source_sets(version),
         git=_git_pin(version),
         ndk=entry.get("ndk"),
+        apple=_apple_pins(entry.get("apple")),
     )
 
 
@@ -83,6 +99,10 @@ def known_version(version: str) -> dict[str, Any]:
         what, hint = f"ONNX Runtime {version} is known to be broken", f"use {broken['instead']}"
         raise SpecError("known-broken-version", what, where=where, why=broken["reason"], hint=hint)
     return entry
+
+
+def _apple_pins(entry: dict[str, str] | None) -> ApplePins | None:
+    return None if entry is None else ApplePins(**{"maccatalyst": entry["ios"]} | entry)
 
 
 def pin_file_name(version: str, kind: str) -> str:

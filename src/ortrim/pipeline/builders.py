@@ -53,11 +53,11 @@ def native_executor(
 
 
 def compiled_before(target: PlannedTarget) -> JobResult:
-    """Return what an earlier build of a target left, of which nothing needs an NDK any more.
+    """Return what an earlier build of a target left, of which nothing needs an NDK or Xcode any more.
 
     It may have been compiled in a container, or on another machine. Raises `VerifyError` `not-built`.
     """
-    if target.job.android and not is_compiled(target):
+    if (target.job.android or target.job.apple) and not is_compiled(target):
         raise _not_built(target.job)
     return built_before(target.job)
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from ortrim.console import Console
 from ortrim.core.buildspec import LoadedSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operators import RequiredOperators
+from ortrim.core.profiles import ProfileName
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.copies import FACTS_LAYOUT
 from ortrim.models.prepare import prepare
@@ -25,20 +25,22 @@ class Request:
 
     `version` is that of ONNX Runtime. `ndk` is the folder of Android's NDK; without it, the environment says where
     that is. `container` says how to build in one; None for building on this machine itself. `elsewhere` says that
-    another machine compiles, so that this one needs no NDK. `devices` are names as `ortrim.verify.devices.names` reads
+    another machine compiles, so that this one needs no NDK; `on_macs` that these are GitHub's, Macs for what Apple's
+    tools compile. `devices` are names as `ortrim.verify.devices.names` reads
     them; without any, each target has its own defaults. `cores` are those that runs are kept on, where a device has
     any of its own; all of them when it is empty.
     """
 
     spec: Path
     target: str | None = None
-    profile: Literal["balanced", "upstream"] | None = None
+    profile: ProfileName | None = None
     version: str | None = None
     jobs: int | None = None
     output: Path = Path("artifacts")
     ndk: Path | None = None
     container: ContainerOptions | None = None
     elsewhere: bool = False
+    on_macs: bool = False
     devices: tuple[str, ...] = ()
     cores: tuple[int, ...] = ()
     least_memory: bool = False

@@ -12,14 +12,14 @@ from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.library_facts import LibraryFacts
 from ortrim.core.measurements import Comparison, Gate, Verdict
 from ortrim.core.plan import BuildJob
+from ortrim.core.sessions import IN_PLACE
 from ortrim.core.targets import ABIS, Architecture
 from ortrim.executors.results import LIBRARY
-from ortrim.models.alignment import IN_PLACE, misaligned_tensors
+from ortrim.models.alignment import misaligned_tensors
 from ortrim.package.android.inputs import companions_of
 from ortrim.pipeline.android_package import SoundAar
 from ortrim.pipeline.planned import Planned
 from ortrim.platforms.linux import ARCHIVE
-from ortrim.verify.devices.base import DEFAULT_SESSION
 from ortrim.verify.gates import check_archive, check_library, check_tensors
 from ortrim.verify.subjects import Delivery
 
@@ -81,10 +81,10 @@ def _model_gates(planned: Planned, job: BuildJob) -> tuple[Gate, ...]:
     """Return the gate of the tensors' places for processors that fault where others are only slower."""
     if job.target.architecture is not Architecture.ARM:
         return ()
-    in_place = IN_PLACE in DEFAULT_SESSION.configuration
+    both = zip(planned.models.converted, planned.plan.models, strict=True)
     return tuple(
-        check_tensors(model.name, misaligned_tensors(model.path), in_place=in_place)
-        for model in planned.models.converted
+        check_tensors(model.name, misaligned_tensors(model.path), in_place=IN_PLACE in plan.session.configuration)
+        for model, plan in both
     )
 
 

@@ -9,6 +9,7 @@ from ortrim.core.targets import TARGETS, Target
 from ortrim.errors import UsageError, VerifyError
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.ndks import is_android
+from ortrim.pipeline.xcodes import is_apple
 from ortrim.tools.base import install_command
 from ortrim.verify.devices.names import DeviceName, default_devices, read_names
 from ortrim.verify.devices.runnable import emulation_of
@@ -28,8 +29,8 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
     """Refuse, before anything is compiled, what could not be verified.
 
     Raises `VerifyError` `no-device` for targets that run neither on this machine nor in an emulator that is installed
-    here while no device is named (for Android, where nothing but a device does, an AAR is made all the same, and its
-    report says that it was run nowhere); `UsageError` for names that are none, for `--least-memory` without a machine
+    here while no device is named (for Android and Apple's systems a package is made all the same, and its report says
+    that it was run nowhere); `UsageError` for names that are none, for `--least-memory` without a machine
     whose memory can be lowered, and for `--cores` without one that has cores of its own.
     """
     if not request.devices:
@@ -69,7 +70,8 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
 
 
 def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
-    needs = {target.id: _missing_emulator(target, host) for target in targets if not is_android(target)}
+    machines = tuple(target for target in targets if not (is_android(target) or is_apple(target)))
+    needs = {target.id: _missing_emulator(target, host) for target in machines}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
         what = f"a library for another machine cannot be run on {host.identifier}, so nothing would be proved of it"

@@ -104,7 +104,7 @@ def asked_by(request: Request) -> Request:
 
 def request_of(asked: Request, output: Path) -> Request:
     """Return the request that a record was made of, for a machine that compiles nothing."""
-    return replace(asked, output=output, elsewhere=True)
+    return replace(asked, output=output, elsewhere=True, on_macs=True)
 
 
 def jobs_of(plan: BuildPlan) -> tuple[tuple[str, str], ...]:

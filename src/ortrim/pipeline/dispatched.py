@@ -11,8 +11,10 @@ from importlib.metadata import version as installed_version
 from typing import Final
 
 from ortrim.console import Console
+from ortrim.core.hot_operators import OPERATOR
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, SourcePin, Toolchain, digest
+from ortrim.core.profiles import PROFILES
 from ortrim.core.targets import TARGETS
 from ortrim.errors import Diagnostic, PlanError
 from ortrim.pins.runtime import runtime_pins
@@ -20,16 +22,18 @@ from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.planned import hooks_digest, runner_digest
 from ortrim.planning import with_arguments
 from ortrim.platforms import PLATFORMS
+from ortrim.platforms.providers import providers_of
 from ortrim.platforms.upstream import compiled_sources
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
 from ortrim.toolchains.ndk import ndk_toolchain
+from ortrim.toolchains.xcode import xcode_toolchain
 from ortrim.toolchains.zig import zig_toolchain
+from ortrim.toolchains.zig_apple import zig_apple_toolchain
 
 ELSEWHERE: Final = ("archive", "git", "debian")
 """Kinds of sources that another machine can fetch, too."""
 VERSION: Final = re.compile(r"[0-9]+(\.[0-9]+){1,2}")
-PROFILES: Final = ("balanced", "upstream")
 SPEC_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 REFERENCE: Final = "plan-not-ours"
 
@@ -77,18 +81,25 @@ def require_ours(target: PlannedTarget, ort_version: str, sources: tuple[SourceP
 
 def _require_plain(job: BuildJob) -> None:
     """Refuse words that are no versions: they become part of the compilers' wrappers, which are scripts."""
-    for name, word in (("minimum_glibc", job.minimum_glibc), ("toolchain.version", job.toolchain.version)):
+    floor = job.apple.deployment_target if job.apple else ""
+    words = {
+        "minimum_glibc": job.minimum_glibc,
+        "toolchain.version": job.toolchain.version,
+        "apple.deployment_target": floor,
+    }
+    for name, word in words.items():
         if word and not VERSION.fullmatch(word):
             raise _differs(job.target.identifier, f"{name} is no version")
     if job.profile not in PROFILES:
         raise _differs(job.target.identifier, "profile is none that this ortrim knows")
+    if not all(map(OPERATOR.fullmatch, job.hot_operators)):
+        raise _differs(job.target.identifier, "hot_operators has what is no operator's name")
 
 
 def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
     where = job.target.identifier
     try:
         config = render_config(parse_config(job.operator_config, where))
-        providers = job.android.providers if job.android else ()
         return with_arguments(
             replace(
                 job,
@@ -96,7 +107,7 @@ def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
                 toolchain=_toolchain(job),
                 tools=tool_versions(),
                 hooks_sha256=hooks_digest(),
-                sources=compiled_sources(job.target, sources, providers),
+                sources=compiled_sources(job.target, sources, providers_of(job)),
             )
         )
     except (KeyError, ValueError, AssertionError, Diagnostic) as error:
@@ -104,10 +115,14 @@ def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
 
 
 def _toolchain(job: BuildJob) -> Toolchain:
+    if job.toolchain.kind == "zig" and job.apple:
+        return zig_apple_toolchain(job.target, job.apple.deployment_target, dict(tool_versions())["ziglang"])
     if job.toolchain.kind == "zig":
         return zig_toolchain(job.target, job.minimum_glibc, dict(tool_versions())["ziglang"], job.cpu or None)
     if job.toolchain.kind == "ndk" and job.android:
         return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
+    if job.toolchain.kind == "xcode" and job.apple:
+        return xcode_toolchain(job.target, job.apple.deployment_target, job.toolchain.version)
     raise _differs(job.target.identifier, f"{job.toolchain.kind} is a compiler of the machine that made the plan")
 
 

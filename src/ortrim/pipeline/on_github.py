@@ -45,7 +45,7 @@ def build_on_github(
     and following raise, `PlanError` (`plan-cannot-travel`, `plan-too-large`), and what `build_planned` raises.
     """
     require_writable(request.output)
-    here = replace(request, elsewhere=True)
+    here = replace(request, elsewhere=True, on_macs=True)
     planned = make_planned(here, console, to_run=True)
     missing = to_compile(planned, here)
     if missing:

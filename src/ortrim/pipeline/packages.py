@@ -3,17 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ortrim.console import Console
+from ortrim.console import Console, Step
 from ortrim.core.artifacts import JobResult
 from ortrim.core.plan import AssemblyJob, BuildPlan, PlannedTarget
 from ortrim.package.layout import make_package
 from ortrim.pipeline.android_package import aar_part, deliver_aar
+from ortrim.pipeline.apple_package import apple_delivery, apple_part, deliver_apple
 from ortrim.pipeline.builders import builder_for
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.delivery import android_delivery, linux_delivery
 from ortrim.pipeline.package_inputs import package_inputs
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.verification import Packaged
+from ortrim.platforms.apple import ASSEMBLY as APPLE
 from ortrim.tools.javac import find_jdk
 from ortrim.verify.subjects import Delivery
 
@@ -68,15 +70,30 @@ def _assembled(planned: Planned, group: Group, results: Results, request: Reques
     assembly = group.assembly
     assert assembly is not None
     with console.step(f"package {assembly.identifier}: {', '.join(assembly.targets)}") as step:
-        jdk, parts = find_jdk(), []
-        for target, result in zip(group.targets, results, strict=True):
-            step.progress(0, 0, f"JNI library of {target.job.target.identifier}")
-            binding = builder_for(planned, target, request, step).run_jni(target.job, result, jdk)
-            parts.append(aar_part(package_inputs(planned, target.job, result), binding))
-        step.progress(0, 0, "classes and AAR")
-        folder = planned.folder / assembly.identifier
-        assets = assembly.models_as_assets
-        sound = deliver_aar(parts, planned.sources.folder, jdk, folder, models_as_assets=assets)
-        step.note(f"{sound.package.folder}: {sound.package.manifest.coordinates}")
-        both = zip(group.targets, results, strict=True)
-        return [android_delivery(planned, target.job, result, sound) for target, result in both]
+        if assembly.identifier == APPLE:
+            return _for_apple(planned, group, results, step)
+        return _for_android(planned, group, results, request, step)
+
+
+def _for_android(planned: Planned, group: Group, results: Results, request: Request, step: Step) -> list[Delivery]:
+    assembly, jdk, parts = group.assembly, find_jdk(), []
+    assert assembly is not None
+    for target, result in zip(group.targets, results, strict=True):
+        step.progress(0, 0, f"JNI library of {target.job.target.identifier}")
+        binding = builder_for(planned, target, request, step).run_jni(target.job, result, jdk)
+        parts.append(aar_part(package_inputs(planned, target.job, result), binding))
+    step.progress(0, 0, "classes and AAR")
+    folder = planned.folder / assembly.identifier
+    assets = assembly.models_as_assets
+    sound = deliver_aar(parts, planned.sources.folder, jdk, folder, models_as_assets=assets)
+    step.note(f"{sound.package.folder}: {sound.package.manifest.coordinates}")
+    both = zip(group.targets, results, strict=True)
+    return [android_delivery(planned, target.job, result, sound) for target, result in both]
+
+
+def _for_apple(planned: Planned, group: Group, results: Results, step: Step) -> list[Delivery]:
+    both = tuple(zip(group.targets, results, strict=True))
+    parts = [apple_part(package_inputs(planned, target.job, result)) for target, result in both]
+    sound = deliver_apple(parts, planned.sources.folder, planned.folder / APPLE)
+    step.note(f"{sound.package.folder}: checksum {sound.package.checksum}")
+    return [apple_delivery(result, sound) for _, result in both]

@@ -2,27 +2,40 @@
 
 import hashlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.buildspec import BuildSpec, ModelSpec, TargetSpec
+from ortrim.core.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of
+from ortrim.core.hot_operators import required_of
 from ortrim.core.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.core.serialization import to_canonical_json
+from ortrim.core.sessions import settings_of
 from ortrim.core.targets import TARGETS, Target, minimum_glibc
+from ortrim.core.unused_types import unused_types
 from ortrim.errors import PlanError, ToolError
 from ortrim.executors.container_recipes import require_image
+from ortrim.models.ort_uses import read_uses
 from ortrim.pins.images import image_pins
 from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.converted import Models, Request, converted_models, load
 from ortrim.pipeline.devices import require_devices
 from ortrim.pipeline.ndks import is_android, require_android_tools, toolchain_for_android, warnings_on_android
+from ortrim.pipeline.xcodes import (
+    is_apple,
+    is_cross_built,
+    require_apple_tools,
+    toolchain_for_apple,
+    toolchain_for_macs,
+    with_deployment_targets,
+)
 from ortrim.planning import make_plan, select_targets
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
+from ortrim.spec.hot import hot_file, read_hot
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
 from ortrim.storage.shipped import shipped_folder
@@ -30,7 +43,10 @@ from ortrim.toolchains.system import system_toolchain
 from ortrim.toolchains.zig import zig_toolchain
 from ortrim.verify.cases import Case, make_cases
 
-HOSTS: Final = {("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64"}
+HOSTS: Final = {
+    ("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64",
+    ("Darwin", "arm64"): "macos-arm64", ("Darwin", "x86_64"): "macos-x86_64",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +69,7 @@ def host_target() -> Target:
     """Return the target that runs on this machine; raises `ToolError` `unsupported-host`."""
     machine = (platform.system(), platform.machine())
     if machine not in HOSTS:
-        hint = "ortrim builds on Linux for x86-64 and arm64"
+        hint = "ortrim builds on Linux for x86-64 and arm64, and on Macs"
         raise ToolError("unsupported-host", f"{' '.join(machine)} is no host that ortrim knows", hint=hint)
     return TARGETS[HOSTS[machine]]
 
@@ -67,16 +83,42 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
     """
     loaded = load(request)
     host = host_target() if to_run or request.target is None else None
-    targets = select_targets(loaded.spec, request.target, host)
+    targets = with_deployment_targets(loaded.spec, select_targets(loaded.spec, request.target, host))
     if host and to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
         require_android_tools(loaded.spec, targets, request)
-    toolchains = {target.id: _toolchain(loaded.spec, target) for target in targets}
+        require_apple_tools(loaded.spec, targets, request)
+    hot = read_hot(hot_file(loaded.file))
+    toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
     for warning in warnings_on_android(loaded.spec, targets):
         console.warn(warning)
     if to_run and request.container is not None:
         _require_images(toolchains.values())
+    return _planned(loaded, targets, request, console, toolchains=toolchains, hot=hot)
+
+
+def planned_here(request: Request, console: Console) -> Planned:
+    """Decide what it takes to run a buildspec's models on this machine, whatever its targets and hot operators are.
+
+    Raises as `make_planned` does.
+    """
+    loaded = load(request)
+    here = (TargetSpec(id=host_target().identifier, linkage="shared"),)
+    targets = with_deployment_targets(loaded.spec, here)
+    toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
+    return _planned(loaded, targets, request, console, toolchains=toolchains)
+
+
+def _planned(
+    loaded: LoadedSpec,
+    targets: tuple[TargetSpec, ...],
+    request: Request,
+    console: Console,
+    *,
+    toolchains: Mapping[str, Toolchain],
+    hot: tuple[str, ...] = (),
+) -> Planned:
     models = converted_models(loaded, console)
     cases = _cases(models)
     sources = _sources(models, console)
@@ -84,6 +126,7 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
         loaded.spec,
         models.operators,
         targets=targets,
+        hot_operators=_still_required(hot, models, console),
         models=_planned_models(models, cases),
         sources=sources.pins,
         tools=tool_versions(),
@@ -91,8 +134,21 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
         runner_sha256=runner_digest(),
         hooks_sha256=hooks_digest(),
         ortrim_version=installed_version("ortrim"),
+        unused_types=_unused_types(models),
     )
     return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=_folder(request, plan))
+
+
+def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> tuple[str, ...]:
+    """Return the hot operators that a model has, and say which others the file names."""
+    required, others = required_of(hot, models.operators)
+    if others:
+        console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it anew: invoke hot")
+    return required
+
+
+def _unused_types(models: Models) -> tuple[str, ...]:
+    return unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted))
 
 
 def _sources(models: Models, console: Console) -> SourceTree:
@@ -105,9 +161,13 @@ def _sources(models: Models, console: Console) -> SourceTree:
     return tree
 
 
-def _toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
+def _toolchain(spec: BuildSpec, target: TargetSpec, request: Request) -> Toolchain:
     if is_android(target):
         return toolchain_for_android(spec, target)
+    if is_apple(target) and not is_cross_built(target, request):
+        return toolchain_for_apple(spec, target, request)
+    if is_apple(target):
+        return toolchain_for_macs(spec, target)
     if target.compiler == "zig":
         known = TARGETS[target.id]
         glibc = minimum_glibc(known, target.glibc)
@@ -133,7 +193,8 @@ def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
 
 
 def _planned_models(models: Models, cases: tuple[tuple[Case, ...], ...]) -> tuple[PlannedModel, ...]:
-    together = zip(models.prepared, models.converted, models.loaded.spec.models, cases, strict=True)
+    whole = models.loaded.spec
+    together = zip(models.prepared, models.converted, whole.models, cases, strict=True)
     return tuple(
         PlannedModel(
             name=spec.name,
@@ -142,6 +203,8 @@ def _planned_models(models: Models, cases: tuple[tuple[Case, ...], ...]) -> tupl
             tests_sha256=_tests_digest(spec, own),
             style=spec.style,
             level=spec.level,
+            layout=spec.layout or "",
+            session=settings_of(session_of(whole, spec), style=spec.style, aligned=converted.aligned),
         )
         for prepared, converted, spec, own in together
     )

@@ -7,7 +7,7 @@ from ortrim.console import Console
 from ortrim.core.buildspec import RuntimeSpec
 from ortrim.core.plan import BuildPlan, PlannedTarget
 from ortrim.core.reports import VerifyReport
-from ortrim.core.targets import TARGETS, OperatingSystem, Target
+from ortrim.core.targets import APPLE, TARGETS, OperatingSystem, Target
 from ortrim.errors import UsageError
 from ortrim.github.payload import decode_plan
 from ortrim.pins.runtime import runtime_pins
@@ -78,12 +78,23 @@ def ndk_versions(text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
     """Return the versions of the NDK that targets are compiled with, by an encoded plan, or by default without one."""
     if not any(target.system is OperatingSystem.ANDROID for target in targets):
         return ()
+    return _versions("ndk", text, targets, runtime_pins(RuntimeSpec().version).ndk)
+
+
+def xcode_versions(text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the versions of Xcode that targets are compiled with, by an encoded plan, or by default without one."""
+    if not any(target.system in APPLE for target in targets):
+        return ()
+    pins = runtime_pins(RuntimeSpec().version).apple
+    return _versions("xcode", text, targets, pins.xcode if pins else None)
+
+
+def _versions(kind: str, text: str, targets: tuple[Target, ...], default: str | None) -> tuple[str, ...]:
     if not text:
-        version = runtime_pins(RuntimeSpec().version).ndk
-        return () if version is None else (version,)
+        return () if default is None else (default,)
     identifiers = ",".join(target.identifier for target in targets)
     toolchains = [target.job.toolchain for target in _wanted(decode_plan(text), identifiers)]
-    return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == "ndk"}))
+    return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == kind}))
 
 
 def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:
@@ -96,4 +107,11 @@ def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:
 
 
 def _request(inputs: Inputs, target: str, devices: tuple[str, ...] = ()) -> Request:
-    return Request(spec=Path(inputs.spec), target=target, profile=inputs.profile, elsewhere=True, devices=devices)
+    return Request(
+        spec=Path(inputs.spec),
+        target=target,
+        profile=inputs.profile,
+        elsewhere=True,
+        on_macs=True,
+        devices=devices,
+    )

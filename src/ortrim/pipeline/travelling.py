@@ -8,7 +8,7 @@ from ortrim.core.plan import BuildPlan, PlannedTarget
 from ortrim.errors import PlanError
 from ortrim.pipeline.dispatched import ELSEWHERE, SPEC_NAME
 
-COMPILERS: Final = ("zig", "ndk")
+COMPILERS: Final = ("zig", "ndk", "xcode")
 """Those that another machine can have, too."""
 
 

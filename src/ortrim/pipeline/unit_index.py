@@ -48,7 +48,7 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
     for target in planned.plan.targets:
         with console.step(f"index {target.job.target.identifier}") as step:
             executor = executor_for(planned, target, request, step)
-            everything = with_arguments(replace(target.job, operator_config=EVERYTHING))
+            everything = with_arguments(replace(target.job, operator_config=EVERYTHING, without_types=()))
             index = _full_index(executor, everything)
             step.note(f"{counted(len(index.units), 'file')}, {counted(len(index.kernels), 'operator')}")
             # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from ortrim.core.plan import AssemblyJob, BuildJob
 from ortrim.core.targets import OperatingSystem
-from ortrim.platforms import android, linux
+from ortrim.platforms import android, apple, linux
 
 
 class PlatformModule(Protocol):
@@ -31,4 +31,6 @@ class PlatformModule(Protocol):
 PLATFORMS: Final[dict[OperatingSystem, PlatformModule]] = {
     OperatingSystem.LINUX: linux,
     OperatingSystem.ANDROID: android,
+    OperatingSystem.IOS: apple,
+    OperatingSystem.MACOS: apple,
 }

@@ -14,6 +14,7 @@ from ortrim.platforms.upstream import (
     RUNNER_SOURCES,
     common_arguments,
     cpuinfo_definitions,
+    folding_flags,
     hook_definitions,
 )
 
@@ -36,7 +37,7 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     The SDK is asked for and not used, since nothing is built with Gradle: the NDK stands in for it. The linker's flags
     go in as CMake's initial ones, so that those of the NDK stay.
     """
-    flags = (*linker_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
+    flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
     own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job))
     definitions = (*DEFINITIONS, *own, f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}")
     return (*common_arguments(job), *_android(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
@@ -44,12 +45,9 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
 
 def linker_flags(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's words with which every library of a job's AAR is linked."""
-    flags = ["-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1"]
-    if job.profile == "balanced":
-        flags += _packed_relocations(_options(job).api)
-        if not job.exceptions:
-            flags.append("-Wl,--no-eh-frame-hdr")
-    return tuple(flags)
+    flags = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
+    packed = _packed_relocations(_options(job).api) if job.levers.packing else ()
+    return (*flags, *packed)
 
 
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:

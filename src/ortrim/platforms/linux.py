@@ -5,12 +5,13 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.core.plan import AssemblyJob, BuildJob
-from ortrim.core.targets import Architecture, CLibrary
+from ortrim.core.targets import Architecture, CLibrary, version_numbers
 from ortrim.platforms.upstream import (
     DEFINITIONS,
     RUNNER_SOURCES,
     common_arguments,
     cpuinfo_definitions,
+    folding_flags,
     hook_definitions,
 )
 
@@ -20,6 +21,8 @@ PROCESSOR: Final = {
 }  # fmt: skip
 """What `uname -m` says, which upstream's CMake files go by."""
 ARCHIVE: Final = "libonnxruntime.a"
+FIRST_PACKED: Final = (2, 36)
+"""The first glibc that reads packed relocations; an older one refuses a library that has them."""
 SYSTEM_LIBRARIES: Final = ("-ldl", "-lpthread", "-lm")
 """All that a program needs beside the static library."""
 
@@ -86,11 +89,17 @@ def _linking(job: BuildJob) -> tuple[str, ...]:
     An executable stack is refused by hardened systems, and 1.21 does not ask for a plain one (upstream's issue
     24911). The map tells where every byte comes from.
     """
-    flags = ["-Wl,-z,noexecstack"]
+    flags = ["-Wl,-z,noexecstack", *folding_flags(job)]
     if job.toolchain.kind == "zig":
         flags.append("-Wl,--print-map")
-    if job.profile == "balanced":
+    if not job.levers.both_hashes:
         flags.append("-Wl,--hash-style=gnu")
-        if not job.exceptions:
-            flags.append("-Wl,--no-eh-frame-hdr")
+    if job.levers.packing and _reads_packed(job.minimum_glibc):
+        flags.append("-Wl,-z,pack-relative-relocs")
+    if job.levers.lean_runtime:
+        flags.append("-nostdlib++")
     return (f"CMAKE_SHARED_LINKER_FLAGS={' '.join(flags)}",)
+
+
+def _reads_packed(minimum_glibc: str) -> bool:
+    return bool(minimum_glibc) and version_numbers(minimum_glibc) >= FIRST_PACKED

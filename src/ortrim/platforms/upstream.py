@@ -21,11 +21,21 @@ CPUINFO: Final = "cpuinfo"
 CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 """Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
 
-PRECOMPILING: Final = ("zig", "clang", "ndk")
+WIDE: Final = (Architecture.X64, Architecture.ARM64, Architecture.RISCV64)
+"""Architectures whose compilers know numbers of 128 bits."""
+
+FOLDING: Final = "-Wl,--icf=all"
+NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwinding.ld")
+UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
+"""As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
+UPSTREAM: Final = ("-Os",)
+"""How upstream optimises; nothing is said of sources that are to be optimised so."""
+NO_DEBUGGING: Final = "-g0"
+"""zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
 
 RUNNER_SOURCES: Final = (
-    "inputs.c", "measure.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "tensor.c",
-    "trace.c",
+    "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",
+    "tensor.c", "trace.c",
 )  # fmt: skip
 
 DEFINITIONS: Final = (
@@ -62,6 +72,7 @@ def common_arguments(job: BuildJob) -> tuple[str, ...]:
         *(() if job.exceptions else ("--disable_exceptions",)),
         *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
         *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
+        *(("--disable_types", *job.without_types) if job.without_types else ()),
     )
 
 
@@ -91,15 +102,45 @@ def cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
 
 
 def hook_definitions(job: BuildJob) -> tuple[str, ...]:
-    """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled.
+    """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled, and how.
 
     The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
     library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
     """
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
-    precompiled = job.toolchain.kind in PRECOMPILING and job.profile != "upstream"
     musl = job.target.c_library is CLibrary.MUSL
-    return (*hook, *(("ORTRIM_PRECOMPILED=ON",) if precompiled else ()), *(("ORTRIM_MUSL=ON",) if musl else ()))
+    switches = {"PRECOMPILED": job.levers.precompiled, "MUSL": musl, "LINK_TIME": job.levers.link_time}
+    return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *_optimization(job), *_lean(job))
+
+
+def folding_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return the flags by which lld folds functions, and leaves out tables of unwinding and unreached kernels."""
+    folding = (FOLDING,) if job.levers.folding else ()
+    kernels = () if job.levers.unreached_kernels else (UNREACHED,)
+    return (*folding, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
+
+
+def _optimization(job: BuildJob) -> tuple[str, ...]:
+    """Return how sources are optimised, where that is not how upstream does it."""
+    pointers = () if job.levers.frame_pointers else ("-fomit-frame-pointer",)
+    words = {"ORTRIM_COLD": (job.levers.cold, *pointers), "ORTRIM_HOT": (job.levers.hot, *pointers)}
+    return tuple(f"{name}={' '.join((*flags, NO_DEBUGGING))}" for name, flags in words.items() if flags != UPSTREAM)
+
+
+def _lean(job: BuildJob) -> tuple[str, ...]:
+    """Return where the C++ library's sources are, if it is compiled along, and what stands in for larger parts."""
+    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.levers.lean_runtime else ()
+    stand_ins = ";".join(_stand_ins(job))
+    return (*runtime, *((f"ORTRIM_STAND_INS={stand_ins}",) if stand_ins else ()))
+
+
+def _stand_ins(job: BuildJob) -> tuple[str, ...]:
+    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
+    kernels = () if job.levers.unreached_kernels else ("unreached.c",)
+    if job.levers.lean_runtime:
+        return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
+    shared = job.android is not None and job.android.stl == "c++_shared"
+    return kernels if job.levers.demangler or shared else (*kernels, "no_demangler.c")
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

@@ -6,10 +6,13 @@ from ortrim.tasks import (
     build,
     ci,
     compat,
+    cost,
     devices,
     fetch,
     history,
+    hot,
     inspect,
+    lint,
     measure,
     models,
     pins,
@@ -22,7 +25,23 @@ from ortrim.tasks import (
 )
 
 namespace = Collection()
-for _module in (build, models, reports, inspect, compat, devices, fetch, runs, setup, size, history, workflows):
+for _module in (
+    build,
+    models,
+    reports,
+    inspect,
+    lint,
+    compat,
+    cost,
+    devices,
+    fetch,
+    runs,
+    setup,
+    size,
+    hot,
+    history,
+    workflows,
+):
     for _task in Collection.from_module(_module).tasks.values():
         namespace.add_task(_task)
 namespace.add_collection(Collection.from_module(ci), name="ci")

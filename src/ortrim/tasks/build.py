@@ -43,7 +43,7 @@ def build(
     token_file: str | None = None,
     upload_models: bool = False,
 ) -> None:
-    """Turn a buildspec's models into trimmed, verified runtimes."""
+    """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json) as console:
         container = container_options(executor, engine, mount, engine_flag)
         here = {"device": device, "cores": cores, "least-memory": least_memory, "trace": trace}

@@ -18,12 +18,13 @@ from ortrim.pipeline.remote import (
     ndk_versions,
     plan_run,
     targets_named,
+    xcode_versions,
 )
 from ortrim.report.step_summary import step_summary
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.rendering import conclude, show_plan
 from ortrim.workflows import inputs, results
-from ortrim.workflows.machine import install_emulators, install_ndks, require_jdk, start_phone
+from ortrim.workflows.machine import install_emulators, install_ndks, require_jdk, require_xcodes, start_phone
 from ortrim.workflows.matrix import matrix_json, matrix_of
 from ortrim.workflows.runner_files import append_summary, write_output
 
@@ -57,6 +58,7 @@ def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
             install_emulators(targets, host_target(), step.note)
         else:
             install_ndks(ndk_versions(os.environ.get(PLAN_VARIABLE, ""), targets), step.note)
+            require_xcodes(xcode_versions(os.environ.get(PLAN_VARIABLE, ""), targets), targets)
         if to_verify and ON_PHONE in target.split(","):
             start_phone(step.note)
 

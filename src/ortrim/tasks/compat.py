@@ -27,7 +27,7 @@ HELP = {
 def check_compat(
     _context: Context, runtime: str, model: Sequence[str], ort_version: str | None = None, json: bool = False
 ) -> None:
-    """Say whether models would run on a runtime that users have."""
+    """Say whether models would run on users' runtimes."""
     with boundary(json_mode=json) as console:
         answer = check_compatibility(Path(runtime), tuple(map(Path, model)), console, ort_version=ort_version)
         failure = failure_of(answer)

@@ -11,7 +11,8 @@ from ortrim.console import printable
 from ortrim.core.serialization import to_data
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for
-from ortrim.verify.devices.listing import ListedDevice, fetch_machines, list_devices
+from ortrim.verify.devices.listed_device import ListedDevice
+from ortrim.verify.devices.listing import fetch_machines, list_devices
 
 
 @task(help={"fetch": "fetch the kernel and the libraries of emulated machines first", **help_for("json")})

@@ -12,9 +12,14 @@ from ortrim.tasks.inspected import inspected_table
 from ortrim.tasks.options import help_for
 
 
-@task(help={"file": "an .onnx, an .ort, a .so, an .aar or an operator configuration", **help_for("json")})
+@task(
+    help={
+        "file": "an .onnx, .ort, .so, .dylib, .a, .aar, .xcframework or an operator configuration",
+        **help_for("json"),
+    }
+)
 def inspect(_context: Context, file: str, json: bool = False) -> None:
-    """Show what is in a model, a library, an AAR or a config."""
+    """Show what is in a model, library, package or config."""
     with boundary(json_mode=json) as console:
         content = inspect_file(Path(file))
         if json:

@@ -1,9 +1,9 @@
-"""`invoke measure.build`: ortrim beside upstream; the benchmarks travel with the checkout, not with the wheel."""
+"""`invoke measure.*`: ortrim beside upstream and the wheel; the benchmarks travel with the checkout, not the wheel."""
 
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from invoke.context import Context
 from invoke.tasks import task
@@ -12,7 +12,7 @@ from ortrim.core.serialization import to_json
 from ortrim.errors import UsageError
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.options import HELP
+from ortrim.tasks.options import HELP, demo_spec, profile_named
 
 DEFAULT_OUTPUT: Final = "artifacts/benchmarks"
 
@@ -47,7 +47,8 @@ def build(
 ) -> None:
     """Measure build times beside upstream's own recipe."""
     with boundary(json_mode=json) as console:
-        benchmark = _benchmark()
+        _offer("build_time")
+        benchmark = import_module("build_time.measure")
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
             cases=cases,
@@ -63,6 +64,98 @@ def build(
             console.result(to_json(record))
 
 
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec to measure; may be repeated (default: five models of different kinds)",
+        "profiles": "profiles to build, with commas; upstream's recipe comes along (default: all)",
+        "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
+        "jobs": HELP["jobs"],
+        "output": f"folder for record, report and pictures (default: {DEFAULT_OUTPUT})",
+        "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
+        "json": HELP["json"],
+    },
+)
+def footprint(
+    _context: Context,
+    spec: list[str],
+    profiles: str = "",
+    rounds: str = "9",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+    rest: str = "180",
+    json: bool = False,
+) -> None:
+    """Measure size, memory and speed of each profile."""
+    with boundary(json_mode=json) as console:
+        _offer("footprint")
+        benchmark = import_module("footprint.measure")
+        wanted = benchmark.Wanted(
+            specs=tuple(map(Path, spec)),
+            profiles=profiles,
+            rounds=_number(rounds, "rounds"),
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            output=Path(output),
+            rest_seconds=_number(rest, "rest", least=0),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec that was built here; may be repeated (default: demo, multi-model and transformer)",
+        "rounds": "how often each setting runs each model, the settings in turn (default: 9)",
+        "output": f"folder for record and table (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    },
+)
+def session(
+    _context: Context, spec: list[str], rounds: str = "9", output: str = DEFAULT_OUTPUT, json: bool = False
+) -> None:
+    """Measure what each session setting costs and gains."""
+    with boundary(json_mode=json) as console:
+        _offer("session_settings")
+        benchmark = import_module("session_settings.measure")
+        wanted = benchmark.Wanted(specs=tuple(map(Path, spec)), rounds=_number(rounds, "rounds"), output=Path(output))
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    help={
+        "spec": HELP["spec"],
+        "target": "the target to build for (default: linux-x64)",
+        "profile": "the profile whose levers are tried (default: balanced)",
+        "jobs": HELP["jobs"],
+        "output": f"folder for the table (default: {DEFAULT_OUTPUT})",
+    }
+)
+def levers(
+    _context: Context,
+    spec: str | None = None,
+    target: str = "linux-x64",
+    profile: str = "balanced",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+) -> None:
+    """Measure what each lever of a profile brings in bytes."""
+    with boundary(json_mode=False) as console:
+        _offer("levers")
+        benchmark = import_module("levers.measure")
+        wanted = benchmark.Wanted(
+            spec=Path(spec) if spec else demo_spec(),
+            target=target,
+            profile=profile_named(profile),
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            output=Path(output),
+        )
+        benchmark.measure(wanted, console)
+
+
 def _number(word: str, option: str, least: int = 1) -> int:
     if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)
@@ -70,12 +163,11 @@ def _number(word: str, option: str, least: int = 1) -> int:
     raise UsageError("bad-option", f"{word!r} is not possible here", where=f"--{option}", hint=hint)
 
 
-def _benchmark() -> Any:
-    """Return the module `build_time.measure` of `benchmarks`; raises `UsageError` (`no-benchmarks`) in a wheel."""
+def _offer(name: str) -> None:
+    """Let a package of `benchmarks` be imported; raises `UsageError` (`no-benchmarks`) in a wheel."""
     folder = shipped_folder("benchmarks")
-    if not (folder / "build_time" / "measure.py").is_file():
-        what, hint = "measurements need ortrim's source tree", "run: invoke measure.build in a checkout of ortrim"
+    if not (folder / name / "measure.py").is_file():
+        what, hint = "measurements need ortrim's source tree", "run the command in a checkout of ortrim"
         raise UsageError("no-benchmarks", what, where=str(folder), hint=hint)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    return import_module("build_time.measure")

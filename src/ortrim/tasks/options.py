@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from ortrim.core.processor_cores import MOST_CORES, read_cores
+from ortrim.core.profiles import PROFILE_NAMES, ProfileName
 from ortrim.errors import UsageError
 from ortrim.pipeline.converted import Request
 from ortrim.storage.shipped import shipped_folder
@@ -13,6 +14,7 @@ from ortrim.tools.containers_choice import engine_named
 from ortrim.tools.containers_options import parse_flags, parse_mounts
 
 DEMO: Final = "silero-vad.toml"
+PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-1]}"
 
 HELP: Final[Mapping[str, str]] = {
     "spec": f"buildspec to build (default: the demo, {DEMO})",
@@ -25,7 +27,7 @@ HELP: Final[Mapping[str, str]] = {
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
     "engine-flag": "word for the engine's run command, such as --engine-flag=--memory=8g, may be repeated",
-    "profile": "balanced or upstream (default: the buildspec's)",
+    "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",
     "jobs": "compilations at a time (default: as cores and memory allow)",
     "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
     "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "
@@ -69,7 +71,7 @@ def request_from(
     return Request(
         spec=demo_spec() if spec is None else Path(spec),
         target=target,
-        profile=_profile(profile),
+        profile=None if profile is None else profile_named(profile),
         jobs=_jobs(jobs),
         output=Path(output),
         ndk=None if ndk is None else Path(ndk),
@@ -106,12 +108,12 @@ def container_options(
             raise bad_option("executor", executor, "choose native, container or github")
 
 
-def _profile(profile: str | None) -> Literal["balanced", "upstream"] | None:
-    match profile:
-        case None | "balanced" | "upstream":
-            return profile
-        case _:
-            raise bad_option("profile", profile, "choose balanced or upstream")
+def profile_named(word: str) -> ProfileName:
+    """Return the profile of a name. Raises `UsageError` (`bad-option`)."""
+    for name in PROFILE_NAMES:
+        if name == word:
+            return name
+    raise bad_option("profile", word, f"choose {PROFILES_IN_WORDS}")
 
 
 def _jobs(jobs: str | None) -> int | None:

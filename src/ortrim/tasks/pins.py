@@ -93,7 +93,7 @@ def index(
     jobs: str | None = None,
     version: str | None = None,
 ) -> None:
-    """Build everything once to learn which files a library needs."""
+    """Build everything once to learn which files are needed."""
     with boundary() as console:
         request = replace(request_from(spec, target=target, jobs=jobs), version=version)
         for made in make_unit_index(request, console):

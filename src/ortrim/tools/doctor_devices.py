@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from ortrim.tools.base import Tool
-from ortrim.tools.emulators import EMULATIONS, PACKAGES_FILE, QEMU_SYSTEM, machine_folder
+from ortrim.tools.emulators import EMULATIONS, PACKAGES_FILE, QEMU_SYSTEM, X64_USER, machine_folder
 
 FETCH_COMMAND: Final = "invoke devices --fetch"
 SHOWN_PACKAGES: Final = ("linux-image", "libc6")
@@ -14,6 +14,7 @@ DEVICE_TOOLS: Final = (
     (EMULATIONS["arm64"].user, "linux-arm64: verification on 'qemu-user'"),
     (EMULATIONS["arm"].user, "linux-armhf: verification on 'qemu-user'"),
     (EMULATIONS["riscv64"].user, "linux-riscv64: verification on 'qemu-user'"),
+    (X64_USER, "models with layout = 'nchwc8': conversion"),
     (QEMU_SYSTEM, "linux-arm64, linux-armhf: verification on 'qemu-system'"),
     (Tool(name="adb", package="adb", minimum=(1, 0, 41)), "verification on 'adb' devices"),
     (SSH, "verification on 'ssh' machines"),

@@ -43,6 +43,8 @@ class Emulation:
 
 QEMU_SYSTEM: Final = Tool(name="qemu-system-aarch64", package="qemu-system-arm", minimum=(7,))
 """Emulates the whole machine; its 64-bit kernel runs 32-bit programs too."""
+X64_USER: Final = Tool(name="qemu-x86_64-static", package="qemu-user-static", minimum=(7, 2))
+"""Emulates a processor with AVX2 and without AVX-512, for converting; before 7.2 it has no AVX."""
 SYSTEM_CPUS: Final = ("cortex-a53", "cortex-a72", "cortex-a76")
 # What the tables of floors say is tried, pair by pair, by tests/integration/test_floors.py with qemu 7.2.
 DOT_PRODUCT: Final = ("cortex-a76",)

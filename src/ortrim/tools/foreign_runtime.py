@@ -22,6 +22,15 @@ WHEEL_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 """By the architecture's name in `core.targets`; upstream publishes wheels for Linux for no other."""
+MAC_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        architecture: tuple(
+            f"macosx_{system}_{kind}" for system in ("14_0", "13_0", "11_0", "10_15") for kind in ("universal2", own)
+        )
+        for architecture, own in (("arm64", "arm64"), ("x64", "x86_64"))
+    }
+)
+"""The wheels for Macs, of both kinds or of one, by the oldest system that any version was built for."""
 
 
 def foreign_library(version: str, requirements: str | None, architecture: str) -> Path | None:
@@ -30,12 +39,23 @@ def foreign_library(version: str, requirements: str | None, architecture: str) -
     `requirements` is the text of the version's requirements file; None when there are no pins for it. Returns None
     when there is no such wheel. Raises `ToolError` (`baseline-incomplete`) and what `packages_folder` raises.
     """
-    platforms = WHEEL_PLATFORMS.get(architecture)
+    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), f"libonnxruntime.so.{version}")
+
+
+def mac_library(version: str, requirements: str | None, architecture: str) -> Path | None:
+    """Return `libonnxruntime.dylib` of the official wheel for Macs, which may be for both kinds of them.
+
+    As `foreign_library` does for Linux.
+    """
+    return _library(version, requirements, MAC_PLATFORMS.get(architecture), f"libonnxruntime.{version}.dylib")
+
+
+def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, name: str) -> Path | None:
     entry = _entry(requirements or "", version)
     if platforms is None or not entry:
         return None
     folder = packages_folder(f"{DISTRIBUTION}-{version}", entry, platforms=platforms)
-    library = folder / DISTRIBUTION / "capi" / f"libonnxruntime.so.{version}"
+    library = folder / DISTRIBUTION / "capi" / name
     if not library.is_file() or library.stat().st_size == 0:
         hint = f"remove {folder}, then run the same command again"
         raise ToolError("baseline-incomplete", "the official wheel lacks its library", where=str(library), hint=hint)

@@ -4,12 +4,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from ortrim.core.library_facts import LibrarySize
 from ortrim.errors import VerifyError
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.devices.base import Device, Repetition
 from ortrim.verify.devices.host import Host
 from ortrim.verify.rounds import Measurement, request_of
 
+NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
 TRIAL: Final = Repetition(runs=1, warmup=0)
 
 

@@ -10,9 +10,11 @@ from ortrim.verify.baseline import without_failing
 from ortrim.verify.batch_requests import batch_requests
 from ortrim.verify.devices.base import Device, Repetition
 from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.devicectl import PhoneDevice
 from ortrim.verify.devices.farms.batch import FarmDevice
 from ortrim.verify.devices.least_memory import REPETITION, least_memory, tries
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, QemuSystem
+from ortrim.verify.devices.simctl import SimulatorDevice
 from ortrim.verify.judge import Meaningless, model_comparisons
 from ortrim.verify.outputs import ONCE, device_folder, our_outputs, trace_of
 from ortrim.verify.parity import compare
@@ -35,7 +37,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     """
     plans = tuple(_measurement(subject, task) for subject in task.subjects)
     timed = _timed(plans, device)
-    if isinstance(device, FarmDevice):
+    if isinstance(device, FarmDevice | PhoneDevice):
         device.prepare(batch_requests(plans, timed, trace=task.trace))
     work = _Work(device=device, task=task, runs=Runs(_count(plans, timed, device, task), tell))
     proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
@@ -71,6 +73,7 @@ def _measurement(subject: Subject, task: Task) -> Measurement:
         onnx_model=subject.prepared.path,
         cases=subject.cases,
         companions=task.delivery.companions,
+        session=subject.session,
         repetition=task.repetition,
     )
 
@@ -147,7 +150,9 @@ def _most_memory(device: QemuSystem) -> int:
 
 def _meaningless(device: Device) -> Meaningless:
     why = f"what it takes on {device.name} says nothing of a real device"
-    heat = device.heat if isinstance(device, CooledDevice | FarmDevice) else ""
+    if isinstance(device, SimulatorDevice):
+        why = f"what it takes on {device.name} is a Mac's number, not a phone's"
+    heat = device.heat if isinstance(device, CooledDevice | FarmDevice | PhoneDevice) else ""
     return Meaningless(
         memory="" if device.memory_meaningful else f"memory: {why}",
         time="" if device.time_meaningful else f"time: {heat or why}",

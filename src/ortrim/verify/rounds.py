@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ortrim.core.measurements import CaseTiming, Distribution, RunnerResult
+from ortrim.core.sessions import SessionSettings, as_the_official
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import (
     DEFAULT_REPETITION,
@@ -15,7 +16,6 @@ from ortrim.verify.devices.base import (
     Repetition,
     RunnerOutput,
     RunRequest,
-    SessionSettings,
 )
 from ortrim.verify.statistics import distribution, median
 
@@ -25,9 +25,10 @@ ROUNDS: Final = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What to measure: our library with the converted model, the baseline with the original one, same settings.
+    """What to measure: our library with the converted model, the baseline with the original one.
 
-    Without a baseline, ours alone is measured. `companions` are those of our library.
+    Ours has the `session` that goes with the model, the baseline one with as many threads and for the rest its own
+    defaults. Without a baseline, ours alone is measured. `companions` are those of our library.
     """
 
     model: str
@@ -87,17 +88,15 @@ def _round(device: Device, measurement: Measurement, *, ours_first: bool) -> Rou
 
 
 def request_of(measurement: Measurement, library: Path, model: Path) -> RunRequest:
-    """Return the run of one library, which differs from the other's in library and model alone.
-
-    Companions go with our library.
-    """
+    """Return the run of one library; companions and the settings that go with the model are our library's."""
+    ours = library == measurement.library
     return RunRequest(
         runner=measurement.runner,
         library=library,
         model=model,
         cases=measurement.cases,
-        companions=measurement.companions if library == measurement.library else (),
-        session=measurement.session,
+        companions=measurement.companions if ours else (),
+        session=measurement.session if ours else as_the_official(measurement.session),
         repetition=measurement.repetition,
     )
 

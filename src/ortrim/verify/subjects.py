@@ -8,6 +8,7 @@ from ortrim.core.buildspec import Budgets, ModelSpec
 from ortrim.core.library_facts import LibraryFacts, LibrarySize
 from ortrim.core.measurements import Comparison, Gate
 from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.sessions import SessionSettings
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import DEFAULT_REPETITION, Repetition
@@ -18,7 +19,7 @@ from ortrim.verify.reference import SavedOutputs
 class Subject:
     """One model to verify: as given, as converted, what the buildspec says of it, its cases, and their outputs.
 
-    `reference` are the full runtime's outputs of the original model.
+    `reference` are the full runtime's outputs of the original model; `session` are the package's settings.
     """
 
     prepared: PreparedModel
@@ -26,6 +27,7 @@ class Subject:
     spec: ModelSpec
     cases: tuple[Case, ...]
     reference: SavedOutputs
+    session: SessionSettings
 
 
 @dataclass(frozen=True, kw_only=True)

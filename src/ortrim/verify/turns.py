@@ -29,7 +29,7 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
 
 
 def _is_emulated_here(device: DeviceName) -> bool:
-    return device.kind in {"qemu-user", "qemu-system"} or _is_android_emulator(device)
+    return device.kind in {"qemu-user", "qemu-system", "simctl"} or _is_android_emulator(device)
 
 
 def _is_android_emulator(device: DeviceName) -> bool:

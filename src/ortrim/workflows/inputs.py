@@ -11,13 +11,13 @@ from typing import Final, Literal
 
 import pydantic
 
+from ortrim.core.profiles import PROFILE_NAMES, ProfileName
 from ortrim.errors import UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 
 VARIABLE: Final = "ORTRIM_INPUTS"
 DEFAULT_SPEC: Final = "buildspecs/silero-vad.toml"
 OF_THE_SPEC: Final = "as in the buildspec"
-PROFILES: Final = (OF_THE_SPEC, "balanced", "upstream")
 PATTERN: Final = re.compile(r"[a-z0-9*?\[\]!,_-]{1,400}")
 REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]{0,64}")
@@ -45,7 +45,9 @@ class Input:
 INPUTS: Final = (
     Input(name="spec", description="Buildspec, a path in this repository", default=DEFAULT_SPEC),
     Input(name="target", description="Target identifier, glob or prefix", default="linux-x64"),
-    Input(name="profile", description="Profile", kind="choice", default=OF_THE_SPEC, options=PROFILES),
+    Input(
+        name="profile", description="Profile", kind="choice", default=OF_THE_SPEC, options=(OF_THE_SPEC, *PROFILE_NAMES)
+    ),
     Input(name="ref", description="Commit, branch or tag to build, if not the one above"),
     Input(name="attest", description="Attest the provenance of what is built", kind="boolean", default="false"),
     Input(name="devices", description="Devices of farms, such as firebase:MediumPhone.arm-34, with commas between"),
@@ -64,7 +66,7 @@ class Inputs:
 
     spec: PurePosixPath
     target: str
-    profile: Literal["balanced", "upstream"] | None
+    profile: ProfileName | None
     ref: str = ""
     attest: bool = False
     devices: tuple[str, ...] = ()
@@ -77,7 +79,7 @@ class Inputs:
 class _Document:
     spec: str = DEFAULT_SPEC
     target: str = "linux-x64"
-    profile: Literal["as in the buildspec", "balanced", "upstream"] = "as in the buildspec"
+    profile: Literal["as in the buildspec"] | ProfileName = "as in the buildspec"
     ref: str = ""
     attest: bool = False
     devices: str = ""

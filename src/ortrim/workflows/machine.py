@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.targets import OperatingSystem, Target
+from ortrim.core.apple import slice_of
+from ortrim.core.targets import APPLE, OperatingSystem, Target
+from ortrim.core.xcode import sdk_folder
 from ortrim.errors import ToolError
 from ortrim.sources.apt_sources import DEBIAN_KEYRING, Mirror, source_stanza
 from ortrim.tools.command import run
 from ortrim.tools.emulators import EMULATIONS, SUITE
 from ortrim.tools.javac import find_jdk
 from ortrim.tools.ndk import find_ndk
+from ortrim.tools.xcode import find_xcode, require_sdks
 
 INSTALL_SECONDS: Final = 1200
 BOOT_SECONDS: Final = 1200
@@ -110,6 +113,16 @@ def require_jdk(targets: Iterable[Target]) -> None:
     """
     if any(target.system is OperatingSystem.ANDROID for target in targets):
         find_jdk()
+
+
+def require_xcodes(versions: Iterable[str], targets: Iterable[Target]) -> None:
+    """Check that there is each version of Xcode, ready, with the SDKs of targets.
+
+    Raises `ToolError` as `find_xcode` and `require_sdks` do.
+    """
+    folders = tuple(sdk_folder(slice_of(target)) for target in targets if target.system in APPLE)
+    for version in versions:
+        require_sdks(find_xcode(version), folders)
 
 
 def start_phone(announce: Announce) -> None:

@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from ortrim.core.plan import BuildPlan
-from ortrim.core.targets import Architecture, CLibrary, OperatingSystem, Target
+from ortrim.core.targets import APPLE, TARGETS, Architecture, CLibrary, OperatingSystem, Target
 from ortrim.errors import PlanError
 
 UBUNTU: Final = "ubuntu-24.04"
 UBUNTU_ARM: Final = "ubuntu-24.04-arm"
+MACOS: Final = "macos-15"
+"""A Mac with Apple's own processor, which compiles for Intel's too; it has the Xcode that the pins name."""
 MOST_JOBS: Final = 256
 """What GitHub takes of a matrix."""
 COMPILING_MINUTES: Final = 120
@@ -75,15 +77,21 @@ def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
 def runner_of(target: Target) -> str:
     """Return the label of the runner on which a target is compiled: one of its own kind where there is one.
 
-    Only NDKs for x86-64 exist. What a glibc of another kind runs is emulated on x86-64.
+    Only NDKs for x86-64 exist. What a glibc of another kind runs is emulated on x86-64. Xcode is on Macs alone.
     """
+    if target.system in APPLE:
+        return MACOS
     own_kind = target.system is OperatingSystem.LINUX and target.c_library is CLibrary.GLIBC
     return UBUNTU_ARM if own_kind and target.architecture is Architecture.ARM64 else UBUNTU
 
 
 def compiled_artifact(plan: BuildPlan, target: str) -> str:
-    """Return the name of the artifact of a compiled target; several buildspecs may be built in one run."""
-    return f"compiled-{plan.spec_name}-{target}"
+    """Return the name of the artifact of a compiled target; several buildspecs may be built in one run.
+
+    What one assembly joins has names that begin alike.
+    """
+    family = "apple-" if TARGETS[target].system in APPLE else ""
+    return f"compiled-{plan.spec_name}-{family}{target}"
 
 
 def matrix_json(jobs: tuple[CompileJob, ...] | tuple[DeliverJob, ...]) -> str:
@@ -98,8 +106,9 @@ def _deliveries(plan: BuildPlan, targets: tuple[Target, ...]) -> Iterator[Delive
             artifacts = compiled_artifact(plan, target.identifier)
             yield _delivery(plan, target.identifier, (target.identifier,), artifacts, runner_of(target))
     for assembly in plan.assemblies:
-        artifacts = compiled_artifact(plan, f"{assembly.targets[0].partition('-')[0]}-*")
-        yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, UBUNTU)
+        artifacts = f"compiled-{plan.spec_name}-{assembly.identifier}-*"
+        runner = MACOS if TARGETS[assembly.targets[0]].system in APPLE else UBUNTU
+        yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, runner)
 
 
 def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: str, runner: str) -> DeliverJob:

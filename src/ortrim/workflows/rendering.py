@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.core.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.errors import Diagnostic, DiagnosticGroup, UsageError
 from ortrim.pins.actions import ActionPin, action_pins, action_reference
 from ortrim.storage.files import storage_errors, write_if_changed
@@ -56,8 +57,12 @@ def require_rendered(texts: Mapping[str, str], folder: Path) -> None:
 
 
 def released_specs(folder: Path) -> tuple[str, ...]:
-    """Return the buildspecs of a repository's folder, in order, as paths in the repository."""
-    return tuple(sorted(f"{folder.name}/{path.name}" for path in folder.glob("*.toml")))
+    """Return the buildspecs of a repository's folder, in order, as paths in the repository.
+
+    The files of hot operators beside them are none.
+    """
+    names = (path.name for path in folder.glob("*.toml") if not path.name.endswith(HOT_SUFFIX))
+    return tuple(sorted(f"{folder.name}/{name}" for name in names))
 
 
 def _outdated(path: Path, text: str) -> Diagnostic | None:

@@ -1,9 +1,11 @@
+import contextlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apple_slices import recorded
 from ortrim.binaries.objects import read_object
 from ortrim.errors import BinaryError, ExitCode
 
@@ -14,6 +16,8 @@ TINY_32 = DATA / "tiny-32.o"
 `arm-linux-gnueabihf.2.28`) of a file with functions `offered_function`, `offered_hidden` (hidden), `offered_weakly`
 (weak) and the static `kept_inside`, variables `offered_value` and `offered_tentatively` (common), that calls
 `needed_function` and, if it is there, `needed_perhaps` (weak)."""
+TINY_MACHO = DATA / "tiny-mach.o"
+"""Made of the same source for `aarch64-macos.13.3`, where what may be missing is imported weakly."""
 DEFINED = frozenset({"offered_function", "offered_hidden", "offered_weakly", "offered_value", "offered_tentatively"})
 UNDEFINED = frozenset({"needed_function", "needed_perhaps"})
 
@@ -44,6 +48,37 @@ def test_object_offers_and_needs_what_others_can_see() -> None:
 def test_object_of_a_32_bit_target_is_read() -> None:
     """The same source for 32-bit ARM needs the unwinder's routine besides."""
     assert read_object(TINY_32) == (DEFINED, UNDEFINED | {"__aeabi_unwind_cpp_pr0"})
+
+
+def test_object_of_apples_is_read() -> None:
+    """What the finished library will hide is offered to the link; no name has the underscore that Mach-O adds."""
+    assert read_object(TINY_MACHO) == (DEFINED, UNDEFINED)
+
+
+@pytest.mark.parametrize("target", ["macos-arm64", "macos-x86_64"])
+def test_library_of_apples_is_no_object(tmp_path: Path, target: str) -> None:
+    """A finished library is not taken for an object of a build."""
+    path = tmp_path / "library.o"
+    path.write_bytes(recorded(target))
+    assert refused(path).reference == "corrupt-mach-o"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    length=st.integers(min_value=4, max_value=TINY_MACHO.stat().st_size),
+    changes=st.lists(st.tuples(st.integers(4, TINY_MACHO.stat().st_size - 1), st.integers(0, 255)), max_size=9),
+)
+def test_damaged_object_of_apples_gives_symbols_or_a_diagnostic(
+    tmp_path_factory: pytest.TempPathFactory, length: int, changes: list[tuple[int, int]]
+) -> None:
+    """Cut off anywhere, changed anywhere."""
+    data = bytearray(TINY_MACHO.read_bytes())
+    for place, value in changes:
+        data[place] = value
+    path = tmp_path_factory.mktemp("damaged") / "damaged.o"
+    path.write_bytes(data[:length])
+    with contextlib.suppress(BinaryError):
+        read_object(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fEL", b"!<arch>\n", b"BC\xc0\xde", b"/* GNU ld script */\n"])

@@ -39,7 +39,8 @@ def test_a_manifest_comes_back_as_it_was() -> None:
 def test_json_for_people_is_readable() -> None:
     """Keys come in the order of the fields, letters as they are, a newline at the end."""
     text = to_json(MODEL)
-    assert list(json.loads(text)) == ["name", "onnx_sha256", "ort_sha256", "tests_sha256", "style", "level"]
+    fields = ["name", "onnx_sha256", "ort_sha256", "tests_sha256", "style", "level", "layout", "session"]
+    assert list(json.loads(text)) == fields
     assert '"grüße"' in text
     assert text.endswith("}\n")
 

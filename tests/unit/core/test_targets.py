@@ -1,28 +1,43 @@
 """Targets and the patterns that select them."""
 
+from collections.abc import Mapping
+from typing import Final
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.core.targets import (
     ABIS,
+    APPLE,
+    APPLE_ARCHITECTURES,
+    CATALYST,
     FIRST_ANDROID,
     FIRST_GLIBC,
     TARGETS,
+    Architecture,
     CLibrary,
     OperatingSystem,
     matches,
     minimum_glibc,
 )
 
+WORDS: Final[Mapping[OperatingSystem, Mapping[Architecture, str]]] = {
+    OperatingSystem.LINUX: {Architecture.ARM: "armhf"},
+    OperatingSystem.ANDROID: ABIS,
+    OperatingSystem.IOS: APPLE_ARCHITECTURES,
+    OperatingSystem.MACOS: APPLE_ARCHITECTURES,
+}
+
 
 def test_identifiers_are_the_keys_and_begin_with_their_system() -> None:
     """A prefix such as `linux` selects the targets of a system, so that every identifier begins with it."""
     for identifier, target in TARGETS.items():
         assert target.identifier == identifier
-        words = {"arm": "armhf"} if target.system is OperatingSystem.LINUX else ABIS
+        system = {CATALYST: "maccatalyst"}.get(identifier, target.system.value)
+        system += "-simulator" if identifier.startswith("ios-simulator-") else ""
         suffix = f"-{target.c_library}" if target.c_library is CLibrary.MUSL else ""
-        assert identifier == f"{target.system}-{words.get(target.architecture, target.architecture)}{suffix}"
+        assert identifier == f"{system}-{WORDS[target.system].get(target.architecture, target.architecture)}{suffix}"
 
 
 @pytest.mark.parametrize("identifier", TARGETS)
@@ -57,6 +72,7 @@ def test_a_whole_identifier_selects_that_target_alone() -> None:
         ("linux-riscv64", "2.100", "2.100"),
         ("linux-arm64-musl", "2.17", ""),
         ("android-arm64-v8a", "2.17", ""),
+        ("ios-arm64", "2.17", ""),
     ],
 )
 def test_no_older_glibc_is_promised_than_there_is(target: str, asked: str, promised: str) -> None:
@@ -75,3 +91,26 @@ def test_android_has_its_four_abis() -> None:
     assert [name for name in TARGETS if matches("android", name)] == [f"android-{abi}" for abi in ABIS.values()]
     assert [name for name in TARGETS if matches("android-x86", name)] == ["android-x86"]
     assert FIRST_ANDROID in TARGETS
+
+
+@pytest.mark.parametrize(
+    ("pattern", "selected"),
+    [
+        ("ios", ["ios-arm64", "ios-simulator-arm64", "ios-simulator-x86_64"]),
+        ("ios-simulator", ["ios-simulator-arm64", "ios-simulator-x86_64"]),
+        ("ios-arm64", ["ios-arm64"]),
+        ("macos", ["macos-arm64", "macos-x86_64"]),
+        ("macos-universal2", ["macos-arm64", "macos-x86_64"]),
+        ("maccatalyst", ["maccatalyst-arm64"]),
+        ("mac*", ["macos-arm64", "macos-x86_64", "maccatalyst-arm64"]),
+    ],
+)
+def test_the_slices_of_a_system_are_selected_together(pattern: str, selected: list[str]) -> None:
+    """A phone and its simulators are one name apart from Macs; Mac Catalyst is only there when it is asked for."""
+    assert [name for name in TARGETS if matches(pattern, name)] == selected
+
+
+def test_apples_systems_have_apples_library() -> None:
+    """What goes by the C library leaves them alone."""
+    ours = {target.identifier for target in TARGETS.values() if target.system in APPLE}
+    assert ours == {target.identifier for target in TARGETS.values() if target.c_library is CLibrary.LIBSYSTEM}

@@ -247,6 +247,21 @@ def test_without_an_index_everything_is_compiled_and_learnt(workshop: Workshop) 
     assert UNUSED not in compiled(workshop)
 
 
+def test_the_index_of_all_types_serves_a_build_with_fewer(workshop: Workshop) -> None:
+    """What its sources need is more than any build with fewer types does."""
+    pin(workshop, index_of(variant_of(workshop.job)))
+    outcome, units = compile_needed(workshop, replace(workshop.job, without_types=("sparsetensor",)))
+    assert (outcome.failed, units) == (False, CompiledUnits(compiled=8, total=11))
+    assert workshop.notes == ["compiles 8 of 11 files"]
+
+
+def test_what_a_build_with_fewer_types_teaches_serves_its_like_alone(workshop: Workshop) -> None:
+    """A build with all types, which needs more, compiles everything and learns for itself; then both know."""
+    fewer = replace(workshop.job, without_types=("sparsetensor",))
+    known = [compile_needed(workshop, job)[1] is not None for job in (fewer, fewer, workshop.job, workshop.job, fewer)]
+    assert known == [False, True, False, True, True]
+
+
 def test_what_is_learnt_is_the_index_of_the_objects(workshop: Workshop) -> None:
     """Registrations have their original's name; objects of other programs and other steps of ninja's are left out."""
     job = replace(workshop.job, operator_config=ONLY_ADD + ONLY_GEMM)

@@ -64,7 +64,8 @@ def test_each_typed_unit_has_its_folder_beside_it(paths: JobPaths) -> None:
     """The two lists are as long as each other and in the same order, whatever is selected."""
     write_selection(paths, [SGEMM])
     lists = selection_of(paths)
-    assert list(lists) == ["ORTRIM_UNITS", "ORTRIM_TYPED_UNITS", "ORTRIM_TYPE_FOLDERS"]
+    assert list(lists) == ["ORTRIM_UNITS", "ORTRIM_TYPED_UNITS", "ORTRIM_TYPE_FOLDERS", "ORTRIM_COLD_KERNELS"]
+    assert lists["ORTRIM_COLD_KERNELS"] == []
     units = [paths.sources / name for name in TYPED]
     assert lists["ORTRIM_TYPED_UNITS"] == list(map(str, units))
     assert lists["ORTRIM_TYPE_FOLDERS"] == [str(type_folder(paths, unit)) for unit in units]
@@ -109,6 +110,12 @@ def test_a_jobs_variant_is_what_its_index_must_have_been_made_with() -> None:
     expected = Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False)
     assert variant_of(job) == expected
     assert variant_of(replace(job, operator_config="", minimum_glibc="2.17", profile="upstream")) == expected
+
+
+def test_types_that_are_left_out_make_a_variant_of_their_own() -> None:
+    """Its sources define less: what is learnt of them serves no build with all types."""
+    job = replace(sample_plan().targets[0].job, without_types=("float8", "optional", "sparsetensor"))
+    assert variant_of(job).stem == "onnxruntime-1.21.0-linux-x64-zig-without-float8-optional-sparsetensor"
 
 
 @pytest.mark.parametrize(

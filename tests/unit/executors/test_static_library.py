@@ -57,7 +57,8 @@ def test_zig_joins_then_archives(job: BuildJob, paths: JobPaths) -> None:
         write_static_library(job, paths)
     assert caught.value.reference == "symbol-missing"  # the recorded object offers another name than the library
     (call,) = (paths.build / "calls").read_text().splitlines()
-    assert call.startswith("ld.lld -r --gc-sections --force-group-allocation --strip-debug -u OrtGetApiBase -o ")
+    assert call.startswith("ld.lld -r --gc-sections --force-group-allocation --strip-debug -u OrtGetApiBase -T ")
+    assert "/hooks/unreached.ld -o " in call
     assert not (paths.build / "libonnxruntime.a").exists()
 
 

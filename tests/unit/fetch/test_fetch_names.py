@@ -44,6 +44,15 @@ def test_deliveries_are_chosen_by_spec_and_target(spec: str, target: str, expect
     assert artifacts(spec, target) == expected
 
 
+@pytest.mark.parametrize("target", ["apple", "ios", "ios-simulator-arm64", "macos", "macos-universal2", "mac*", ""])
+def test_an_xcframework_belongs_to_each_of_its_slices(target: str) -> None:
+    """It has one name for phones and Macs; no other target's choice brings it."""
+    there = ("delivered-kws-apple", "delivered-kws-linux-x64")
+    assert "delivered-kws-apple" in wanted_artifacts(there, Selection(target=target), "here")
+    assert wanted_artifacts(there, Selection(target="linux*"), "here") == ("delivered-kws-linux-x64",)
+    assert wanted_assets(["ortrim-kws-apple-1.21.0.zip"], Selection(spec="kws", target=target), "here")
+
+
 def test_every_target_can_be_fetched() -> None:
     """Also by its own name alone."""
     for identifier in TARGETS:

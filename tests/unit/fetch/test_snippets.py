@@ -58,7 +58,7 @@ def test_gradle_takes_several_files() -> None:
 def test_a_podspec_has_the_version_of_the_name() -> None:
     """Or one that says nothing, since CocoaPods wants one."""
     assert "spec.version = '1.21.0'" in snippet("podfile", [file_for("podfile")])
-    assert "spec.version = '1.0.0'" in snippet("podfile", [file_for("podfile", name="x.zip")])
+    assert "spec.version = '1.0.0'" in snippet("podfile", [file_for("podfile", name="x.xcframework.zip")])
 
 
 def test_a_swift_package_begins_with_its_tools_version() -> None:
@@ -73,7 +73,7 @@ def test_a_swift_package_begins_with_its_tools_version() -> None:
         ("gradle", ["a.tar.gz"], "snippet-no-file"),
         ("cmake", [], "snippet-no-file"),
         ("cmake", ["a.tar.gz", "b.tar.gz"], "snippet-ambiguous"),
-        ("spm", ["a.zip", "b.zip"], "snippet-ambiguous"),
+        ("spm", ["a.xcframework.zip", "b.xcframework.zip"], "snippet-ambiguous"),
         ("gradle", ["../a.aar"], "snippet-bad-file"),
         ("gradle", ["a\n.aar"], "snippet-bad-file"),
         ("gradle", ["a\u2028.aar"], "snippet-bad-file"),

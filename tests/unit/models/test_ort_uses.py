@@ -81,6 +81,30 @@ def test_saved_optimizations_are_told(tmp_path: Path) -> None:
     assert "Add" in {use.operator.name for use in found.uses}
 
 
+def test_element_types_of_all_values_are_told(tmp_path: Path) -> None:
+    """Of sequences and weights too, in a graph inside a node as well."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["small"], to=TensorProto.FLOAT16),
+        helper.make_node("SequenceConstruct", ["small"], ["s"]),
+        helper.make_node("SequenceLength", ["s"], ["length"]),
+        helper.make_node("Add", ["length", "one"], ["y"]),
+    ]
+    one = helper.make_tensor("one", INT64, [], [1])
+    found = read_uses(converted(model_of(nodes, outputs=[value("y", INT64, ())], initializers=[one]), tmp_path))
+    assert found.element_types == ("MLFloat16", "float", "int64_t")
+    assert read_uses(RECORDED).element_types == ("bool", "float")
+
+
+def test_weights_that_are_stored_sparse_are_told(tmp_path: Path) -> None:
+    """Of which ONNX Runtime makes dense ones when it loads the model: no value has a sparse type."""
+    values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
+    places = helper.make_tensor("w_places", INT64, [2], [0, 3])
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [4]))
+    found = read_uses(converted(model, tmp_path))
+    assert (found.sparse, found.element_types) == (True, ("float",))
+
+
 @pytest.mark.parametrize(
     ("content", "reference"),
     [(None, "model-missing"), (b"", "not-ort"), (b"onnx", "not-ort"), (b"\x18\0\0\0ORTM", "not-ort")],

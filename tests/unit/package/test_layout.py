@@ -53,6 +53,7 @@ def test_package_holds_what_an_application_needs(inputs: PackageInputs, tmp_path
         "lib/libonnxruntime.so.1",
         "lib/pkgconfig/libonnxruntime.pc",
         "manifest.json",
+        "models/session.json",
         "models/vad.ort",
         "sbom.cdx.json",
     }

@@ -9,6 +9,7 @@ import pytest
 
 from fake_sources import private_cache
 from onnx_samples import relu, write
+from ort_samples import ort_model
 from ortrim.console import Console
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.targets import TARGETS
@@ -62,7 +63,9 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
 
 
 def _converted(model: PreparedModel, *_: Any, **__: Any) -> OrtModel:
+    path = model.path.with_suffix(".ort")
+    path.write_bytes(ort_model(1, 4))
     return OrtModel(
-        name=model.name, path=model.path, sha256=sha256_of(model.path), size_bytes=1, ort_version="1.21.0",
+        name=model.name, path=path, sha256=sha256_of(path), size_bytes=1, ort_version="1.21.0",
         style="fixed", level="extended", config="ai.onnx;14;Relu\n",
     )  # fmt: skip

@@ -14,16 +14,15 @@ from ortrim.binaries.merged_object import hide_symbols
 from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.plan import BuildJob
+from ortrim.core.sessions import IN_PLACE, SessionSettings
 from ortrim.core.targets import TARGETS
 from ortrim.executors.jni import JAVA
-from ortrim.models.alignment import IN_PLACE
 from ortrim.package.layout import make_package
 from ortrim.pipeline import delivery
 from ortrim.pipeline.android_package import deliver_aar
 from ortrim.pipeline.delivery import android_delivery, linux_delivery
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.platforms.linux import ARCHIVE
-from ortrim.verify.devices.base import SessionSettings
 from ortrim.verify.subjects import Delivery
 from sample_package import make_inputs
 
@@ -38,14 +37,18 @@ def fixture_planned(stages: Any) -> Planned:
 
 
 @pytest.fixture(name="with_model")
-def fixture_with_model(planned: Planned, tmp_path: Path) -> Callable[[bytes], Planned]:
-    """Give the plan with another converted model."""
+def fixture_with_model(planned: Planned, tmp_path: Path) -> Callable[..., Planned]:
+    """Give the plan with another converted model, which is read in place or not."""
 
-    def make(content: bytes) -> Planned:
+    def make(content: bytes, *, in_place: bool = False) -> Planned:
         path = tmp_path / "tiny.ort"
         path.write_bytes(content)
         converted = tuple(replace(model, path=path) for model in planned.models.converted)
-        return replace(planned, models=replace(planned.models, converted=converted))
+        session = SessionSettings(load="map", configuration=(IN_PLACE,) if in_place else ())
+        plans = tuple(replace(model, session=session) for model in planned.plan.models)
+        return replace(
+            planned, models=replace(planned.models, converted=converted), plan=replace(planned.plan, models=plans)
+        )
 
     return make
 
@@ -127,12 +130,11 @@ def test_where_tensors_lie_is_told_for_armv7(
 
 
 def test_with_settings_that_read_in_place_crooked_tensors_fail(
-    with_model: Callable[[bytes], Planned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    with_model: Callable[..., Planned], tmp_path: Path
 ) -> None:
     """ARMv7 would be killed by SIGBUS."""
-    monkeypatch.setattr(delivery, "DEFAULT_SESSION", SessionSettings(configuration=(IN_PLACE,)))
     job, result, package = built(tmp_path, target=TARGETS["linux-armhf"])
-    gate = gate_of(linux_delivery(with_model(CROOKED), job, result, package), "tensors of tiny")
+    gate = gate_of(linux_delivery(with_model(CROOKED, in_place=True), job, result, package), "tensors of tiny")
     assert gate.verdict is Verdict.FAIL
 
 

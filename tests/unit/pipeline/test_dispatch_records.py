@@ -48,7 +48,8 @@ def test_a_record_is_read_back(tmp_path: Path) -> None:
     assert found.record == replace(RECORD, run=7)
     assert found.output == tmp_path
     request = request_of(found.record.asked, tmp_path)
-    assert request == replace(REQUEST, spec=REQUEST.spec.absolute(), output=tmp_path, elsewhere=True, jobs=None)
+    there = replace(REQUEST, elsewhere=True, on_macs=True, jobs=None)
+    assert request == replace(there, spec=REQUEST.spec.absolute(), output=tmp_path)
     found.forget()
     found.forget()
     assert records_in(tmp_path) == ()

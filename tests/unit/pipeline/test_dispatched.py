@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import pytest
 
 from ortrim.console import Console
-from ortrim.core.buildspec import AndroidSpec
-from ortrim.core.plan import BuildJob, BuildPlan, PlannedTarget
+from ortrim.core.buildspec import AndroidSpec, AppleSpec
+from ortrim.core.plan import AppleBuild, BuildJob, BuildPlan, PlannedTarget
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github.payload import decode_plan, encode_plan
@@ -17,6 +17,7 @@ from ortrim.pipeline.converted import Request
 from ortrim.pipeline.dispatched import accept, require_ours
 from ortrim.pipeline.planned import hooks_digest, make_planned
 from ortrim.planning import with_arguments
+from ortrim.toolchains.xcode import xcode_toolchain
 from sample_plans import MODELS, SOURCES, sample_plan, sample_target, system_gcc
 
 
@@ -59,16 +60,56 @@ def test_every_target_can_be_dispatched(identifier: str) -> None:
         {"exceptions": True},
         {"android": {"providers": ("nnapi",)}},
         {"android": {"api": 30, "stl": "c++_shared"}},
+        {"apple": {"ios_deployment_target": "17.0", "framework": "static", "xcode": "17.0.1"}},
     ],
 )
 def test_what_a_buildspec_may_choose_can_be_dispatched(changes: dict[str, Any]) -> None:
     """Choices that are the user's are not taken for differences."""
-    identifier = "android-x86_64" if "android" in changes else "linux-x64"
+    identifier = {"android": "android-x86_64", "apple": "ios-arm64"}.get(next(iter(changes)), "linux-x64")
     require_ours(own_target(identifier, **changes), "1.21.0", SOURCES)
+
+
+@pytest.mark.parametrize("floor", ["15.1; id", '15.1"', "15.1\nid", "$(id)", "15", ""])
+def test_an_oldest_system_that_is_no_version_is_refused(floor: str) -> None:
+    """It becomes part of the compilers' wrappers, which are scripts."""
+    made = own_target("ios-arm64")
+    job = replace(made.job, apple=AppleBuild(deployment_target=floor))
+    with pytest.raises(PlanError) as caught:
+        require_ours(replace(made, job=job), "1.21.0", SOURCES)
+    assert caught.value.reference == "plan-not-ours"
+
+
+def test_hot_operators_go_along() -> None:
+    """A plan alone is enough for a build elsewhere."""
+    made = own_target("linux-x64", hot_operators=("ai.onnx:Gemm",))
+    assert made.job.hot_operators == ("ai.onnx:Gemm",)
+    require_ours(made, "1.21.0", SOURCES)
+
+
+@pytest.mark.parametrize("name", ["Conv", "", "ai.onnx:", "ai.onnx:Conv\n", "a b:Conv", "x:]==]", f"a:{'C' * 129}"])
+def test_a_hot_operator_that_is_no_operators_name_is_refused(name: str) -> None:
+    """Whoever may dispatch a workflow has no other way into what CMake reads."""
+    made = own_target("linux-x64")
+    job = replace(made.job, hot_operators=("ai.onnx:Gemm", name))
+    with pytest.raises(PlanError) as caught:
+        require_ours(replace(made, job=job), "1.21.0", SOURCES)
+    assert (caught.value.reference, caught.value.exit_code) == ("plan-not-ours", ExitCode.PLAN)
+    assert "hot_operators" in caught.value.why
+
+
+def test_xcode_compiles_for_apple_alone() -> None:
+    """A plan that says otherwise is none of ours."""
+    made = own_target("linux-x64")
+    job = replace(made.job, toolchain=xcode_toolchain(TARGETS["macos-arm64"], "13.3", "16.4"))
+    with pytest.raises(PlanError) as caught:
+        require_ours(replace(made, job=job), "1.21.0", SOURCES)
+    assert caught.value.reference == "plan-not-ours"
 
 
 def own_target(identifier: str, **changes: Any) -> PlannedTarget:
     """Return a target as this ortrim plans it, with the pinned tools."""
+    if "apple" in changes:
+        changes["apple"] = AppleSpec(**changes["apple"])
     if "android" in changes:
         changes["android"] = AndroidSpec(**changes["android"])
         changes["models"] = tuple(replace(model, style="runtime") for model in MODELS)

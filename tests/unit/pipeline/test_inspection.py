@@ -97,7 +97,7 @@ def test_what_is_nothing_known_is_told_which_kinds_there_are(tmp_path: Path, con
     (tmp_path / "README.md").write_bytes(content)
     error = refused(tmp_path / "README.md")
     assert (error.reference, error.exit_code) == ("unknown-kind", ExitCode.MODEL)
-    assert "libraries (.so, .a)" in error.hint
+    assert "libraries (.so, .dylib, .a)" in error.hint
     assert error.why
 
 

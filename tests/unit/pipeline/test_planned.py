@@ -203,7 +203,7 @@ def test_converting_needs_neither_sources_nor_cases(stages: Stages) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "machine"), [("Windows", "AMD64"), ("Linux", "riscv64"), ("Darwin", "arm64"), ("", "")]
+    ("system", "machine"), [("Windows", "AMD64"), ("Linux", "riscv64"), ("Darwin", "Power Macintosh"), ("", "")]
 )
 def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine is named in its own words."""

@@ -12,11 +12,18 @@ from ortrim.core.plan import PlannedTarget
 from ortrim.core.targets import TARGETS
 from ortrim.errors import BuildError, PlanError, UsageError
 from ortrim.executors.results import finished_build
-from ortrim.github.payload import encode_plan
+from ortrim.github.payload import decode_plan, encode_plan
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline import compiled, dispatched, remote
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.remote import compile_planned, deliver_compiled, ndk_versions, plan_run, targets_named
+from ortrim.pipeline.remote import (
+    compile_planned,
+    deliver_compiled,
+    ndk_versions,
+    plan_run,
+    targets_named,
+    xcode_versions,
+)
 from ortrim.pipeline.transfer import export_compiled
 from ortrim.workflows.inputs import Inputs
 
@@ -182,7 +189,7 @@ def test_what_was_not_compiled_is_not_delivered(
     assert second_half == []
 
 
-@pytest.mark.parametrize("text", ["", "linux", "linux-x64,", "linux-*", "linux-x64 linux-arm64", "ios-arm64"])
+@pytest.mark.parametrize("text", ["", "linux", "linux-x64,", "linux-*", "linux-x64 linux-arm64", "ios-armv7"])
 def test_steps_take_identifiers_alone(text: str) -> None:
     """They come from the matrix, which has no patterns."""
     with pytest.raises(UsageError) as caught:
@@ -198,3 +205,15 @@ def test_the_ndk_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stage
     pinned = runtime_pins("1.21.0").ndk
     assert ndk_versions(text, android) == ndk_versions("", android) == (pinned,)
     assert ndk_versions(text, linux) == ndk_versions("", linux) == ()
+
+
+def test_the_xcode_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stages) -> None:
+    """Planned on any machine with the pinned one, Macs' own libraries too; a target for Linux needs none."""
+    apple, linux = (TARGETS["ios-arm64"], TARGETS["macos-x86_64"]), (TARGETS["linux-x64"],)
+    text = encode_plan(plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console))
+    pinned = runtime_pins("1.21.0").apple
+    assert pinned is not None
+    assert xcode_versions(text, apple) == xcode_versions("", apple) == (pinned.xcode,)
+    assert xcode_versions(text, linux) == xcode_versions("", linux) == ()
+    kinds = {target.job.toolchain.kind for target in decode_plan(text).targets if target.job.apple}
+    assert kinds == {"xcode"}

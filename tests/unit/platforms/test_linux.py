@@ -64,7 +64,8 @@ def test_cpuinfo_is_compiled_in_for_arm_when_the_sources_have_it() -> None:
     """Where it is of no use it is no source of the library, and what the plan says is what the manifest reads."""
     cpuinfo = SourcePin(name="cpuinfo", version="1", kind="archive", digest="c" * 64, licence="BSD-2-Clause")
     taking = [name for name in TARGETS if cpuinfo in compiled_sources(TARGETS[name], (*SOURCES, cpuinfo))]
-    assert taking == ["linux-arm64", "linux-armhf", "android-arm64-v8a", "android-armeabi-v7a"]
+    apple = ["ios-arm64", "ios-simulator-arm64", "macos-arm64", "maccatalyst-arm64"]
+    assert taking == ["linux-arm64", "linux-armhf", "android-arm64-v8a", "android-armeabi-v7a", *apple]
     with_it = replace(job(target="linux-arm64"), sources=(*SOURCES, cpuinfo))
     assert "onnxruntime_ENABLE_CPUINFO=ON" in linux.build_arguments(with_it)
     assert "FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${sources}/cpuinfo" in linux.build_arguments(with_it)
@@ -118,6 +119,18 @@ def test_exceptions_are_off_unless_asked_for() -> None:
 def test_the_upstream_profile_adds_nothing_to_the_linking(exceptions: bool) -> None:  # noqa: FBT001
     """It refuses an executable stack and writes a map, as every build; what saves bytes is balanced's alone."""
     assert linker_flags(job(profile="upstream", exceptions=exceptions)) == ["-Wl,-z,noexecstack", "-Wl,--print-map"]
+
+
+@pytest.mark.parametrize(("glibc", "packed"), [("2.17", False), ("2.35", False), ("2.36", True), ("2.40", True)])
+def test_relocations_are_packed_where_every_loader_reads_them(glibc: str, packed: bool) -> None:  # noqa: FBT001
+    """An older glibc refuses the library."""
+    flags = linker_flags(job(targets=(TargetSpec(id="linux-x64", glibc=glibc),)))
+    assert ("-Wl,-z,pack-relative-relocs" in flags) == packed
+
+
+def test_musl_promises_no_version_that_reads_packed_relocations() -> None:
+    """It has read them since 1.2.4; older ones would crash."""
+    assert not [flag for flag in linker_flags(job(target="linux-arm64-musl")) if "relocs" in flag]
 
 
 def test_classical_operators_are_kept_when_a_model_needs_them() -> None:

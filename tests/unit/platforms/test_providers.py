@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.core.buildspec import AndroidSpec
+from ortrim.core.buildspec import AndroidSpec, AppleSpec
 from ortrim.core.plan import BuildJob, SourcePin
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
@@ -14,6 +14,12 @@ from ortrim.platforms.upstream import compiled_sources
 from sample_plans import MODELS, SOURCES, sample_plan
 
 Provider = Literal["nnapi", "xnnpack"]
+OF_ANDROID: tuple[Provider, ...] = ("nnapi", "xnnpack")
+COREML = AppleSpec(ios_deployment_target="15.1", macos_deployment_target="13.3", providers=("coreml",))
+COREML_PINS = tuple(
+    SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="BSD-3-Clause")
+    for name in ("coremltools", "fp16", "psimd")
+)
 XNNPACK = tuple(
     SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="BSD-3-Clause")
     for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai")
@@ -53,7 +59,7 @@ def test_the_processor_is_always_there_and_nothing_else_unless_asked_for() -> No
     assert sources_of(job("android-x86_64")) == set()
 
 
-@pytest.mark.parametrize("provider", FLAGS)
+@pytest.mark.parametrize("provider", OF_ANDROID)
 def test_a_provider_makes_the_minimal_build_an_extended_one(provider: Provider) -> None:
     """A provider takes nodes of a model at run time, which a plain minimal build has no code for."""
     arguments = job("android-x86_64", provider).arguments
@@ -107,7 +113,7 @@ def test_xnnpack_on_32_bit_arm_is_refused() -> None:
     assert "android = { providers = [] }" in error.hint
 
 
-@pytest.mark.parametrize("provider", FLAGS)
+@pytest.mark.parametrize("provider", OF_ANDROID)
 @pytest.mark.parametrize("level", ["extended", "all"])
 def test_a_model_that_was_fused_for_the_processor_is_refused(provider: Provider, level: str) -> None:
     """A provider would find hardly a node that it knows."""
@@ -138,3 +144,36 @@ def test_linux_has_the_processor_alone() -> None:
     assert "--use_nnapi" not in planned.arguments
     require_providers(planned, MODELS)
     assert XNNPACK[3] not in compiled_sources(TARGETS["linux-x64"], XNNPACK)
+
+
+@pytest.mark.parametrize("target", ["ios-arm64", "ios-simulator-x86_64", "macos-arm64", "maccatalyst-arm64"])
+def test_coreml_makes_the_minimal_build_an_extended_one(target: str) -> None:
+    """Upstream's CMake file stops without; its sources are told of, and Linux has nothing of it."""
+    planned = sample_plan(target, apple=COREML, models=RUNTIME_STYLE, sources=(*SOURCES, *COREML_PINS)).targets[0].job
+    arguments = planned.arguments
+    assert arguments[arguments.index("--minimal_build") + 1] == "extended"
+    assert "--use_coreml" in arguments
+    named = {word for word in arguments if word.startswith("FETCHCONTENT_SOURCE_DIR_")}
+    assert {f"FETCHCONTENT_SOURCE_DIR_{name.upper()}=${{sources}}/{name}" for name in ("coremltools", "fp16")} <= named
+    assert {pin.name for pin in COREML_PINS} <= {source.name for source in planned.sources}
+    linux = sample_plan(apple=COREML, sources=(*SOURCES, *COREML_PINS)).targets[0].job
+    assert not {"--use_coreml", "extended"} & set(linux.arguments)
+    assert linux.sources == SOURCES
+
+
+@pytest.mark.parametrize("lacking", ["coremltools", "fp16", "psimd"])
+def test_coreml_without_its_sources_is_refused(lacking: str) -> None:
+    """What is missing is named, and how to get it."""
+    sources = (*SOURCES, *(pin for pin in COREML_PINS if pin.name != lacking))
+    with pytest.raises(PlanError) as caught:
+        sample_plan("ios-arm64", apple=COREML, models=RUNTIME_STYLE, sources=sources)
+    assert (caught.value.reference, caught.value.why) == ("provider-sources-missing", f"not there: {lacking}")
+    assert "coreml" in caught.value.what
+    assert "invoke pins.update" in caught.value.hint
+
+
+def test_coreml_wants_nodes_that_are_not_fused() -> None:
+    """As the others do."""
+    with pytest.raises(PlanError) as caught:
+        sample_plan("ios-arm64", apple=COREML, sources=(*SOURCES, *COREML_PINS))
+    assert (caught.value.reference, caught.value.where) == ("provider-needs-runtime-style", "ios-arm64")

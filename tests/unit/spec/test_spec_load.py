@@ -19,6 +19,7 @@ from ortrim.core.buildspec import (
     LoadedSpec,
     ModelSpec,
     RuntimeSpec,
+    SessionSpec,
     TargetSpec,
     Tolerance,
 )
@@ -112,7 +113,7 @@ KEYS = st.sampled_from(
 ) | st.text(max_size=3)  # fmt: skip
 VALUES = (
     st.text(max_size=8)
-    | st.sampled_from(["m", "all", "amd64", "linux-x64", "path", "2.28", "0" * 64, "x==1", "http://[", "../x", "/"])
+    | st.sampled_from(["m", "all", "nchwc8", "linux-x64", "path", "2.28", "0" * 64, "x==1", "http://[", "../x", "/"])
     | st.integers(-(2**70), 2**70)
     | st.floats()
     | st.booleans()
@@ -222,8 +223,8 @@ MODELS = st.builds(
     member=st.none(),
     sha256=st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
     level=st.just("all"),
-    layout=st.sampled_from(["amd64", "arm"]),
-    layout_cpu=st.text("abc ", min_size=1),
+    layout=st.sampled_from(["nchwc8", "s8s8"]),
+    session=st.none() | st.builds(SessionSpec, arena=st.booleans(), threads=st.integers(1, 1024)),
     cases=_unique(CASES, "name", 0),
     tolerances=st.dictionaries(st.sampled_from(["float32", "int8"]), st.builds(Tolerance, cosine=st.floats(-1, 1))),
 )

@@ -123,20 +123,29 @@ not 'data/../../etc/passwd'""",
   kws.toml: 'models[0].cases[0].seed' has no meaning beside 'data', whose recorded inputs are taken as they are""",
     ),
     "layout at the wrong level": (
-        MODEL + 'layout = "amd64"\nlayout_cpu = "avx2"',
+        MODEL + 'layout = "nchwc8"',
         """error: bad-value
   kws.toml: 'models[0].layout' needs level = 'all', not 'extended'
-  why: only that level rewrites a model for the vector width of one kind of CPU""",
+  why: a lower level leaves the operators as they are""",
     ),
-    "layout for nobody": (
-        MODEL + 'level = "all"\nlayout = "amd64"',
-        """error: missing-key
-  kws.toml: 'models[0].layout_cpu' is missing
-  hint: name the CPU that the model is to run on, as its users will read it""",
+    "signed operators at the wrong level": (
+        MODEL + 'level = "basic"\nlayout = "s8s8"',
+        """error: bad-value
+  kws.toml: 'models[0].layout' needs level = 'extended' or 'all', not 'basic'
+  why: a lower level leaves the operators as they are""",
     ),
-    "CPU without layout": (
-        MODEL + 'layout_cpu = "avx2"',
-        "error: stray-key\n  kws.toml: 'models[0].layout_cpu' has a meaning only beside 'layout'",
+    "weights in place of a file that the runtime reads": (
+        'session = { load = "file", in_place = true }\n' + MODEL,
+        """error: stray-key
+  kws.toml: 'session.in_place' cannot be beside load = 'file': the runtime then reads the model into memory of its own
+  hint: leave 'load' out, or take 'map' or 'bytes'""",
+    ),
+    "the same in one model": (
+        MODEL + 'session = { load = "file", in_place = true }',
+        """error: stray-key
+  kws.toml: 'models[0].session.in_place' cannot be beside load = 'file': the runtime then reads the model into memory \
+of its own
+  hint: leave 'load' out, or take 'map' or 'bytes'""",
     ),
     "one value and a range": (
         CASE + "inputs = { x = { value = 1, low = 0, high = 2 } }",
@@ -252,6 +261,45 @@ error: stray-key
   kws.toml: 'targets[0].id' cannot be a static library, which 'linkage' asks for
   why: an AAR holds shared libraries, which Java loads
   hint: use linkage = 'shared' for this target""",
+    ),
+    "choices for Apple elsewhere": (
+        MODEL + '[[targets]]\nid = "linux-x64"\napple = {}\n[[targets]]\nid = "android-x86"\napple = {}',
+        """error: stray-key
+  kws.toml: 'targets[0].apple' has a meaning only for Apple's systems, and the target is linux-x64
+error: stray-key
+  kws.toml: 'targets[1].apple' has a meaning only for Apple's systems, and the target is android-x86""",
+    ),
+    "what Xcode decides": (
+        MODEL + '[[targets]]\nid = "ios-arm64"\ncompiler = "clang"\nglibc = "2.28"\ncpu = "cortex-a53"\n'
+        'linkage = "static"\nandroid = {}',
+        """error: stray-key
+  kws.toml: 'targets[0].compiler' has no meaning for Apple's systems
+  why: its libraries are compiled by Xcode, or for Macs by zig
+  hint: leave it out; 'apple.xcode' is what there is to choose
+error: stray-key
+  kws.toml: 'targets[0].glibc' has no meaning for Apple's systems
+  why: its C library is the system's own
+  hint: leave it out; 'apple.ios_deployment_target' is what there is to choose
+error: stray-key
+  kws.toml: 'targets[0].cpu' has no meaning for Apple's systems
+  why: its processors are few; better ones are found at run time
+  hint: leave it out
+error: stray-key
+  kws.toml: 'targets[0].linkage' has no meaning for Apple's systems
+  why: an xcframework holds frameworks
+  hint: leave it out; 'apple.framework' is what there is to choose
+error: stray-key
+  kws.toml: 'targets[0].android' has a meaning only for Android, and the target is ios-arm64""",
+    ),
+    "the oldest system of another": (
+        MODEL + '[[targets]]\nid = "macos-arm64"\napple.ios_deployment_target = "16.0"\n'
+        '[[targets]]\nid = "maccatalyst-arm64"\napple.macos_deployment_target = "14.0"',
+        """error: stray-key
+  kws.toml: 'targets[0].apple.ios_deployment_target' has no meaning for macos-arm64, which goes by \
+'macos_deployment_target'
+error: stray-key
+  kws.toml: 'targets[1].apple.macos_deployment_target' has no meaning for maccatalyst-arm64, which goes by \
+'ios_deployment_target'""",
     ),
     "source without its path": (
         'onnxruntime.source = "path"' + MODEL,

@@ -39,8 +39,8 @@ BAD = {
         MODEL + '"a b\\u0000" = 1',
         """error: unknown-key
   kws.toml: 'models[0]."a b\\u0000"' is not a known key
-  hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, layout_cpu, cases and \
-tolerances""",
+  hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, cases, tolerances \
+and session""",
     ),
     "unknown element type": (
         MODEL + "[models.tolerances.flaot32]\nabsolute = 1e-3",
@@ -52,7 +52,8 @@ tolerances""",
         "released = 2020-01-01" + MODEL,
         """error: unknown-key
   kws.toml: 'released' is not a known key
-  hint: the keys here are name, onnxruntime, profile, exceptions, linkage, android, budgets, models and targets""",
+  hint: the keys here are name, onnxruntime, profile, levers, exceptions, linkage, android, apple, budgets, session, \
+models and targets""",
     ),
     "no models": (
         'name = "kws"',
@@ -214,14 +215,14 @@ not '--index-url==x'""",
     "endless value": (
         f'profile = "{"x" * 5000}"' + MODEL,
         f"""error: bad-value
-  kws.toml: 'profile' must be 'balanced' or 'upstream', not '{"x" * 71}...""",
+  kws.toml: 'profile' must be 'balanced', 'size', 'speed' or 'upstream', not '{"x" * 71}...""",
     ),
     "bottomless table": (
         MODEL + ".".join("abcdefgh" * 9) + " = 1",
         """error: unknown-key
   kws.toml: 'models[0].a' is not a known key
-  hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, layout_cpu, cases and \
-tolerances""",
+  hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, cases, tolerances \
+and session""",
     ),
     "bottomless array": (
         MODEL + "cases = " + "[" * 60 + "]" * 60,

@@ -7,7 +7,7 @@ import pytest
 
 from ortrim.errors import SourcesError
 from ortrim.tasks import devices
-from ortrim.verify.devices.listing import ListedDevice
+from ortrim.verify.devices.listed_device import ListedDevice
 
 Run = Callable[..., Any]
 READY = ListedDevice(name="host", targets=("linux-x64",), memory=True, time=True, found="AMD EPYC")

@@ -1,4 +1,4 @@
-"""`measure.build`: options, and an installed program without the benchmarks."""
+"""`measure.build` and `measure.footprint`: options, and an installed program without the benchmarks."""
 
 import sys
 from collections.abc import Callable
@@ -22,13 +22,14 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     def do(request: SimpleNamespace, console: Any) -> dict[str, int]:
         asked.append(request)
         console.note("a table")
-        if request.cases == "broken":
+        if getattr(request, "cases", "") == "broken":
             raise BuildError("case-failed", "the case could not be measured", where="demo, upstream")
         return {"measured": 1}
 
     module = ModuleType("measure")
     vars(module).update(Wanted=SimpleNamespace, Manner=SimpleNamespace, measure=do)
-    monkeypatch.setattr(measure, "import_module", lambda name: {"build_time.measure": module}[name])
+    modules = {"build_time.measure": module, "footprint.measure": module}
+    monkeypatch.setattr(measure, "import_module", lambda name: modules[name])
     monkeypatch.setattr(sys, "path", list(sys.path))
     return asked
 
@@ -57,15 +58,32 @@ def test_options_become_what_is_wanted(ortrim: Run, wanted: list[SimpleNamespace
     }  # fmt: skip
 
 
+def test_the_footprint_is_of_five_models_and_all_profiles_unless_asked_otherwise(
+    ortrim: Run, wanted: list[SimpleNamespace]
+) -> None:
+    """The benchmark itself knows which."""
+    assert ortrim("measure.footprint").code == 0
+    words = "--spec a.toml --spec b.toml --profiles size,speed --rounds 3 --jobs 2 --output out --rest 0"
+    assert ortrim("measure.footprint", *words.split(), "--json").document() == {"measured": 1}
+    default, asked = wanted
+    assert (default.specs, default.profiles, default.rounds, default.jobs) == ((), "", 9, None)
+    assert (default.output, default.rest_seconds) == (Path("artifacts/benchmarks"), 180)
+    assert vars(asked) == {
+        "specs": (Path("a.toml"), Path("b.toml")), "profiles": "size,speed", "rounds": 3, "jobs": 2,
+        "output": Path("out"), "rest_seconds": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["measure.build", "measure.footprint"])
 @pytest.mark.parametrize(
     ("option", "word"),
     [("rounds", "0"), ("rounds", "-1"), ("rounds", "two"), ("rounds", "1" * 5000), ("jobs", "0"), ("rest", "1.5")],
 )
 def test_numbers_that_make_no_sense_are_refused(
-    ortrim: Run, wanted: list[SimpleNamespace], option: str, word: str
+    ortrim: Run, wanted: list[SimpleNamespace], task: str, option: str, word: str
 ) -> None:
     """Before anything is planned."""
-    ended = ortrim("measure.build", f"--{option}", word)
+    ended = ortrim(task, f"--{option}", word)
     assert (ended.code, ended.out, wanted) == (2, "", [])
     assert ended.err.startswith("error: bad-option\n")
     assert f"--{option}: " in ended.err

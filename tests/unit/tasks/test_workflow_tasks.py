@@ -128,10 +128,10 @@ def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, mo
 def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiling job needs no emulator, a delivery no NDK; one of x86-64 Android needs a phone."""
     called = []
-    for name in ("require_jdk", "install_ndks", "install_emulators", "start_phone"):
+    for name in ("require_jdk", "install_ndks", "require_xcodes", "install_emulators", "start_phone"):
         monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
     ortrim("ci.prepare", "--target", "linux-armhf")
-    assert called == ["require_jdk", "install_ndks"]
+    assert called == ["require_jdk", "install_ndks", "require_xcodes"]
     called.clear()
     ortrim("ci.prepare", "--target", "linux-armhf", "--to-verify")
     assert called == ["require_jdk", "install_emulators"]

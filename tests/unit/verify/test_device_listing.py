@@ -5,16 +5,21 @@ from pathlib import Path
 import pytest
 
 from fake_machine import fake_tool
+from fake_xcrun import FakeXcrun, says
 from ortrim.core.serialization import to_data
-from ortrim.core.targets import TARGETS
+from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.errors import ToolError
 from ortrim.tools import doctor_farms
 from ortrim.tools.base import InstalledTool, Tool
 from ortrim.tools.emulators import EMULATIONS, Emulation
 from ortrim.tools.findings import Finding
-from ortrim.verify.devices import listing
+from ortrim.verify.devices import listing, listing_apple
 from ortrim.verify.devices.adb_listing import AdbListing
-from ortrim.verify.devices.listing import ListedDevice, fetch_machines, list_devices
+from ortrim.verify.devices.listed_device import ListedDevice
+from ortrim.verify.devices.listing import fetch_machines, list_devices
+from ortrim.verify.devices.mac_facts import mac_host
+
+DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +30,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         AdbListing(serial="emulator-5554", state="offline", model=""),
     )
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
     monkeypatch.setattr(listing, "find_adb", lambda: None)
     monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
@@ -55,10 +61,10 @@ def test_what_can_be_measured_where() -> None:
 
 
 def test_every_target_has_a_device_and_names_are_unique() -> None:
-    """No Linux target is without a device here, Android's have the farms, and each line can be told from the others."""
+    """No target is without a device but those of Macs, which run on Macs alone; no two lines are called alike."""
     devices = list_devices()
     reached = {target for device in devices for target in device.targets}
-    assert reached == set(TARGETS)
+    assert reached == {name for name, target in TARGETS.items() if target.system is not OperatingSystem.MACOS}
     assert len({device.name for device in devices}) == len(devices)
     assert named("qemu-system:cortex-a53").targets == ("linux-arm64", "linux-arm64-musl", "linux-armhf")
     assert to_data(devices[0])["name"] == "host"
@@ -127,3 +133,50 @@ def test_all_machines_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "machine_parts", parts)
     fetch_machines(lambda _: None)
     assert asked == [emulation.debian for emulation in EMULATIONS.values()]
+
+
+@pytest.fixture(name="mac")
+def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """Pretend a Mac with Apple's processor, Xcode 26 and a phone."""
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(listing, "mac_facts", lambda: mac_host((DATA / "mac" / "sysctl-m1.txt").read_text()))
+    answers = {
+        '"simctl list -j"': says(DATA / "simctl" / "list-xcode26.json"),
+        '*"list devices"*': f"cp '{DATA}/devicectl/list.json' \"$document\"",
+    }
+    fake = FakeXcrun(tmp_path / "mac", answers)
+    monkeypatch.setattr(listing_apple, "find_xcrun", lambda _tool: fake.xcrun)
+    return monkeypatch
+
+
+@pytest.mark.usefixtures("mac")
+def test_a_mac_lists_itself_its_simulators_and_its_phones() -> None:
+    """With what each runs, and that a simulator's numbers are not a phone's."""
+    host, simulator, phone = named("host"), named("simctl:[NAME]"), named("devicectl:Jo's iPhone")
+    assert host.targets == ("macos-arm64", "macos-x86_64", "maccatalyst-arm64")
+    assert host.found == "Apple M1 (macos-x86_64 by Rosetta 2)"
+    assert (simulator.targets, simulator.memory, simulator.time) == (("ios-simulator-arm64",), False, False)
+    assert (simulator.found, simulator.problem) == ("iPhone 17 (iOS 26.1) and 3 more", "")
+    assert (phone.targets, phone.found, phone.problem) == (("ios-arm64",), "iPhone 14 Pro · iOS 18.4.1", "")
+    assert named("devicectl:Old iPhone").problem == "is known to this Mac, but not connected"
+
+
+def test_a_mac_without_an_ios_or_a_phone_says_so(mac: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each line has what to do; one simulator could still be made of an iOS that is there."""
+    empty = {
+        '"simctl list -j"': """echo '{"devices": {}}'""",
+        "*": """echo '{"result": {"devices": []}}' >"$document\"""",
+    }
+    fake = FakeXcrun(tmp_path / "empty", empty)
+    mac.setattr(listing_apple, "find_xcrun", lambda _tool: fake.xcrun)
+    assert "downloadPlatform" in named("simctl:[NAME]").remedy
+    assert named("devicectl:[NAME]").problem == "this Mac sees no phone"
+
+
+def test_elsewhere_apples_lines_say_that_xcode_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The lines are there all the same."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("simctl:[NAME]", "devicectl:[NAME]"):
+        assert named(name).problem == "xcrun comes with Xcode, which runs on a Mac alone"
+    assert named("simctl:[NAME]").targets == ("ios-simulator-arm64", "ios-simulator-x86_64")

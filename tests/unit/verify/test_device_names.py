@@ -7,16 +7,22 @@ from hypothesis import strategies as st
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError
 from ortrim.verify.devices.names import DeviceName, default_devices, read_name, read_names, ssh_destination
-from ortrim.verify.devices.runnable import kinds_for, runs_here
+from ortrim.verify.devices.runnable import kinds_for, runs_here, translated_here
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
 
 
+def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
+    """Pretend a machine, in its kernel's words."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+
+
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend an x86-64 machine."""
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    pretend(monkeypatch, "Linux", "x86_64")
 
 
 @pytest.mark.parametrize(
@@ -228,3 +234,81 @@ def test_only_linux_runs_here() -> None:
     others = [target for target in TARGETS.values() if not target.identifier.startswith("linux-")]
     assert not any(map(runs_here, others))
     assert all(default_devices(target) == () for target in others)
+
+
+@pytest.mark.parametrize(
+    ("machine", "target", "defaults"),
+    [
+        ("arm64", "macos-arm64", ("host",)),
+        ("arm64", "macos-x86_64", ("host",)),
+        ("arm64", "maccatalyst-arm64", ("host",)),
+        ("arm64", "ios-simulator-arm64", ("simctl",)),
+        ("arm64", "ios-simulator-x86_64", ()),
+        ("arm64", "ios-arm64", ()),
+        ("arm64", "android-arm64-v8a", ()),
+        ("x86_64", "macos-arm64", ()),
+        ("x86_64", "macos-x86_64", ("host",)),
+        ("x86_64", "ios-simulator-x86_64", ("simctl",)),
+    ],
+)
+def test_defaults_on_a_mac(
+    monkeypatch: pytest.MonkeyPatch, machine: str, target: str, defaults: tuple[str, ...]
+) -> None:
+    """A Mac runs its own programs and simulators for its own processor; those with Apple's also translate Intel's."""
+    pretend(monkeypatch, "Darwin", machine)
+    assert default_devices(TARGETS[target]) == defaults
+    assert translated_here(TARGETS[target]) is ((machine, target) == ("arm64", "macos-x86_64"))
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name.startswith(("ios", "mac"))])
+def test_nothing_of_apples_runs_elsewhere(target: str) -> None:
+    """Neither on Linux itself nor in any emulator of ours."""
+    assert default_devices(TARGETS[target]) == ()
+
+
+def test_a_mac_is_no_linux_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever processor it has."""
+    pretend(monkeypatch, "Darwin", "x86_64")
+    assert not runs_here(X64)
+    assert default_devices(ARM64)[0].startswith("qemu-user")
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "detail"),
+    [
+        ("ios-simulator-arm64", "simctl", ""),
+        ("ios-simulator-arm64", "simctl:iPhone 17 Pro", "iPhone 17 Pro"),
+        ("ios-arm64", "devicectl", ""),
+        ("ios-arm64", "devicectl:Jo's iPhone", "Jo's iPhone"),
+    ],
+)
+def test_names_of_apples_devices(monkeypatch: pytest.MonkeyPatch, target: str, asked: str, detail: str) -> None:
+    """A simulator or a phone, by a name that may have anything in it."""
+    pretend(monkeypatch, "Darwin", "arm64")
+    name = read_name(TARGETS[target], asked)
+    assert (name.detail, str(name), name.takes_cores) == (detail, asked, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "asked"),
+    [
+        ("ios-arm64", "simctl"),
+        ("ios-arm64", "host"),
+        ("ios-arm64", "adb"),
+        ("ios-arm64", "firebase:iphone14pro-16.6"),
+        ("ios-simulator-arm64", "devicectl"),
+        ("ios-simulator-x86_64", "simctl"),
+        ("macos-arm64", "simctl"),
+        ("macos-arm64", "ssh:mac"),
+        ("linux-arm64", "simctl"),
+        ("linux-arm64", "devicectl"),
+        ("android-arm64-v8a", "devicectl"),
+    ],
+)
+def test_devices_that_do_not_run_a_target_on_a_mac(monkeypatch: pytest.MonkeyPatch, target: str, asked: str) -> None:
+    """The hint names what does."""
+    pretend(monkeypatch, "Darwin", "arm64")
+    with pytest.raises(UsageError) as caught:
+        read_name(TARGETS[target], asked)
+    assert caught.value.reference == "wrong-device"
+    assert kinds_for(TARGETS[target]) in caught.value.hint

@@ -1,5 +1,7 @@
+import platform
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -128,3 +130,41 @@ def test_the_host_on_chosen_cores() -> None:
         open_device(ARM64, DeviceName(kind="host").on((1000,)))
     assert caught.value.reference == "cannot-pin"
     assert DeviceName(kind="qemu-user", detail="cortex-a53").on((0,)).cores == ()
+
+
+def test_a_mac_is_opened_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Rosetta where a target needs it, which is looked for first."""
+    asked: list[bool] = []
+
+    def host(_cores: tuple[int, ...], *, translated: bool) -> str:
+        asked.append(translated)
+        return "a Mac"
+
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(select, "MacHost", host)
+    for target in ("macos-arm64", "macos-x86_64"):
+        open_device(TARGETS[target], DeviceName(kind="host"))
+    assert asked == [False, True]
+
+
+def test_a_simulator_is_opened_for_the_targets_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the name that was given, in Apple's word for the architecture."""
+    asked: list[tuple[str, str]] = []
+
+    def simulator(name: str, architecture: str, *, announce: Callable[[str], None]) -> None:
+        asked.append((name, architecture))
+        announce("booting")
+
+    told: list[str] = []
+    monkeypatch.setattr(select, "open_simulator", simulator)
+    name = DeviceName(kind="simctl", detail="iPhone 17")
+    open_device(TARGETS["ios-simulator-x86_64"], name, told.append)
+    assert (asked, told) == ([("iPhone 17", "x86_64")], ["booting"])
+
+
+@pytest.mark.parametrize("kind", ["devicectl", "firebase"])
+def test_what_needs_an_app_is_not_opened_here(kind: Literal["devicectl", "firebase"]) -> None:
+    """Only who has the app can."""
+    with pytest.raises(LookupError):
+        open_device(TARGETS["ios-arm64"], DeviceName(kind=kind, detail="x"))

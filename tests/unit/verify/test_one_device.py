@@ -14,6 +14,7 @@ from ortrim.core.models import PreparedModel
 from ortrim.core.reports import DeviceReport
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import VerifyError
+from ortrim.verify import one_device
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
 from ortrim.verify.devices.cooling import CooledDevice
@@ -309,3 +310,35 @@ def test_the_least_memory_of_a_machine_with_more(machine: QemuSystem, task: Make
 def test_no_least_memory_where_there_is_no_ceiling(device: SavingDevice, task: MakeTask) -> None:
     """Other devices beside a machine are verified as usual."""
     assert verify_on(device, task(least_memory=True)).least_memory == ()
+
+
+def test_a_simulators_numbers_are_a_macs(
+    emulated: SavingDevice, task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is judged, and every line says why."""
+    monkeypatch.setattr(one_device, "SimulatorDevice", SavingDevice)
+    emulated.memory_meaningful = False
+    report = verify_on(emulated, task(budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
+    assert report.verdict is Verdict.PASS
+    reasons = {line.reason for line in report.comparisons}
+    assert reasons == {
+        f"{what}: what it takes on saving is a Mac's number, not a phone's" for what in ("memory", "time")
+    }
+
+
+def test_a_phone_is_told_beforehand_what_is_run(
+    make_output: MakeOutput, task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its app carries all that is run then, and not a thing more."""
+    told: list[RunRequest] = []
+
+    class Phone(SavingDevice):
+        heat = ""
+
+        def prepare(self, requests: tuple[RunRequest, ...]) -> None:
+            told.extend(requests)
+
+    monkeypatch.setattr(one_device, "PhoneDevice", Phone)
+    phone = Phone(make_output)
+    assert verify_on(phone, task(baseline=Baseline(library=None, name="none"))).verdict is Verdict.PASS
+    assert [request.library.name for request in told] == phone.ran

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.core import measurements
+from ortrim.core.sessions import DIRECTLY, SessionSettings
 from ortrim.errors import VerifyError
 from ortrim.verify.devices.base import Repetition, RunnerOutput, RunRequest
 from ortrim.verify.rounds import Measurement, Round, Rounds, measure, results
@@ -143,3 +144,12 @@ def test_where_the_peak_was_read_and_how_many_runs_came_before(make_output: Make
         ("ours", "VmHWM", 7),
         ("baseline", "VmHWM", 7),
     ]
+
+
+def test_the_settings_that_go_with_the_model_are_ours_alone(make_output: MakeOutput) -> None:
+    """The official library has as many threads, and what it does unasked."""
+    device = RecordingDevice(make_output)
+    session = SessionSettings(load="map", threads=2, arena=False, configuration=(DIRECTLY,))
+    measure(device, dataclasses.replace(MEASUREMENT, session=session, rounds=1))
+    ours, theirs = device.requests
+    assert (ours.session, theirs.session) == (session, SessionSettings(threads=2))

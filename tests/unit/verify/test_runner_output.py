@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.core.sessions import SessionSettings
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.tools.command import Completed
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import RunRequest, SessionSettings, runner_words
+from ortrim.verify.devices.base import RunRequest, runner_words
 from ortrim.verify.runner_output import FAILURES, read_output
 
 REQUEST = RunRequest(
@@ -173,9 +174,10 @@ def test_a_trace_that_was_asked_for_is_looked_at(tmp_path: Path, trace: str | No
 
 def test_the_command_line_names_every_setting() -> None:
     """Nothing that could differ between two libraries is left to a default of theirs."""
-    session = SessionSettings(optimization_level="none", configuration=(("session.x", "1"),))
+    session = SessionSettings(load="map", branches=2, optimization_level="none", configuration=(("session.x", "1"),))
     words = runner_words(dataclasses.replace(REQUEST, session=session, outputs=Path("/out"), trace=True))
     assert " ".join(words) == (
-        "/runner --library /lib/ours.so --model /m.ort --case a=/cases/a --runs 200 --warmup 10 --seconds 1 --threads 1"
-        " --allow-spinning 0 --arena 1 --optimization-level none --config session.x=1 --outputs /out --trace 1"
+        "/runner --library /lib/ours.so --model /m.ort --case a=/cases/a --runs 200 --warmup 10 --seconds 1 --load map"
+        " --threads 1 --branches 2 --allow-spinning 0 --arena 1 --memory-pattern 1 --optimization-level none"
+        " --config session.x=1 --outputs /out --trace 1"
     )

@@ -11,8 +11,17 @@ from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, ToolError
 from ortrim.sources.apt_sources import mirrors_in
+from ortrim.tools.xcode import Xcode
 from ortrim.workflows import machine
-from ortrim.workflows.machine import IMAGE, install_emulators, install_ndks, require_jdk, start_phone
+from ortrim.workflows.machine import (
+    IMAGE,
+    install_emulators,
+    install_ndks,
+    require_jdk,
+    require_xcodes,
+    start_phone,
+)
+from xcode_layout import lay_out_xcode
 
 HOST = TARGETS["linux-x64"]
 SDK_TOOLS = "cmdline-tools/latest/bin"
@@ -155,6 +164,27 @@ def test_a_machine_without_a_jdk_makes_nothing_for_android(
     assert (caught.value.reference, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "jdk" / "bin").javac.parents[1]))
     require_jdk([TARGETS["android-x86_64"]])
+
+
+def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The Xcode of the plan, with the SDKs of the targets; a target for Linux asks for none."""
+    found = Xcode(folder=lay_out_xcode(tmp_path / "Xcode.app"), version="16.4")
+    asked: list[str] = []
+
+    def find(version: str) -> Xcode:
+        asked.append(version)
+        return found
+
+    monkeypatch.setattr(machine, "find_xcode", find)
+    require_xcodes((), [HOST])
+    assert asked == []
+    require_xcodes(("16.4",), [TARGETS["ios-arm64"], TARGETS["macos-x86_64"]])
+    assert asked == ["16.4"]
+    (found.folder / "Platforms/iPhoneOS.platform/Developer/SDKs/iPhoneOS.sdk").rmdir()
+    require_xcodes(("16.4",), [TARGETS["macos-x86_64"]])
+    with pytest.raises(ToolError) as caught:
+        require_xcodes(("16.4",), [TARGETS["ios-arm64"]])
+    assert (caught.value.reference, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
 
 
 def test_a_phone_is_started_and_waited_for(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.core.profiles import PROFILE_NAMES
 from ortrim.errors import ExitCode, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.workflows.inputs import DEFAULT_SPEC, INPUTS, OF_THE_SPEC, VARIABLE, Inputs, read_inputs
@@ -144,7 +145,7 @@ def test_inputs_are_described_as_they_are_read() -> None:
     assert set(json.loads(document())) == names
     assert read_inputs("{}") == read_inputs(document())
     (choice,) = [each for each in INPUTS if each.kind == "choice"]
-    assert [read_inputs(document(profile=each)).profile for each in choice.options] == [None, "balanced", "upstream"]
+    assert [read_inputs(document(profile=each)).profile for each in choice.options] == [None, *PROFILE_NAMES]
     assert choice.default == OF_THE_SPEC
 
 

@@ -12,10 +12,11 @@ from ortrim.core.plan import BuildPlan
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.spec.load import load_spec
-from ortrim.workflows.matrix import MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
+from ortrim.workflows.matrix import MACOS, MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
 from sample_plans import sample_plan, sample_target
 
-BUILDSPECS = sorted((Path(__file__).parents[3] / "buildspecs").glob("*.toml"))
+FOLDER = Path(__file__).parents[3] / "buildspecs"
+BUILDSPECS = sorted(path for path in FOLDER.glob("*.toml") if ".hot" not in path.suffixes)
 
 
 def plan_of(*identifiers: str, name: str = "sample") -> BuildPlan:
@@ -34,9 +35,9 @@ def test_each_target_is_compiled_on_a_machine_of_its_own() -> None:
 
 @pytest.mark.parametrize("identifier", TARGETS)
 def test_a_runner_can_compile_its_target(identifier: str) -> None:
-    """The NDK runs on x86-64 alone; arm64 Linux is compiled where it can be run, too."""
-    arm = identifier == "linux-arm64"
-    assert runner_of(TARGETS[identifier]) == ("ubuntu-24.04-arm" if arm else "ubuntu-24.04")
+    """The NDK runs on x86-64 alone, Xcode on Macs; arm64 Linux is compiled where it can be run, too."""
+    others = {"linux-arm64": "ubuntu-24.04-arm"} | {name: "macos-15" for name in TARGETS if name[:3] in {"ios", "mac"}}
+    assert runner_of(TARGETS[identifier]) == others.get(identifier, "ubuntu-24.04")
 
 
 def test_a_linux_target_is_a_delivery_of_its_own() -> None:
@@ -55,6 +56,16 @@ def test_all_abis_of_android_are_one_delivery() -> None:
     assert (android.name, android.targets) == ("android", "android-arm64-v8a,android-x86_64")
     assert (android.artifacts, android.artifact) == ("compiled-sample-android-*", "delivered-sample-android")
     assert android.runner == "ubuntu-24.04"
+
+
+def test_all_slices_of_apple_are_one_delivery() -> None:
+    """Phone, simulator and Mac are compiled on machines of their own, and one Mac makes an xcframework of them all."""
+    matrix = matrix_of(plan_of("linux-x64", "macos-arm64", "ios-arm64", "ios-simulator-x86_64", "maccatalyst-arm64"))
+    assert {job.runner for job in matrix.compiled if job.target != "linux-x64"} == {"macos-15"}
+    _, apple = matrix.delivered
+    assert (apple.name, apple.targets) == ("apple", "macos-arm64,ios-arm64,ios-simulator-x86_64,maccatalyst-arm64")
+    assert (apple.artifacts, apple.artifact) == ("compiled-sample-apple-*", "delivered-sample-apple")
+    assert apple.runner == "macos-15"
 
 
 def test_a_dispatched_plan_is_compiled_only() -> None:
@@ -116,7 +127,7 @@ def test_no_entry_of_the_matrix_lacks_anything(path: Path) -> None:
     _, matrix = matrix_of_file(path)
     rendered = [json.loads(matrix_json(jobs))["include"] for jobs in (matrix.compiled, matrix.delivered)]
     for entry in (*rendered[0], *rendered[1]):
-        assert entry["runner"] in {UBUNTU, UBUNTU_ARM}
+        assert entry["runner"] in {UBUNTU, UBUNTU_ARM, MACOS}
         assert 0 < entry["minutes"] <= 120
         assert all(entry.values())
     artifacts = [entry["artifact"] for entries in rendered for entry in entries]

@@ -134,8 +134,17 @@ def test_no_input_hides_that_a_run_is_of_another_ref(target: str, ref: str) -> N
 def test_a_release_builds_every_buildspec() -> None:
     """In order of their names; none is forgotten when one is added."""
     assert re.findall(r"^          - (buildspecs/\S+)$", TEXTS["release.yml"], re.MULTILINE) == [
-        f"buildspecs/{path.name}" for path in sorted((ROOT / "buildspecs").glob("*.toml"))
+        f"buildspecs/{path.name}"
+        for path in sorted((ROOT / "buildspecs").glob("*.toml"))
+        if ".hot" not in path.suffixes
     ]
+
+
+def test_hot_operators_beside_a_buildspec_are_no_buildspec(tmp_path: Path) -> None:
+    """Their file is TOML, too, and a release does not build it."""
+    for name in ("vad.toml", "vad.hot.toml", "kws.toml"):
+        (tmp_path / name).touch()
+    assert released_specs(tmp_path) == (f"{tmp_path.name}/kws.toml", f"{tmp_path.name}/vad.toml")
 
 
 def test_an_action_without_commit_cannot_be_rendered() -> None:

@@ -60,11 +60,11 @@ def save(request: dict[str, Any], output: Path, entries: dict[str, str]) -> None
     options.graph_optimization_level = LEVELS[request["level"]]
     options.optimized_model_filepath = str(output)
     options.add_session_config_entry("session.save_model_format", "ORT")
-    options.add_session_config_entry("session.qdqisint8allowed", "1" if request["layout"] == "arm" else "0")
+    options.add_session_config_entry("session.qdqisint8allowed", "1" if request["layout"] == "s8s8" else "0")
     for key, value in entries.items():
         options.add_session_config_entry(key, value)
-    # NCHWc bakes the block size of the converter's CPU into the model: only for those who ask for it.
-    disabled = ["NchwcTransformer"] if request["level"] == "all" and request["layout"] != "amd64" else None
+    # NCHWc bakes the block size of the converter's processor into the model: only for those who ask for it.
+    disabled = ["NchwcTransformer"] if request["level"] == "all" and request["layout"] != "nchwc8" else None
     onnxruntime.InferenceSession(
         request["model"], options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
     )

@@ -15,6 +15,7 @@ from ortrim.package.android.inputs import AarInputs, AarPart
 from ortrim.package.android.prefab import prefab_files
 from ortrim.package.contents import PackagedFile, check_paths
 from ortrim.package.manifest import has_cpuinfo
+from ortrim.package.models import model_files
 from ortrim.package.notices import notices_text, plain_text
 from ortrim.package.privacy import refuse_machine_paths
 from ortrim.package.templates import rendered
@@ -68,7 +69,7 @@ def headers_of(inputs: AarInputs) -> tuple[Path, ...]:
 
 def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
     first, headers = inputs.first, headers_of(inputs)
-    models = first.models if inputs.models_as_assets else ()
+    models = model_files(first, "assets/models") if inputs.models_as_assets else ()
     return (
         PackagedFile(
             path="AndroidManifest.xml", content=rendered("android/AndroidManifest.xml.j2", {"api": inputs.api})
@@ -84,7 +85,7 @@ def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
         ),
         *(PackagedFile(path=f"headers/{path.name}", content=path) for path in headers),
         *prefab_files(inputs, headers),
-        *(PackagedFile(path=f"assets/models/{model.name}.ort", content=model.path) for model in models),
+        *models,
         PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=plain_text(first.licence)),
         PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
     )

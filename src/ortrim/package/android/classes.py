@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.errors import PackageError
-from ortrim.package.android.zips import JAR_MANIFEST, fill_zip
 from ortrim.package.contents import PackagedFile
+from ortrim.package.zips import JAR_MANIFEST, fill_zip
 from ortrim.storage.files import storage_errors
 from ortrim.tools.javac import Jdk, compile_java
 

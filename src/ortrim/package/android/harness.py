@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from ortrim.core.harness import ASSETS, REQUESTS_ASSET, HarnessApks, HarnessContent
+from ortrim.core.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent
 from ortrim.errors import VerifyError
 from ortrim.package.contents import PackagedFile, check_paths
 from ortrim.package.in_place import write_in_place
@@ -30,8 +30,6 @@ VERSIONS: Final[Mapping[str, str]] = MappingProxyType({
 COMMANDS: Final = ("gradle assembleDebug", "gradle assembleDebugAndroidTest")
 APP: Final = "app/build/outputs/apk/debug/app-debug.apk"
 TEST: Final = "app/build/outputs/apk/androidTest/debug/app-debug-androidTest.apk"
-PROJECT_ASSET: Final = f"{ASSETS}/project.sha256"
-"""The digest of all but what the app carries, so that an app of an older ortrim is not taken for today's."""
 LARGEST_STAMP: Final = 16 << 20
 
 

@@ -12,8 +12,9 @@ from ortrim.package.android.aar import OWN_FOLDER, AarContent, aar_content, head
 from ortrim.package.android.inputs import AarInputs, Coordinates, check_aar_inputs
 from ortrim.package.android.maven import repository_files
 from ortrim.package.android.symbols import symbol_files
-from ortrim.package.android.zips import write_zip
 from ortrim.package.contents import PackagedFile, write_contents
+from ortrim.package.models import model_files
+from ortrim.package.zips import write_zip
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.javac import Jdk
 
@@ -79,9 +80,8 @@ def _fill(
         write_zip(folder / f"{inputs.name}-symbols.zip", symbols)
     (folder / REPOSITORY).mkdir()
     write_contents(folder / REPOSITORY, repository_files(inputs, coordinates, aar), ())
-    models = [PackagedFile(path=f"models/{model.name}.ort", content=model.path) for model in inputs.first.models]
     documents = [PackagedFile(path=name, content=content.content(f"{OWN_FOLDER}/{name}")) for name in DOCUMENTS]
-    write_contents(folder, (*models, *documents), ())
+    write_contents(folder, (*model_files(inputs.first), *documents), ())
     written = [path for path in folder.rglob("*") if path.is_file()]
     entries = [PackagedFile(path=path.relative_to(folder).as_posix(), content=path).entry for path in written]
     (folder / SUMS).write_text(sums_text(entries), encoding="utf-8")

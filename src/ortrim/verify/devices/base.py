@@ -5,22 +5,8 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from ortrim.core.measurements import Host, PeakSource
+from ortrim.core.sessions import SessionSettings
 from ortrim.verify.cases import Case
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionSettings:
-    """The session's settings: equal for our library and the baseline, and the ones recommended to applications.
-
-    One thread and no spinning, since spinning pools burn battery for nothing at one thread (upstream's issue
-    11841); the arena stays on, as is the runtime's default. Without a level the runtime's own default holds.
-    """
-
-    threads: int = 1
-    allow_spinning: bool = False
-    arena: bool = True
-    optimization_level: Literal["none", "basic", "extended", "all"] | None = None
-    configuration: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +84,8 @@ class CaseRun:
 class MemoryUse:
     """Resident memory of the process after opening the library, after loading the model, and at most.
 
-    The first two are None where there is no `/proc`. `inference_peak_rss_bytes` is the most after loading was over,
-    outputs that are saved included; None where the kernel's high-water mark cannot be reset either.
+    The first two are None where neither `/proc` nor Apple's `task_info` tells. `inference_peak_rss_bytes` is the most
+    after loading was over, outputs that are saved included; None where the kernel's high-water mark cannot be reset.
     """
 
     opened_rss_bytes: int | None
@@ -160,8 +146,9 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
         *(word for companion in request.companions for word in ("--preload", str(companion.absolute()))),
         *(word for case in request.cases for word in ("--case", f"{case.name}={case.folder}")),
         *("--runs", str(repetition.runs), "--warmup", str(repetition.warmup), "--seconds", f"{repetition.seconds:g}"),
-        *("--threads", str(session.threads), "--allow-spinning", str(int(session.allow_spinning))),
-        *("--arena", str(int(session.arena))),
+        *("--load", session.load, "--threads", str(session.threads), "--branches", str(session.branches)),
+        *("--allow-spinning", str(int(session.allow_spinning)), "--arena", str(int(session.arena))),
+        *("--memory-pattern", str(int(session.memory_pattern))),
         *(("--optimization-level", level) if level else ()),
         *(word for key, value in session.configuration for word in ("--config", f"{key}={value}")),
         *(("--outputs", str(request.outputs)) if request.outputs else ()),

@@ -1,7 +1,7 @@
 """Which devices there are here, and what can be measured on each."""
 
+import platform
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from ortrim.core.targets import TARGETS, OperatingSystem
@@ -15,9 +15,12 @@ from ortrim.verify.devices.adb import adb_devices
 from ortrim.verify.devices.adb_client import find_adb
 from ortrim.verify.devices.adb_listing import CONNECT_HINT, AdbListing
 from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.listed_device import ListedDevice, absent
+from ortrim.verify.devices.listing_apple import listed_phones, listed_simulators
+from ortrim.verify.devices.mac import mac_facts
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.qemu_user import QemuUser
-from ortrim.verify.devices.runnable import FARM_FORMS, emulation_of, runs_here
+from ortrim.verify.devices.runnable import DARWIN, FARM_FORMS, emulation_of, runs_here, translated_here
 
 ADB_FORM: Final = "adb:[SERIAL]"
 SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
@@ -27,27 +30,10 @@ EMULATOR: Final = "emulator-"
 """How `adb` names Android's emulators."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListedDevice:
-    """A device by the name that `--device` takes, or the form of such names.
-
-    `targets` are those that it runs, empty when only the device itself knows. `memory` and `time` say whether they
-    can be measured there; parity and illegal instructions can everywhere. `problem` and `remedy` are empty for one
-    that is ready; `found` says what is there.
-    """
-
-    name: str
-    targets: tuple[str, ...]
-    memory: bool
-    time: bool
-    found: str
-    problem: str = ""
-    remedy: str = ""
-
-
 def list_devices() -> tuple[ListedDevice, ...]:
     """Return what can be verified on, ready or not. Raises nothing for what is missing: its line says so."""
-    return (_host(), *_user_machines(), *_system_machines(), *_adb(), _ssh(), *_farms())
+    here = (_host(), *_user_machines(), *_system_machines(), listed_simulators())
+    return (*here, *_adb(), _ssh(), *listed_phones(), *_farms())
 
 
 def fetch_machines(announce: Callable[[str], None]) -> None:
@@ -57,8 +43,12 @@ def fetch_machines(announce: Callable[[str], None]) -> None:
 
 
 def _host() -> ListedDevice:
-    targets = tuple(target.identifier for target in TARGETS.values() if runs_here(target))
-    return ListedDevice(name=Host.name, targets=targets, memory=True, time=True, found=Host().facts().cpu)
+    targets = [target for target in TARGETS.values() if runs_here(target)]
+    names = tuple(target.identifier for target in targets)
+    facts = mac_facts() if platform.system() == DARWIN else Host().facts()
+    by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
+    found = f"{facts.cpu} ({by_rosetta} by Rosetta 2)" if by_rosetta else facts.cpu
+    return ListedDevice(name=Host.name, targets=names, memory=True, time=True, found=found)
 
 
 def _user_machines() -> Iterator[ListedDevice]:
@@ -90,11 +80,11 @@ def _adb() -> Iterator[ListedDevice]:
     try:
         seen = adb_devices(find_adb())
     except Diagnostic as error:
-        yield _absent(ADB_FORM, error.what, error.hint.removeprefix("run: "))
+        yield absent(ADB_FORM, error.what, error.hint.removeprefix("run: "))
         return
     yield from map(_adb_device, seen)
     if not seen:
-        yield _absent(ADB_FORM, "adb sees no device", CONNECT_HINT)
+        yield absent(ADB_FORM, "adb sees no device", CONNECT_HINT)
 
 
 def _adb_device(listing: AdbListing) -> ListedDevice:
@@ -131,10 +121,6 @@ def _farms() -> Iterator[ListedDevice]:
             problem=f"{name}: {about.problem}" if about.problem else "",
             remedy=about.remedy,
         )
-
-
-def _absent(name: str, problem: str, remedy: str) -> ListedDevice:
-    return ListedDevice(name=name, targets=(), memory=True, time=True, found="", problem=problem, remedy=remedy)
 
 
 def _looked_for(tool: Tool) -> tuple[str, str, str]:

@@ -1,5 +1,6 @@
 """Running the runner as a child of this process: on this machine itself, or under qemu's user emulation."""
 
+import dataclasses
 import os
 import secrets
 import signal
@@ -39,6 +40,18 @@ def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None =
     except BaseException:  # Ctrl-C must not leave a runner's children behind either
         _kill(mark)
         raise
+
+
+def absolute(request: RunRequest) -> RunRequest:
+    """Return a request that holds in every working folder."""
+    cases = tuple(dataclasses.replace(case, folder=case.folder.absolute()) for case in request.cases)
+    return dataclasses.replace(
+        request,
+        runner=request.runner.absolute(),
+        model=request.model.absolute(),
+        cases=cases,
+        outputs=request.outputs.absolute() if request.outputs else None,
+    )
 
 
 def _kill(mark: str) -> None:

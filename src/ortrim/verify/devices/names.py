@@ -4,26 +4,30 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NoReturn, TypeGuard, get_args
 
-from ortrim.core.targets import OperatingSystem, Target
+from ortrim.core.targets import APPLE, OperatingSystem, Target
 from ortrim.errors import UsageError
 from ortrim.verify.devices.emulated import default_emulators, emulated_cpu, emulated_machine
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB
-from ortrim.verify.devices.runnable import FARM_FORMS, kinds_for, runs_here
+from ortrim.verify.devices.runnable import FARM_FORMS, is_simulated, kinds_for, runs_here, simulated_here
 from ortrim.verify.devices.ssh_client import require_destination
 
 FarmKind = Literal["firebase", "devicefarm", "browserstack"]
-Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh", FarmKind]
+Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh", "simctl", "devicectl", FarmKind]
 
 WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 FARMS: Final = ", ".join(FARM_FORMS)
-FORMS: Final = f"host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT], {FARMS}"
+FORMS: Final = (
+    "host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT], simctl[:NAME], "
+    f"devicectl[:NAME], {FARMS}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceName:
     """A device that is asked for: the processor to emulate, the serial number, or the destination is its `detail`.
 
-    As a string it is the name that the device itself has; `adb` without a serial number gets one when it is opened.
+    As a string it is the name that the device itself has; `adb` without a serial number gets one when it is opened, as
+    `simctl` and `devicectl` without a name get theirs.
     `cores` are those that runs there are kept on, all when it is empty.
     """
 
@@ -76,16 +80,18 @@ def read_name(target: Target, name: str, cpu: str = "") -> DeviceName:
         case "qemu-system":
             emulated, memory_mib = emulated_machine(target, detail + at + memory, cpu)
             return DeviceName(kind=kind, detail=emulated, memory_mib=memory_mib)
-        case "adb":
-            return DeviceName(kind=kind, detail=detail)
-        case "ssh":
-            return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)))
+        case "adb" | "ssh":
+            return _elsewhere(target, kind, detail)
+        case "simctl" | "devicectl":
+            return _apple(target, kind, detail)
         case "firebase" | "devicefarm" | "browserstack":
             return _on_farm(target, kind, detail)
 
 
 def default_devices(target: Target, cpu: str = "") -> tuple[str, ...]:
     """Return the names of the devices on which a target is verified when none is named: the host if it can."""
+    if simulated_here(target):
+        return ("simctl",)
     return ("host",) if runs_here(target) else default_emulators(target, cpu)
 
 
@@ -105,6 +111,22 @@ def _host(target: Target, detail: str) -> DeviceName:
     if not runs_here(target):
         raise _wrong(target, "host", f"this machine does not run programs for {target.identifier}")
     return DeviceName(kind="host")
+
+
+def _elsewhere(target: Target, kind: Kind, detail: str) -> DeviceName:
+    if target.system in APPLE:
+        raise _wrong(target, kind, f"{kind} reaches Linux and Android, which {target.identifier} is not for")
+    return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)) if kind == "ssh" else detail)
+
+
+def _apple(target: Target, kind: Kind, detail: str) -> DeviceName:
+    """Return a simulator, which this Mac has to run, or a phone, which a farm of Macs may have."""
+    simulator = kind == "simctl"
+    if target.system is not OperatingSystem.IOS or is_simulated(target) is not simulator:
+        raise _wrong(target, kind, f"{kind} runs no programs for {target.identifier}")
+    if simulator and not simulated_here(target):
+        raise _wrong(target, kind, f"this machine has no simulator that runs {target.identifier}")
+    return DeviceName(kind=kind, detail=detail)
 
 
 def _on_farm(target: Target, kind: FarmKind, detail: str) -> DeviceName:

@@ -18,7 +18,7 @@ from ortrim.tools.base import InstalledTool
 from ortrim.tools.command import Completed
 from ortrim.tools.emulators import Emulation
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.local_run import run_locally
+from ortrim.verify.devices.local_run import absolute, run_locally
 from ortrim.verify.devices.run_errors import not_startable
 from ortrim.verify.runner_output import read_output
 
@@ -67,24 +67,13 @@ class QemuUser:
         words = (str(self._tool.path), "-L", str(self._parts.root), "-cpu", self._cpu)
         # In a folder of its own, since qemu writes the memory of a program that crashes where it runs.
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-qemu-") as place:
-            completed = run_locally((*words, *runner_words(_absolute(request))), request, cwd=Path(place))
+            completed = run_locally((*words, *runner_words(absolute(request))), request, cwd=Path(place))
         if completed.returncode == NOT_LOADED and (found := REFUSED.search(completed.stderr)):
             raise not_startable(self.name, found[0])
         return read_output(_as_of_the_program(completed), request)
 
     def close(self) -> None:
         """Leave everything as it is: runs write nothing but their outputs."""
-
-
-def _absolute(request: RunRequest) -> RunRequest:
-    cases = tuple(dataclasses.replace(case, folder=case.folder.absolute()) for case in request.cases)
-    return dataclasses.replace(
-        request,
-        runner=request.runner.absolute(),
-        model=request.model.absolute(),
-        cases=cases,
-        outputs=request.outputs.absolute() if request.outputs else None,
-    )
 
 
 def _as_of_the_program(completed: Completed) -> Completed:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from ortrim.core.targets import OperatingSystem, Target
+from ortrim.core.targets import APPLE_ARCHITECTURES, OperatingSystem, Target
 from ortrim.sources.machines import machine_parts
 from ortrim.tools.base import require
 from ortrim.tools.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
@@ -11,9 +11,12 @@ from ortrim.verify.devices.adb import open_adb
 from ortrim.verify.devices.base import Device
 from ortrim.verify.devices.fitness import require_fitting
 from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.mac import MacHost
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.qemu_user import QemuUser
+from ortrim.verify.devices.runnable import translated_here
+from ortrim.verify.devices.simctl import open_simulator
 from ortrim.verify.devices.ssh import open_ssh
 
 Announce = Callable[[str], None]
@@ -33,7 +36,7 @@ def open_device(
     """
     match name.kind:
         case "host":
-            return Host(name.cores)
+            return open_host(target, name.cores)
         case "qemu-user":
             return _qemu_user(EMULATIONS[target.architecture.value], name, announce)
         case "qemu-system":
@@ -42,8 +45,17 @@ def open_device(
             return _fitting(open_adb(name.detail or None, cores=name.cores, announce=announce), target, api)
         case "ssh":
             return open_ssh(name.detail, cores=name.cores, announce=announce)
-        case "firebase" | "devicefarm" | "browserstack":
+        case "simctl":
+            return open_simulator(name.detail, APPLE_ARCHITECTURES[target.architecture], announce=announce)
+        case "devicectl" | "firebase" | "devicefarm" | "browserstack":
             raise LookupError(f"{name} needs an app, which the caller has")
+
+
+def open_host(target: Target, cores: tuple[int, ...] = ()) -> Host | MacHost:
+    """Return this machine, which `runs_here` said runs a target's programs. Raises as the two of them do."""
+    if target.system is OperatingSystem.MACOS:
+        return MacHost(cores, translated=translated_here(target))
+    return Host(cores)
 
 
 def _fitting(device: Device, target: Target, api: int | None) -> Device:

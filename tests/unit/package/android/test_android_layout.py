@@ -235,10 +235,10 @@ def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp
 
 
 def test_models_are_assets_when_asked(jdk: Jdk, tmp_path: Path) -> None:
-    """They are then in the app as `assets/models/<name>.ort`, and count for the download."""
+    """They are then in the app as `assets/models/<name>.ort`, with the settings beside, and count for the download."""
     inputs = aar_inputs(tmp_path / "built", ("arm64-v8a",), assets=True)
     aar = read_aar(make_android_package(inputs, jdk, tmp_path / "out").aar)
-    assert aar.assets == ("assets/models/vad.ort",)
+    assert aar.assets == ("assets/models/session.json", "assets/models/vad.ort")
     (size,) = aar.sizes
     assert size.download_bytes > size.compressed_bytes + aar.asset_bytes
 

@@ -1,7 +1,7 @@
 """What the app on a farm's device is asked to run: the runner's command lines, and the files that go with them."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -28,33 +28,39 @@ a farm ends has no results: five minutes stay unused, besides those for installi
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Content:
+class RequestedFile:
+    """A file that the app carries, and where on the device the runner looks for it."""
+
     asset: str
     path: str
     sha256: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Library:
+class RequestedLibrary:
+    """A library that the app carries, by its name."""
+
     name: str
     sha256: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Run:
+class RequestedRun:
+    """One process of the runner: its command line, and how long it may take."""
+
     words: tuple[str, ...]
     seconds: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Document:
-    """The file that `Requests.java` reads."""
+class RequestsDocument:
+    """The file that `Requests.java` and `Run.m` read."""
 
     schema: Literal["ortrim-requests/1"] = "ortrim-requests/1"
     seconds: float
-    libraries: tuple[_Library, ...]
-    contents: tuple[_Content, ...]
-    runs: tuple[_Run, ...]
+    libraries: tuple[RequestedLibrary, ...]
+    contents: tuple[RequestedFile, ...]
+    runs: tuple[RequestedRun, ...]
 
 
 def batch_seconds(requests: Sequence[RunRequest]) -> float:
@@ -75,24 +81,41 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
     of a model's or a case's file meets what Android's packaging leaves out or renames. Raises `StorageError` for a
     file that cannot be read.
     """
-    digest_of = cache(_digest)
     payload_of = cache(lambda request: make_payload(request, FILES, OUTPUTS))
     payloads = [payload_of(told(request)) for request in requests]
-    libraries = {name: path for payload in payloads for name, path in _libraries(payload).items()}
-    files = {name: path for payload in payloads for name, path in _others(payload).items()}
-    contents = [
-        _Content(asset=f"{ASSETS}/files/{digest_of(path)[:DIGITS]}", path=name, sha256=digest_of(path))
-        for name, path in sorted(files.items())
-    ]
-    document = _Document(
-        seconds=batch_seconds(requests),
-        libraries=tuple(_Library(name=name, sha256=digest_of(path)) for name, path in sorted(libraries.items())),
-        contents=tuple(contents),
+    return carried(
+        requests,
+        libraries={name: path for payload in payloads for name, path in _libraries(payload).items()},
+        files={name: path for payload in payloads for name, path in _others(payload).items()},
         runs=tuple(_run(payload) for payload in payloads),
+    )
+
+
+def carried(
+    requests: Sequence[RunRequest],
+    *,
+    libraries: Mapping[str, Path],
+    files: Mapping[str, Path],
+    runs: tuple[RequestedRun, ...],
+) -> HarnessContent:
+    """Return what an app carries, from libraries by their names in it and files by theirs on the device.
+
+    Raises `StorageError` for a file that cannot be read.
+    """
+    digest_of = cache(_digest)
+    contents = tuple(
+        RequestedFile(asset=f"{ASSETS}/files/{digest_of(path)[:DIGITS]}", path=name, sha256=digest_of(path))
+        for name, path in sorted(files.items())
+    )
+    document = RequestsDocument(
+        seconds=batch_seconds(requests),
+        libraries=tuple(RequestedLibrary(name=name, sha256=digest_of(libraries[name])) for name in sorted(libraries)),
+        contents=contents,
+        runs=runs,
     )
     return HarnessContent(
         requests=to_json(document),
-        libraries=MappingProxyType(libraries),
+        libraries=MappingProxyType(dict(libraries)),
         assets=MappingProxyType({content.asset: files[content.path] for content in contents}),
     )
 
@@ -127,7 +150,7 @@ def _named(path: Path) -> str:
     return path.relative_to(FILES).as_posix()
 
 
-def _run(payload: Payload) -> _Run:
+def _run(payload: Payload) -> RequestedRun:
     there = dataclasses.replace(
         payload.request,
         runner=Path(NATIVE) / RUNNER_LIBRARY,
@@ -135,4 +158,4 @@ def _run(payload: Payload) -> _Run:
         companions=tuple(Path(NATIVE) / path.name for path in payload.request.companions),
     )
     words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
-    return _Run(words=words, seconds=there.repetition.timeout_seconds)
+    return RequestedRun(words=words, seconds=there.repetition.timeout_seconds)

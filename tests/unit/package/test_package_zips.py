@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, PackageError, StorageError
-from ortrim.package.android.zips import JAR_MANIFEST, fill_zip, write_zip
-from ortrim.package.contents import PackagedFile
+from ortrim.package.contents import PackagedFile, PackagedLink
+from ortrim.package.zips import JAR_MANIFEST, fill_zip, write_zip
 
 
 def files(folder: Path) -> list[PackagedFile]:
@@ -41,6 +41,15 @@ def test_order_of_files_does_not_matter(tmp_path: Path) -> None:
     reordered = [PackagedFile(path="b/b", content=bytes(5000), mode=0o755), *reversed(files(tmp_path)[1:])]
     fill_zip(other, reordered)
     assert one.getvalue() == other.getvalue()
+
+
+def test_links_stay_links(tmp_path: Path) -> None:
+    """As `unzip` and Apple's tools restore them; programs stay programs."""
+    link = PackagedLink(path="a.framework/Versions/Current", target="A")
+    write_zip(tmp_path / "a.zip", [PackagedFile(path="a.framework/Versions/A/a", content=b"a", mode=0o755)], [link])
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        entry = archive.getinfo(link.path)
+        assert (entry.external_attr >> 16, archive.read(entry)) == (0o120777, b"A")
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "a/../b", ""])

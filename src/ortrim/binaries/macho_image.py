@@ -1,0 +1,153 @@
+"""One Mach-O file of one architecture, read with LIEF once its parts are known to be inside it."""
+
+import struct
+import warnings
+from collections.abc import Iterator
+from typing import Any, Final
+
+import lief
+
+from ortrim.binaries.macho_layout import checked_header
+from ortrim.core.macho import MachBuild, MachImage, MachKind, MachNeed, MachSegment, MachSignature
+
+lief.logging.disable()
+
+KINDS: Final = {
+    1: MachKind.OBJECT, 2: MachKind.PROGRAM, 6: MachKind.LIBRARY, 8: MachKind.BUNDLE, 10: MachKind.SYMBOLS,
+}  # fmt: skip
+PLATFORMS: Final = {
+    1: ("macos", ""), 2: ("ios", ""), 3: ("tvos", ""), 4: ("watchos", ""), 6: ("ios", "maccatalyst"),
+    7: ("ios", "simulator"), 8: ("tvos", "simulator"), 9: ("watchos", "simulator"), 11: ("xros", ""),
+    12: ("xros", "simulator"),
+}  # fmt: skip
+"""The numbers of LC_BUILD_VERSION and what an xcframework calls these platforms."""
+OLD_PLATFORMS: Final = {
+    "VERSION_MIN_MACOSX": "macos", "VERSION_MIN_IPHONEOS": "ios",
+    "VERSION_MIN_TVOS": "tvos", "VERSION_MIN_WATCHOS": "watchos",
+}  # fmt: skip
+SIMULATED: Final = frozenset({"x86_64", "x86_64h", "i386"})
+"""The older command does not tell a simulator from a device; of these processors there never was a device."""
+STAB_MASK, PRIVATE_EXTERN, TYPE_MASK, EXTERN = 0xE0, 0x10, 0x0E, 0x01
+BITCODE_SECTIONS: Final = frozenset({"__bitcode", "__bundle"})
+SIGNATURE_MAGIC: Final = 0xFADE0CC0
+CMS_SLOT: Final = 0x10000
+EMPTY_BLOB: Final = 8
+"""An ad hoc signature's CMS part, if there is one, has nothing but its own header."""
+
+
+def read_image(data: bytes) -> MachImage:
+    """Return what one architecture is made of. Raises ValueError and what struct and LIEF raise for damage."""
+    header = checked_header(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # LIEF warns of numbers that it has no word for
+        return _image(data, header.architecture, KINDS.get(header.file_type, MachKind.OTHER), _parsed(data))
+
+
+def _parsed(data: bytes) -> lief.MachO.Binary:
+    config = lief.MachO.ParserConfig()
+    config.parse_dyld_exports, config.parse_dyld_bindings, config.parse_dyld_rebases = True, False, False
+    parsed = lief.MachO.parse(data, config)
+    if parsed is None or parsed.size != 1:
+        raise ValueError("LIEF cannot read it")
+    binary = parsed.at(0)
+    assert binary is not None
+    return binary
+
+
+def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Binary) -> MachImage:
+    dylibs = [command for command in binary.commands if isinstance(command, lief.MachO.DylibCommand)]
+    own = next((dylib for dylib in dylibs if dylib.command == lief.MachO.LoadCommand.TYPE.ID_DYLIB), None)
+    builds = tuple(sorted(set(_builds(binary, architecture))))
+    offered, asked = _names(binary)
+    return MachImage(
+        architecture=architecture,
+        kind=kind,
+        size_bytes=len(data),
+        builds=builds,
+        unmarked=0 if builds else 1,
+        install_name=_text(own.name) if own else "",
+        version=".".join(map(str, own.current_version)) if own else "",
+        exported=tuple(sorted(offered)),
+        undefined=tuple(sorted(asked - offered)),
+        needed=tuple(_need(dylib) for dylib in dylibs if dylib is not own),
+        segments=tuple(_segments(binary)),
+        bitcode=any(
+            section.segment_name == "__LLVM" and section.name in BITCODE_SECTIONS for section in binary.sections
+        ),
+        debug=any(section.segment_name == "__DWARF" for section in binary.sections),
+        uuid=bytes(binary.uuid.uuid).hex() if binary.uuid is not None else "",
+        signature=_signature(data, binary),
+    )
+
+
+def _builds(binary: lief.MachO.Binary, architecture: str) -> Iterator[MachBuild]:
+    for command in binary.commands:
+        if isinstance(command, lief.MachO.BuildVersion):
+            number = int(command.platform)
+            platform, variant = PLATFORMS.get(number, (str(number), ""))
+            yield _build(platform, variant, command.minos, command.sdk)
+        elif isinstance(command, lief.MachO.VersionMin):
+            platform = OLD_PLATFORMS[command.command.name]
+            variant = "simulator" if platform != "macos" and architecture in SIMULATED else ""
+            yield _build(platform, variant, command.version, command.sdk)
+
+
+def _build(platform: str, variant: str, minimum: list[int], sdk: list[int]) -> MachBuild:
+    return MachBuild(platform=platform, variant=variant, minimum_os=_version(minimum), sdk=_version(sdk))
+
+
+def _version(numbers: list[int]) -> str:
+    """Write a version as Apple does: `15.1`, `12.0`, `15.1.2`; nothing for zeros alone."""
+    if not any(numbers):
+        return ""
+    return ".".join(str(number) for number in (numbers if numbers[2] else numbers[:2]))
+
+
+def _need(dylib: lief.MachO.DylibCommand) -> MachNeed:
+    weak = dylib.command == lief.MachO.LoadCommand.TYPE.LOAD_WEAK_DYLIB
+    return MachNeed(name=_text(dylib.name), weak=weak)
+
+
+def _names(binary: lief.MachO.Binary) -> tuple[set[str], set[str]]:
+    """Return the names that others can link to, from the table of symbols and the exports trie, and those asked for."""
+    offered, asked = set[str](), set[str]()
+    for symbol in binary.symbols:
+        kind = symbol.raw_type
+        if symbol.has_export_info:
+            offered.add(_c_name(symbol.name))
+        elif not kind & EXTERN or kind & STAB_MASK:
+            continue
+        elif kind & TYPE_MASK == 0 and symbol.value == 0:
+            asked.add(_c_name(symbol.name))
+        elif not kind & PRIVATE_EXTERN:
+            offered.add(_c_name(symbol.name))
+    return offered, asked
+
+
+def _c_name(name: str | bytes) -> str:
+    return _text(name).removeprefix("_")
+
+
+def _text(name: str | bytes) -> str:
+    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
+
+
+def _segments(binary: lief.MachO.Binary) -> Iterator[MachSegment]:
+    for segment in binary.segments:
+        yield MachSegment(name=_text(segment.name), file_bytes=segment.file_size, memory_bytes=segment.virtual_size)
+
+
+def _signature(data: bytes, binary: lief.MachO.Binary) -> MachSignature:
+    """Tell a signature of a certificate's owner from a linker's; Apple's kern/cs_blobs.h has the layout."""
+    command: Any = binary.code_signature
+    if command is None or not command.data_size:
+        return MachSignature.NONE
+    content = data[command.data_offset : command.data_offset + command.data_size]
+    magic, _, count = struct.unpack_from(">III", content)
+    if magic != SIGNATURE_MAGIC:
+        raise ValueError("its signature is damaged")
+    slots = dict(struct.unpack_from(">II", content, 12 + 8 * number) for number in range(count))
+    if CMS_SLOT not in slots:
+        return MachSignature.AD_HOC
+    (length,) = struct.unpack_from(">I", content, slots[CMS_SLOT] + 4)
+    return MachSignature.CERTIFICATE if length > EMPTY_BLOB else MachSignature.AD_HOC

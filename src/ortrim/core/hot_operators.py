@@ -1,0 +1,91 @@
+"""Hot operators: those in whose kernels models spend nearly all of their time, and the file that names them. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ortrim.core.operators import RequiredOperators
+
+HOT_SHARE: Final = 0.95
+"""A model's hot operators are the fewest that together make this part of its time."""
+OPERATOR: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}:[A-Za-z_][A-Za-z0-9_]{0,127}")
+"""How an operator is named: `domain:OpType`, the empty ONNX domain as `ai.onnx`."""
+MOST_OPERATORS: Final = 1000
+SUFFIX: Final = ".hot.toml"
+"""How the file's name ends."""
+KEY: Final = "operators"
+"""The one key of the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedOperator:
+    """One operator, the largest part of the time that it takes in a model, which model that is, and whether it is hot.
+
+    Hot is what is hot in any of the models.
+    """
+
+    operator: str
+    share: float
+    model: str
+    hot: bool
+
+
+def shares_of(times: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return each operator's part of a model's time from its times in each case; every case counts alike."""
+    timed = [case for case in times if sum(case.values()) > 0]
+    shares: dict[str, float] = {}
+    for case in timed:
+        for operator, time in case.items():
+            shares[operator] = shares.get(operator, 0.0) + time / sum(case.values()) / len(timed)
+    return shares
+
+
+def ranked(models: Mapping[str, Mapping[str, float]]) -> tuple[RankedOperator, ...]:
+    """Rank the operators of all models by their largest share; `models` has each one's shares, which make 1."""
+    hot = frozenset(operator for shares in models.values() for operator in _hot(shares))
+    largest: dict[str, tuple[float, str]] = {}
+    for model, shares in models.items():
+        for operator, share in shares.items():
+            largest[operator] = max(largest.get(operator, (0.0, "")), (share, model))
+    rows = [
+        RankedOperator(operator=operator, share=share, model=model, hot=operator in hot)
+        for operator, (share, model) in largest.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.share, row.operator)))
+
+
+def named_in(name: str, operators: RequiredOperators) -> tuple[str, ...]:
+    """Return the operators of a name, whose domain a runtime's profile does not tell; rarely more than one."""
+    return tuple(sorted({f"{each.domain}:{each.name}" for each in operators.operators if each.name == name}))
+
+
+def required_of(hot: Iterable[str], operators: RequiredOperators) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Part hot operators into those that are required, and those that no model uses any more; both sorted."""
+    asked = {f"{each.domain}:{each.name}" for each in operators.operators}
+    known = frozenset(hot) if operators.everything else frozenset(hot) & asked
+    return tuple(sorted(known)), tuple(sorted(frozenset(hot) - known))
+
+
+def render_hot(rows: Iterable[RankedOperator], about: Iterable[str]) -> str:
+    """Return the text of the file: lines of comment `about` it, and the hot operators, the one with most time first."""
+    lines = [f"# {_printable(line)}\n" for line in about]
+    listed = [
+        f'    "{row.operator}",  # {100 * row.share:.1f} % of {_printable(row.model)}\n' for row in rows if row.hot
+    ]
+    return "".join([*lines, f"{KEY} = [\n", *listed, "]\n"])
+
+
+def _hot(shares: Mapping[str, float]) -> Iterable[str]:
+    """Yield operators, the one with most time first, until they make enough of it."""
+    reached = 0.0
+    for operator, share in sorted(shares.items(), key=lambda item: (-item[1], item[0])):
+        if reached >= HOT_SHARE:
+            return
+        yield operator
+        reached += share
+
+
+def _printable(text: str) -> str:
+    """Leave out what TOML has in no comment, such as line ends in what a processor calls itself."""
+    return "".join(letter for letter in text if letter.isprintable())

@@ -1,0 +1,116 @@
+"""Load a model with the CPU execution provider alone, and run it at several sizes of its dynamic dimensions.
+
+Runs inside the full runtime's own Python, so it imports only the standard library, NumPy and onnxruntime. Called with
+the path of a request in JSON; writes its answer beside it.
+"""
+
+import itertools
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+SILENT = 4
+SIZES = (1, 2, 3, 8, 16, 17, 32, 64, 100, 224, 256)
+FEW_SIZES = (1, 3, 16, 64, 256)
+MOST_MIXED = 3
+MOST_ALONE = 6
+MOST_ELEMENTS = 2**22
+LONGEST_WORDS = 300
+TYPES = {"string": np.str_, "bool": np.bool_}
+
+
+def main(request_path: Path) -> None:
+    """Answer `{"load": words, "trials": [{"sizes": {...}, "failure": words}], "skipped": words}`."""
+    request = json.loads(request_path.read_text(encoding="utf-8"))
+    resource.setrlimit(resource.RLIMIT_AS, (request["memory_bytes"],) * 2)
+    answer: dict[str, Any] = {"load": "", "trials": [], "skipped": ""}
+    try:
+        session = load(request["model"])
+    except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
+        answer["load"] = str(error)
+    if request["run"] and not answer["load"]:
+        answer["trials"], answer["skipped"] = Attempts(session, request).all()
+    request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
+
+
+def load(model: str) -> onnxruntime.InferenceSession:
+    """Make a session."""
+    onnxruntime.set_default_logger_severity(SILENT)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = SILENT
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+class Attempts:
+    """Runs at several sizes, until the time is up."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, request: dict[str, Any]) -> None:
+        self.session = session
+        self.inputs = request["inputs"]
+        self.names = request["dimensions"]
+        self.ends = time.monotonic() + request["seconds"]
+        self.done: dict[tuple[tuple[str, int], ...], str] = {}
+        self.random = np.random.default_rng(0)
+
+    def all(self) -> tuple[list[dict[str, Any]], str]:
+        """Try equal sizes, then mixed ones when none of these runs, then each dimension alone around what runs."""
+        skipped = ""
+        try:
+            self.search()
+        except TimeoutError:
+            skipped = "the time was up before all sizes were tried"
+        except (KeyError, TypeError) as error:
+            skipped = f"an input of type {error} cannot be made"
+        return [{"sizes": dict(sizes), "failure": words} for sizes, words in self.done.items()], skipped
+
+    def search(self) -> None:
+        """Fill `done`."""
+        for size in SIZES if self.names else SIZES[:1]:
+            self.attempt(dict.fromkeys(self.names, size))
+        if self.base() is None and 1 < len(self.names) <= MOST_MIXED:
+            for sizes in itertools.product(FEW_SIZES, repeat=len(self.names)):
+                self.attempt(dict(zip(self.names, sizes, strict=True)))
+                if self.base() is not None:
+                    break
+        if (base := self.base()) is not None and len(self.names) > 1:
+            for name, size in itertools.product(self.names[:MOST_ALONE], SIZES):
+                self.attempt({**base, name: size})
+
+    def base(self) -> dict[str, int] | None:
+        """Return the first sizes that ran."""
+        return next((dict(sizes) for sizes, words in self.done.items() if not words), None)
+
+    def attempt(self, sizes: dict[str, int]) -> None:
+        """Run once, if that was not tried and its inputs are small."""
+        key = tuple(sizes.items())
+        if key in self.done:
+            return
+        if time.monotonic() > self.ends:
+            raise TimeoutError
+        shapes = [[sizes.get(size, size) for size in each["shape"]] for each in self.inputs]
+        if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes):
+            return
+        feeds = {each["name"]: self.made(each, shape) for each, shape in zip(self.inputs, shapes, strict=True)}
+        self.done[key] = ""
+        try:
+            self.session.run(None, feeds)
+        except Exception as error:  # noqa: BLE001 - whatever running raises is the answer
+            self.done[key] = " ".join(str(error).split())[:LONGEST_WORDS]
+
+    def made(self, each: dict[str, Any], shape: list[int]) -> np.ndarray[Any, Any]:
+        """Return a small random input: numbers below one, and 0 or 1 as integers, which are valid indices mostly."""
+        kind = each["type"]
+        if kind.startswith("float"):
+            return np.asarray(self.random.random(shape), dtype=kind)
+        return np.asarray(self.random.integers(0, 2, shape)).astype(TYPES.get(kind, kind))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

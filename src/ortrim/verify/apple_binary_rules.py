@@ -1,0 +1,213 @@
+"""Rules for the binaries of an xcframework: what dyld, Apple's linker and App Store Connect look at."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ortrim.console import counted
+from ortrim.core.macho import MachImage, MachKind
+from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
+from ortrim.verify.apple_rules import ApplePromise, Rule, in_each_image, in_each_slice, numbers
+from ortrim.verify.rules import Breach, some
+
+ENTRY: Final = "OrtGetApiBase"
+PUBLIC: Final = re.compile(r"OrtGetApiBase|OrtSessionOptionsAppendExecutionProvider_\w+")
+OBJECTIVE_C: Final = re.compile(r"ORT[A-Z]\w*|ORTIs\w+|OBJC_(METACLASS|CLASS|IVAR)_\$_ORT[\w.]*")
+"""Upstream's Objective-C API, where it is compiled along."""
+LINKERS: Final = frozenset({"_mh_dylib_header", "_mh_execute_header", "__dso_handle"})
+"""What zig's linker exports of every library; two-level names keep them from clashing."""
+SYSTEM: Final = ("/usr/lib/", "/System/Library/", "@rpath/", "@loader_path/")
+SLICE_SIZES: Final = "size of each slice"
+"""The one gate that is about a budget."""
+LINKABLE: Final = frozenset({MachKind.LIBRARY, MachKind.ARCHIVE, MachKind.OBJECT})
+
+
+def _other_architectures(each: SliceFacts) -> str:
+    found = each.binary.architectures if each.binary else ()
+    if each.binary is None or sorted(found) == sorted(each.architectures):
+        return ""
+    return f"it has {some(found)}, said is {some(each.architectures) or 'nothing'}"
+
+
+def _other_platform(each: SliceFacts, image: MachImage) -> str:
+    found = [f"{build.platform}-{build.variant}".rstrip("-") for build in image.builds]
+    return "" if not found or each.kind in found else f"built for {some(found)}, the slice is {each.kind}"
+
+
+def _no_platform(_each: SliceFacts, image: MachImage) -> str:
+    return f"{image.unmarked} of {counted(image.objects, 'object')} say nothing" if image.unmarked else ""
+
+
+def _not_a_library(_each: SliceFacts, image: MachImage) -> str:
+    return "" if image.kind in LINKABLE else f"it is of the kind: {image.kind}"
+
+
+def _other_exports(_each: SliceFacts, image: MachImage) -> str:
+    others = [name for name in image.exported if not is_public(name)]
+    return f"{counted(len(others), 'other name')}: {some(others)}" if others else ""
+
+
+def is_public(name: str) -> bool:
+    """Whether a name is of ONNX Runtime's C or Objective-C API, or one that a linker adds by itself."""
+    return name in LINKERS or bool(PUBLIC.fullmatch(name) or OBJECTIVE_C.fullmatch(name))
+
+
+def _no_entry(_each: SliceFacts, image: MachImage) -> str:
+    return "" if ENTRY in image.exported else f"it exports {some(image.exported) or 'nothing'}"
+
+
+def _bitcode(_each: SliceFacts, image: MachImage) -> str:
+    return "it has __LLVM,__bitcode, or objects of bitcode" if image.bitcode else ""
+
+
+def _other_install_name(each: SliceFacts, image: MachImage) -> str:
+    wanted = install_name(each)
+    if image.kind is not MachKind.LIBRARY or image.install_name == wanted:
+        return ""
+    return f"it is {image.install_name or 'empty'}, apps that embed it look for {wanted}"
+
+
+def install_name(each: SliceFacts) -> str:
+    """Return the install name by which an app finds the library of a slice among the frameworks it embeds."""
+    if each.framework is None:
+        return f"@rpath/{each.binary_path.rsplit('/', 1)[-1]}"
+    inner = f"{each.binary_path}/".removeprefix(f"{each.framework.path}/" if each.framework.path else "").rstrip("/")
+    return f"@rpath/{each.framework.name}.framework/{inner}"
+
+
+def _foreign_needs(_each: SliceFacts, image: MachImage) -> str:
+    others = [need.name for need in image.needed if not need.weak and not need.name.startswith(SYSTEM)]
+    return f"it needs {some(others)}" if others else ""
+
+
+def _debug_information(_each: SliceFacts, image: MachImage) -> str:
+    return "it has __DWARF sections" if image.debug else ""
+
+
+def _no_uuid(_each: SliceFacts, image: MachImage) -> str:
+    return "there is no LC_UUID" if image.kind is MachKind.LIBRARY and not image.uuid else ""
+
+
+def _newer_than_promised(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+    promised = dict(promise.minimum_os)
+    for each, image in xcframework.images:
+        limit = numbers(promised.get(each.kind, ""))
+        for build in image.builds:
+            if limit and (numbers(build.minimum_os) or ()) > limit:
+                why = f"it was built for {build.minimum_os}, promised is {promised[each.kind]}"
+                yield Breach(where=f"{each.binary_path} ({image.architecture})", why=why)
+
+
+def _over_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+    budgets = dict(promise.budgets)
+    for each in xcframework.slices:
+        size, budget = sum(image.size_bytes for image in each.images), budgets.get(each.identifier)
+        if budget is not None and size > budget:
+            yield Breach(where=each.binary_path, why=f"{size:,} bytes, the budget is {budget:,}")
+
+
+def _sizes(xcframework: XcframeworkFacts) -> str:
+    return "; ".join(
+        f"{each.identifier} {each.binary.size_bytes:,} bytes" for each in xcframework.slices if each.binary
+    )
+
+
+BINARY_RULES: Final = (
+    Rule(
+        reference="architectures-differ",
+        name="architectures",
+        what="the slice says another thing of its architectures than its binary is",
+        hint="write SupportedArchitectures from what `lipo -archs` says",
+        search=in_each_slice(_other_architectures),
+        told=lambda it: "; ".join(
+            f"{each.identifier or it.file}: {', '.join(each.architectures)}" for each in it.slices
+        ),
+    ),
+    Rule(
+        reference="platform-differs",
+        name="platform of the load commands",
+        what="Xcode would refuse to link it: building for one platform, but linking in a library built for another",
+        hint="compile with -target ...-ios15.1-simulator (or -macabi) for such a slice",
+        search=in_each_image(_other_platform),
+    ),
+    Rule(
+        reference="platform-unsaid",
+        name="every object says its platform",
+        what="the linker would take it for an object of an unknown platform",
+        hint="compile assembly, too, with -target; ld -r takes -platform_version",
+        search=in_each_image(_no_platform),
+    ),
+    Rule(
+        reference="not-a-library",
+        name="libraries only",
+        what="an app cannot link this",
+        hint="link with -dynamiclib, or join objects with libtool -static",
+        search=in_each_image(_not_a_library),
+    ),
+    Rule(
+        reference="exports-others",
+        name="public API only",
+        what="a second abseil or protobuf in the app would clash with these names",
+        hint="link with -exported_symbols_list; for a static framework prelink with it: ld -r -exported_symbols_list",
+        search=in_each_image(_other_exports),
+    ),
+    Rule(
+        reference="api-not-exported",
+        name=f"{ENTRY} is exported",
+        what="nothing of ONNX Runtime could be reached",
+        hint="do not hide the names of upstream's own list of symbols",
+        search=in_each_image(_no_entry),
+    ),
+    Rule(
+        reference="bitcode-embedded",
+        name="no bitcode",
+        what="App Store Connect would refuse the app: ITMS-90482, the executable contains bitcode",
+        hint="compile without -fembed-bitcode and -flto objects, or strip it: xcrun bitcode_strip -r",
+        search=in_each_image(_bitcode),
+    ),
+    Rule(
+        reference="install-name-wrong",
+        name="install name",
+        what="dyld would not find it: Library not loaded",
+        hint="link with -Wl,-install_name, or change it by install_name_tool -id and sign anew",
+        search=in_each_image(_other_install_name),
+    ),
+    Rule(
+        reference="needed-not-system",
+        name="needs libraries of the system only",
+        what="dyld would not find these on other people's devices: Library not loaded",
+        hint="link them statically, or ship them as frameworks beside this one",
+        search=in_each_image(_foreign_needs),
+    ),
+    Rule(
+        reference="debug-information-inside",
+        name="debug information apart",
+        what="every app would carry the debug information",
+        hint="make a dSYM with dsymutil, then strip -S",
+        search=in_each_image(_debug_information),
+    ),
+    Rule(
+        reference="uuid-missing",
+        name="UUID",
+        what="crash reports could not be resolved, and Xcode would not find the dSYM",
+        hint="do not link with -no_uuid",
+        search=in_each_image(_no_uuid),
+    ),
+    Rule(
+        reference="built-for-newer-system",
+        name="oldest system",
+        what="it does not run on the oldest system that was promised",
+        hint="build it with the deployment target of the buildspec, or raise that",
+        search=_newer_than_promised,
+        doubt=lambda _facts, promise: "" if promise.minimum_os else "none was promised",
+    ),
+    Rule(
+        reference="slice-over-budget",
+        name=SLICE_SIZES,
+        what="the slice is larger than its budget",
+        hint="look with `invoke size` at what it is made of",
+        search=_over_budget,
+        doubt=lambda _facts, promise: "" if promise.budgets else "there is no budget",
+        told=_sizes,
+    ),
+)

@@ -1,0 +1,69 @@
+"""Real binaries for Apple's systems: the official ones inspected, and the recorded samples made anew by zig."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from apple_samples import SAMPLES, link_samples, sample
+from official_apple import official_apple
+from ortrim.pins.tools import tool_requirements
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+
+pytestmark = [pytest.mark.network]
+
+ROOT: Final = Path(__file__).parents[2]
+VERSION: Final = "1.29.0"
+"""What the official libraries say of themselves."""
+
+
+def inspected(name: str) -> dict[str, Any]:
+    """Return what the command line tells of one of the official files."""
+    done = run((sys.executable, "-m", "invoke", "inspect", str(official_apple() / name), "--json"), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    content: dict[str, Any] = json.loads(done.stdout)
+    assert (content["version"], content["label"]) == (VERSION, f"{name}: ONNX Runtime {VERSION}")
+    return content
+
+
+@pytest.mark.needs("npm")
+def test_the_official_xcframework_is_inspected_through_the_command_line() -> None:
+    """Device, simulator and Catalyst with their sizes; what would make an app's upload fail, or clash, is told."""
+    content = inspected("onnxruntime.xcframework")
+    assert {name: each["binary_bytes"] for name, each in content["slices"].items()} == {
+        "ios-arm64": 48_347_664,
+        "ios-arm64_x86_64-simulator": 99_143_856,
+        "ios-arm64_x86_64-maccatalyst": 94_231_672,
+    }
+    assert content["broken"] == [
+        "module-map-missing", "privacy-manifest-missing", "framework-not-versioned", "minimum-os-missing",
+        "exports-others",
+    ]  # fmt: skip
+    assert {each["kind"] for each in content["libraries"]} == {"static library"}
+    assert content["other_names_in_all"] > 2000
+
+
+@pytest.mark.needs("npm")
+def test_the_official_library_for_macs_is_inspected_through_the_command_line() -> None:
+    """Its size is that which a trimmed library is told beside, of its own version."""
+    content = inspected("libonnxruntime.dylib")
+    assert (content["kind"], content["size_bytes"]) == ("apple library", 43_184_400)
+    assert content["other_names"] == []
+    assert content["public_api"] == [
+        "OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU",
+        "OrtSessionOptionsAppendExecutionProvider_CoreML",
+    ]  # fmt: skip
+    (image,) = content["architectures"]
+    assert (image["built_for"], image["install_name"]) == (["macos 14.0 (SDK 26.2)"], "@rpath/libonnxruntime.1.dylib")
+
+
+def test_the_recorded_samples_are_what_zig_links(tmp_path: Path) -> None:
+    """Byte for byte, in whatever folder."""
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    (tmp_path / "made").mkdir()
+    (tmp_path / "work").mkdir()
+    link_samples(zig, tmp_path / "made", tmp_path / "work")
+    assert [each.file for each in SAMPLES if (tmp_path / "made" / each.file).read_bytes() != sample(each.file)] == []

@@ -1,0 +1,139 @@
+"""Packages for Apple's systems on Linux: from libraries that zig links, and upstream's own headers and sources."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from apple_packages import apple_inputs, unzipped
+from apple_slices import RECORDED, TRIPLES, compile_slice, link_slices
+from ortrim.binaries.macho import macho_of
+from ortrim.binaries.xcframework import read_xcframework
+from ortrim.console import Console
+from ortrim.core.buildspec import AppleSpec
+from ortrim.package.apple.inputs import OBJECTIVE_C, AppleInputs
+from ortrim.package.apple.layout import ApplePackage, make_apple_package
+from ortrim.pins.tools import tool_requirements
+from ortrim.pipeline.planned import make_planned
+from ortrim.tasks.options import request_from
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+
+pytestmark = [pytest.mark.network]
+
+SESSION: Final = "include/onnxruntime/core/session"
+PROVIDERS: Final = "include/onnxruntime/core/providers/coreml"
+IN_C: Final = """
+#include <onnxruntime/onnxruntime_c_api.h>
+#include <onnxruntime/coreml_provider_factory.h>
+const OrtApi *api(void) { return OrtGetApiBase()->GetApi(ORT_API_VERSION); }
+"""
+IN_CXX: Final = """
+#include "cxx_api.h"
+#if !ORT_OBJC_API_COREML_EP_AVAILABLE
+#error the header of the provider was not found
+#endif
+const OrtApi *api() { return &Ort::GetApi(); }
+"""
+
+
+@pytest.fixture(name="upstream", scope="module")
+def fixture_upstream(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return upstream's sources, the pinned ones."""
+    request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("artifacts")))
+    return make_planned(request, Console()).sources.folder / "onnxruntime"
+
+
+@pytest.fixture(name="zig", scope="module")
+def fixture_zig() -> Path:
+    """Return the pinned compiler."""
+    return packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+
+
+def real_inputs(folder: Path, upstream: Path) -> AppleInputs:
+    """Return inputs with upstream's own headers and sources."""
+    inputs = apple_inputs(folder)
+    for stale in (folder / "headers").iterdir():
+        stale.unlink()
+    for header in (*(upstream / SESSION).glob("onnxruntime_*.h"), *(upstream / PROVIDERS).glob("*.h")):
+        (folder / "headers" / header.name).write_bytes(header.read_bytes())
+    return replace(inputs, objective_c=upstream / OBJECTIVE_C)
+
+
+@pytest.fixture(name="package", scope="module")
+def fixture_package(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> ApplePackage:
+    """Make a package for all targets."""
+    folder = tmp_path_factory.mktemp("package")
+    return make_apple_package(real_inputs(folder / "in", upstream), folder / "out")
+
+
+def test_the_recorded_libraries_are_what_zig_links(zig: Path, tmp_path: Path) -> None:
+    """Byte for byte, with the pinned toolchain; a phone's too."""
+    (tmp_path / "work").mkdir()
+    link_slices(zig, tmp_path, tmp_path / "work")
+    names = [f"{target}.dylib" for target in TRIPLES]
+    assert [name for name in names if (tmp_path / name).read_bytes() != (RECORDED / name).read_bytes()] == []
+
+
+def test_a_package_of_upstreams_files_is_the_same_when_made_twice(
+    package: ApplePackage, upstream: Path, tmp_path: Path
+) -> None:
+    """In another folder; and all of the Objective-C API is in it that can run models."""
+    other = make_apple_package(real_inputs(tmp_path / "in", upstream), tmp_path / "out")
+    files = sorted(path.relative_to(package.folder) for path in package.folder.rglob("*") if path.is_file())
+    differing = [path for path in files if (package.folder / path).read_bytes() != (other.folder / path).read_bytes()]
+    assert (differing, package.checksum) == ([], other.checksum)
+    sources = {path.name for path in (package.swift_package / OBJECTIVE_C).rglob("*.mm")}
+    assert {"ort_session.mm", "ort_value.mm", "ort_coreml_execution_provider.mm"} <= sources
+    assert not [name for name in sources if "training" in name or "test" in name]
+
+
+def test_the_zip_is_read_as_those_of_others_are(package: ApplePackage) -> None:
+    """Every slice with its framework, and every link leads somewhere."""
+    facts = read_xcframework(package.xcframework)
+    assert facts.version == "1.21.0"
+    assert {each.identifier for each in facts.slices} == {each.identifier for each in package.manifest.slices}
+    assert (facts.unlisted, facts.doubles) == ((), ())
+    assert all(link.leads for link in facts.links)
+    assert all(each.framework is not None and each.framework.privacy is not None for each in facts.slices)
+    assert all(tuple(sorted(each.architectures)) == each.binary.architectures for each in facts.slices if each.binary)
+
+
+@pytest.mark.parametrize(("identifier", "modules"), [("ios-arm64", False), ("macos-arm64_x86_64", True)])
+def test_clang_finds_the_headers_as_apps_do(
+    package: ApplePackage, zig: Path, tmp_path: Path, identifier: str, *, modules: bool
+) -> None:
+    """As text and as the module that Swift imports, in C and in C++ by the header of the Objective-C API.
+
+    For a Mac both times: zig has the headers of macOS's C library alone, and both frameworks have the same ones.
+    """
+    folder = unzipped(package.xcframework, tmp_path)
+    frameworks = folder / "onnxruntime.xcframework" / identifier
+    options = ["-target", "aarch64-macos.13.3", "-F", str(frameworks), "-Wall", "-Werror", "-c", "-o", "a.o"]
+    if modules:
+        options += ["-fmodules", "-fcxx-modules", f"-fmodules-cache-path={tmp_path / 'modules'}"]
+    include = ["-std=c++17", "-DSPM_BUILD", "-I", str(folder / OBJECTIVE_C)]
+    for name, text, command in (("a.c", IN_C, ["cc"]), ("a.cpp", IN_CXX, ["c++", *include])):
+        (tmp_path / name).write_text(text)
+        done = run((zig, *command, *options, name), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_static_framework_holds_the_archive(zig: Path, tmp_path: Path) -> None:
+    """One object for each simulator, joined as `lipo` does; an app's linker needs to know of no other library."""
+    simulators = ("ios-simulator-arm64", "ios-simulator-x86_64")
+    static = AppleSpec(ios_deployment_target="15.1", macos_deployment_target="13.3", framework="static")
+    inputs = apple_inputs(tmp_path / "in", simulators, static)
+    for part in inputs.parts:
+        target, folder = part.inputs.job.target.identifier, part.inputs.result.folder
+        compile_slice(zig, target, folder, folder / "a.o")
+        done = run((zig, "ar", "--format=darwin", "rcD", part.library, folder / "a.o"), cwd=folder)
+        assert done.returncode == 0, done.stderr
+    package = make_apple_package(inputs, tmp_path / "out")
+    assert (package.manifest.linkage, package.symbols) == ("static", None)
+    folder = unzipped(package.xcframework, tmp_path / "unpacked")
+    framework = folder / "onnxruntime.xcframework/ios-arm64_x86_64-simulator/onnxruntime.framework"
+    facts = macho_of((framework / "onnxruntime").read_bytes(), "static")
+    assert [(image.kind, image.exported) for image in facts.images] == [("static library", ("OrtGetApiBase",))] * 2
+    assert '"static_framework": true' in (folder / "onnxruntime-c.podspec.json").read_text()

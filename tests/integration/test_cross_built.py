@@ -1,0 +1,122 @@
+"""Libraries for Macs, made on Linux for real: linked with the pinned toolchain, and run by a stand-in for dyld.
+
+What runs here is the code that a Mac would run, with this machine's C library in the place of Apple's: it proves what
+zig's compiler and linker and ortrim's own last step have made. A Mac's loader and libraries are not proved by it.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_signature import is_signature_true
+from ortrim.core.macho import MachSignature
+from ortrim.core.plan import BuildJob
+from ortrim.core.targets import TARGETS
+from ortrim.executors.finishing import finish
+from ortrim.executors.paths import JobPaths
+from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
+from ortrim.pins.tools import tool_requirements
+from ortrim.storage.shipped import shipped_folder
+from ortrim.toolchains.zig_apple import zig_apple_toolchain
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+from sample_plans import sample_plan
+
+pytestmark = [pytest.mark.build, pytest.mark.network]
+
+SUPPORT: Final = Path(__file__).parents[1] / "support" / "macho"
+LINUX: Final = {"macos-arm64": "aarch64-linux-musl", "macos-x86_64": "x86_64-linux-musl"}
+"""Target -> the system on which its code is run, for zig; `-static` leaves nothing to be found there."""
+SOURCE: Final = """
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+namespace { std::map<int, std::string> table = {{1, "one"}, {41, "forty-one"}}; thread_local int calls = 5; }
+extern "C" int not_hidden_by_the_compiler(int n) { return n; }
+extern "C" __attribute__((visibility("default"))) const char *OrtGetApiBase(void) {
+  static std::mutex mutex;
+  static std::string answer;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::ostringstream text;
+  text << table[41] << " " << 1.5 << " " << ++calls;
+  std::cerr << text.str() << std::endl;
+  answer = text.str();
+  return answer.c_str();
+}
+"""
+PROGRAM: Final = """
+#include "macho_loader.h"
+#include <stdio.h>
+int main(int count, char **words) {
+  void *library = dlopen(words[count - 1], 0);
+  const char *(*base)(void) = dlsym(library, "OrtGetApiBase");
+  if (dlsym(library, "not_hidden_by_the_compiler")) return 2;
+  return base ? puts(base()) < 0 : puts(dlerror());
+}
+"""
+
+
+@pytest.mark.needs("qemu-aarch64-static")
+@pytest.mark.parametrize("target", LINUX)
+def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
+    """C++ with streams, a thread's variables and initializers; of all that it defines it offers the API alone."""
+    job, paths = linked(target, tmp_path)
+    library = paths.build / job.expected_outputs[0]
+    assert len(read_macho(library).images[0].exported) > 1
+    finish(job, paths)
+    (image,) = read_macho(library).images
+    assert image.exported == ("OrtGetApiBase",)
+    assert [need.name for need in image.needed] == ["/usr/lib/libSystem.B.dylib"]
+    assert [(build.platform, build.minimum_os) for build in image.builds] == [("macos", "13.3")]
+    assert image.signature is (MachSignature.AD_HOC if target == "macos-arm64" else MachSignature.NONE)
+    assert is_signature_true(library.read_bytes()) is (target == "macos-arm64")
+    assert loaded(job, paths, library) == "forty-one 1.5 6\n"
+
+
+def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
+    """Link a small library as a build of ONNX Runtime links its own."""
+    toolchain = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0")
+    job = sample_plan(target, toolchain=toolchain).targets[0].job
+    tools = packages_folder("tools", tool_requirements())
+    hooks = shipped_folder("cmake")
+    inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
+    paths = prepare_workspace(folder / "work", inputs, toolchain)
+    paths.configured.mkdir(parents=True)
+    (folder / "library.cc").write_text(SOURCE)
+    (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n")
+    flags = ("-Os", "-std=gnu++20", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden")
+    compiler = str(paths.wrappers / "c++")
+    force = "-fvisibility-global-new-delete=force-hidden"
+    library = paths.build / job.expected_outputs[0]
+    for words in (
+        (*flags, "-c", str(folder / "library.cc"), "-o", "library.o"),
+        (*flags, force, "-c", str(hooks / "apple_new.cc"), "-o", "new.o"),
+        ("-dynamiclib", "-Os", "-s", "-Wl,-x", "-o", str(library), "library.o", "new.o"),
+    ):
+        succeeded((compiler, *words), job, paths)
+    return job, paths
+
+
+def loaded(job: BuildJob, paths: JobPaths, library: Path) -> str:
+    """Return what the program prints that loads the library on this machine, or on an emulated one."""
+    program = paths.configured / "program"
+    (paths.configured / "program.c").write_text(PROGRAM)
+    options = ("-target", LINUX[job.target.identifier], "-static", "-O1", f"-I{SUPPORT}")
+    zig = str(paths.tools / "ziglang" / "zig")
+    words = (zig, "cc", *options, "program.c", str(SUPPORT / "macho_loader.c"), "-o", str(program))
+    succeeded(words, job, paths)
+    emulator = ("qemu-aarch64-static",) if job.target.identifier == "macos-arm64" else ()
+    return succeeded((*emulator, str(program), str(library)), job, paths)
+
+
+def succeeded(words: tuple[str, ...], job: BuildJob, paths: JobPaths) -> str:
+    """Run a program in the build folder, with the environment of a build, and return what it prints."""
+    environment = {**os.environ, **job_environment(paths, job.toolchain)}
+    done = run(words, cwd=paths.configured, environment=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,121 @@
+"""The demo for Macs with Apple's processors, built on Linux through the command line, and run as far as that goes here.
+
+Its code runs on an emulated processor, loaded by `tests/support/macho` with this machine's C library in the place of
+Apple's. That the outputs are right says what the compiler and the linker have made; it is no run on a Mac.
+"""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_signature import is_signature_true
+from ortrim.console import Console
+from ortrim.pins.tools import tool_requirements
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.storage.cache import cache_folder
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+from ortrim.verify.reference import reference_outputs
+
+pytestmark = [
+    pytest.mark.build,
+    pytest.mark.network,
+    pytest.mark.slow,
+    pytest.mark.needs("apt-get", "qemu-aarch64-static"),
+]
+
+ROOT: Final = Path(__file__).parents[2]
+SUPPORT: Final = ROOT / "tests" / "support" / "macho"
+SPEC: Final = ROOT / "buildspecs" / "silero-vad.toml"
+BUILD_SECONDS: Final = 5400.0
+OFFICIAL_BYTES: Final = 43_184_400
+"""The library for Macs, of both kinds, in the npm package `com.github.asus4.onnxruntime`."""
+LARGEST_DIFFERENCE: Final = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What the build left: its report, the library, and the headers that came with it."""
+
+    report: dict[str, Any]
+    library: Path
+    headers: Path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build the demo."""
+    output = tmp_path_factory.mktemp("output")
+    words = (sys.executable, "-m", "invoke", "build", "--target", "macos-arm64", "--json", "--output", str(output))
+    done = run(words, cwd=ROOT, environment=dict(os.environ), timeout_seconds=BUILD_SECONDS)
+    assert done.returncode == 0, done.stderr
+    (report,) = json.loads(done.stdout)["reports"]
+    (library,) = (path for path in output.rglob("onnxruntime") if path.is_file() and not path.is_symlink())
+    return Built(
+        report=report, library=library, headers=next(path for path in output.rglob("Headers") if path.is_dir())
+    )
+
+
+def test_the_library_is_a_macs(built: Built) -> None:
+    """It names the oldest system, needs Apple's C library alone, offers the C API alone, and is signed."""
+    (image,) = read_macho(built.library).images
+    assert image.architecture == "arm64"
+    assert [(build.platform, build.minimum_os) for build in image.builds] == [("macos", "13.3")]
+    assert image.install_name == "@rpath/onnxruntime.framework/Versions/A/onnxruntime"
+    assert [need.name for need in image.needed] == ["/usr/lib/libSystem.B.dylib"]
+    assert set(image.exported) == {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
+    assert is_signature_true(built.library.read_bytes())
+
+
+def test_it_is_small(built: Built) -> None:
+    """Next to the official library for both kinds of Mac, one kind's is a twentieth at most."""
+    assert built.library.stat().st_size < OFFICIAL_BYTES / 20
+
+
+def test_its_code_is_right_on_an_emulated_processor(built: Built, tmp_path: Path) -> None:
+    """All cases of the demo have the outputs of the full runtime."""
+    planned = make_planned(Request(spec=SPEC, target="macos-arm64", elsewhere=True), Console())
+    (prepared,), (cases,) = planned.models.prepared, planned.cases
+    reference = reference_outputs(prepared, cases, planned.models.runtime, tmp_path / "reference")
+    run_cases(planned, built, tmp_path)
+    for case in reference.cases:
+        for output in case.outputs:
+            assert output.file
+            file = Path(case.name, output.file)
+            ours, theirs = (np.load(folder / file) for folder in (tmp_path / "outputs", reference.folder))
+            assert np.abs(ours - theirs).max() < LARGEST_DIFFERENCE, f"{case.name} {output.name}"
+
+
+def run_cases(planned: Planned, built: Built, folder: Path) -> None:
+    """Run the cases of the demo with a runner that loads Mach-O libraries."""
+    (model,), (cases,) = planned.models.converted, planned.cases
+    named = [word for case in cases for word in ("--case", f"{case.name}={case.folder}")]
+    once = ("--runs", "1", "--warmup", "0", "--outputs", str(folder / "outputs"))
+    done = run(
+        (
+            *("qemu-aarch64-static", str(runner(built, folder)), "--library", str(built.library)),
+            *("--model", str(model.path), *named, *once),
+        )
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def runner(built: Built, folder: Path) -> Path:
+    """Compile the runner with a loader of Mach-O libraries in it."""
+    zig = str(packages_folder("tools", tool_requirements()) / "ziglang" / "zig")
+    sources = (*sorted(shipped_folder("runner").glob("*.c")), SUPPORT / "macho_loader.c")
+    options = ("-target", "aarch64-linux-musl", "-static", "-std=gnu11", "-O1", "-include", "macho_loader.h")
+    words = (zig, "cc", *options, f"-I{SUPPORT}", f"-I{built.headers}", *map(str, sources), "-lm", "-o", "runner")
+    environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig"))}
+    done = run(words, cwd=folder, environment=environment)
+    assert done.returncode == 0, done.stderr
+    return folder / "runner"

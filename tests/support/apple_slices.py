@@ -1,0 +1,92 @@
+"""Small libraries for Apple's systems: recorded under `tests/unit/package/apple/data`, and how zig links them.
+
+They are what Xcode would link, but for their size: against a stub of the system's library, with the load commands that
+say which system they are for. `integration/test_apple_package.py` links them anew. Without the stub, zig 0.17 crashes
+when it links for iOS, of which it carries no libraries.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ortrim.tools.command import run
+
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "package" / "apple" / "data"
+TRIPLES: Final = {
+    "ios-arm64": "aarch64-ios.15.1",
+    "ios-simulator-arm64": "aarch64-ios.15.1-simulator",
+    "ios-simulator-x86_64": "x86_64-ios.15.1-simulator",
+    "macos-arm64": "aarch64-macos.13.3",
+    "macos-x86_64": "x86_64-macos.13.3",
+    "maccatalyst-arm64": "aarch64-maccatalyst.15.1",
+}
+"""Target of ours -> zig's; the versions are those of `sample_plans`."""
+VERSIONED: Final = ("macos-arm64", "macos-x86_64", "maccatalyst-arm64")
+STUB: Final = """\
+--- !tapi-tbd
+tbd-version:     4
+targets:         [ {targets} ]
+install-name:    '/usr/lib/libSystem.B.dylib'
+current-version: 1
+exports:
+  - targets:         [ {targets} ]
+    symbols:         [ {symbols} ]
+...
+"""
+STUB_TARGETS: Final = (
+    "arm64-ios", "arm64-ios-simulator", "x86_64-ios-simulator", "arm64-macos", "x86_64-macos", "arm64-maccatalyst",
+)  # fmt: skip
+SYMBOLS: Final = ("_stat", "'_stat$INODE64'", "_mach_absolute_time", "_statfs", "_clock_gettime", "dyld_stub_binder")
+SOURCE: Final = """
+#ifdef __x86_64__
+int stat(const char *, void *) __asm("_stat$INODE64");
+#else
+int stat(const char *, void *);
+#endif
+int statfs(const char *, void *); int clock_gettime(int, void *); unsigned long long mach_absolute_time(void);
+#ifndef CALL
+#define CALL stat("", 0) + (int)mach_absolute_time()
+#endif
+__attribute__((visibility("default"))) int OrtGetApiBase(void) { return CALL; }
+"""
+
+
+def recorded(target: str) -> bytes:
+    """Return the recorded library of a target."""
+    return (RECORDED / f"{target}.dylib").read_bytes()
+
+
+def install_name(target: str) -> str:
+    """Return the name under which apps look for a target's library."""
+    return f"@rpath/onnxruntime.framework/{'Versions/A/' if target in VERSIONED else ''}onnxruntime"
+
+
+def link_slice(zig: Path, target: str, work: Path, *words: str, name: str = "") -> bytes:
+    """Return a library for a target; `work` is a folder for what it is made from, `words` are the compiler's."""
+    stub = work / "libSystem.tbd"
+    stub.write_text(STUB.format(targets=", ".join(STUB_TARGETS), symbols=", ".join(SYMBOLS)))
+    compiled, linked = work / f"{target}.o", work / f"{target}.dylib"
+    compile_slice(zig, target, work, compiled, *words)
+    named = ("-install_name", name or install_name(target))
+    options = ("-nostdlib", "-shared", "-fno-builtin", "--sysroot", str(work))
+    _run(zig, target, work, (*options, str(compiled), str(stub), *named, "-o", str(linked)))
+    return linked.read_bytes()
+
+
+def compile_slice(zig: Path, target: str, work: Path, destination: Path, *words: str) -> None:
+    """Compile the source for a target into an object."""
+    (work / "source.c").write_text(SOURCE)
+    options = ("-ffreestanding", "-fno-builtin", "-Os", "-g0", "-fvisibility=hidden", "-fno-sanitize=all")
+    _run(zig, target, work, (*options, *words, "-c", "source.c", "-o", str(destination)))
+
+
+def link_slices(zig: Path, folder: Path, work: Path) -> None:
+    """Link every library into `folder`; `work` is an empty folder for what they are made from."""
+    for target in TRIPLES:
+        (folder / f"{target}.dylib").write_bytes(link_slice(zig, target, work))
+
+
+def _run(zig: Path, target: str, work: Path, words: Sequence[str]) -> None:
+    environment = {"ZIG_LOCAL_CACHE_DIR": str(work / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(work / "zig"), "PATH": ""}
+    done = run((str(zig), "cc", "-target", TRIPLES[target], *words), cwd=work, environment=environment)
+    assert done.returncode == 0, done.stderr

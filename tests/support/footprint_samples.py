@@ -1,0 +1,83 @@
+"""Rounds and libraries as `invoke measure.footprint` records them, made up."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from build_time.record import Machine
+from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
+from footprint.record import CaseSample, Library, Record, Round, Sample
+
+from ortrim.core.sessions import SessionSettings
+from ortrim.verify.cases import Case
+
+MACHINE: Final = Machine(cores=2, cpu="A processor", memory_bytes=24 * 10**9, system="Linux 6.1", load_average=0.1)
+NAMES: Final = (WHEEL, WHEEL_ORT, "upstream", "balanced")
+TIMES: Final[Mapping[str, float]] = {WHEEL: 4.0, WHEEL_ORT: 5.0, "upstream": 6.0, "balanced": 4.5}
+"""Milliseconds of the first case; the second takes ten times as long."""
+
+
+def sample(contender: str, *, times: Mapping[str, float] = TIMES, slower: float = 1.0) -> Sample:
+    """Return what one process of a contender took."""
+    p50 = times[contender] * slower
+    return Sample(
+        contender=contender,
+        load_ms=10.0 * p50,
+        peak_rss_bytes=round(1e6 * times[contender]),
+        cases=tuple(
+            CaseSample(case=name, runs=200, first_run_ms=3 * p50 * factor, p50_ms=p50 * factor, p99_ms=2 * p50 * factor)
+            for name, factor in (("one", 1.0), ("two", 10.0))
+        ),
+    )
+
+
+def turn(number: int = 1, *, key: str = "k", started: str = "", busy: float = 0.1, slower: float = 1.0) -> Round:
+    """Return a round of the four contenders; all of them are `slower` alike."""
+    return Round(
+        spec="demo",
+        model="net",
+        key=key,
+        number=number,
+        started=started or f"2026-01-01T00:00:{number:02}",
+        busy_processors=busy,
+        samples=tuple(sample(name, slower=slower) for name in NAMES),
+    )
+
+
+def library(contender: str, size: int) -> Library:
+    """Return a library of that many bytes."""
+    return Library(
+        spec="demo",
+        contender=contender,
+        sha256="ab" * 32,
+        file_bytes=size,
+        compressed_bytes=size // 3,
+        outputs=0 if contender == WHEEL else 2,
+        outputs_agree=0 if contender == WHEEL else 2,
+    )
+
+
+def record(*rounds: Round) -> Record:
+    """Return a record of some rounds, with the libraries."""
+    sizes = {WHEEL: 20_000_000, "upstream": 1_800_000, "balanced": 1_200_000}
+    libraries = tuple(library(name, size) for name, size in sizes.items())
+    return Record(machine=MACHINE, libraries=libraries, rounds=rounds)
+
+
+def contest(**changes: str) -> Contest:
+    """Return a contest of the four contenders; `changes` are other digests of libraries, by contender."""
+    contenders = tuple(
+        Contender(
+            name=name,
+            library=Path(f"/lib/{name}.so"),
+            library_sha256=changes.get(name, "a"),
+            model=Path(f"/model{'.onnx' if name == WHEEL else '.ort'}"),
+            model_sha256="b",
+            session=SessionSettings(),
+        )
+        for name in NAMES
+    )
+    cases = tuple(Case(name=name, folder=Path("/cases") / name, digest=name * 2) for name in ("one", "two"))
+    return Contest(
+        spec="demo", model="net", runner=Path("/runner"), runner_sha256="c", cases=cases, contenders=contenders
+    )

@@ -1,0 +1,431 @@
+/* Runs a library for Macs on Linux, on a processor of its own kind or an emulated one: what dyld does with it is done
+   here, and what it asks of Apple's libSystem comes from this machine's C library, put into Apple's terms.
+
+   It is compiled together with the runner, whose dlopen and dlsym it takes the place of (see macho_loader.h). It proves
+   what the compiler and the linker have made, not that Apple's own loader and libraries take it: exceptions, several
+   threads and most of locales are not here, and end the program with the name of what was asked for. */
+#define _GNU_SOURCE
+#define MACHO_LOADER_ITSELF
+#include "macho_loader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+enum { LC_SEGMENT_64 = 0x19, LC_DYLD_INFO_ONLY = (int)0x80000022u };
+enum { MOD_INIT = 0x9, THREAD_REGULAR = 0x11, THREAD_ZEROFILL = 0x12, THREAD_VARIABLES = 0x13 };
+
+struct command { uint32_t kind, size; };
+struct segment {
+  struct command command;
+  char name[16];
+  uint64_t address, memory, place, bytes;
+  int32_t most, first;
+  uint32_t sections, flags;
+};
+struct section {
+  char name[16], segment[16];
+  uint64_t address, size;
+  uint32_t place, alignment, relocations, relocation_count, flags, reserved[3];
+};
+struct dyld_info {
+  struct command command;
+  uint32_t rebase, rebase_size, bind, bind_size, weak, weak_size, lazy, lazy_size, trie, trie_size;
+};
+struct variable { void *(*thunk)(struct variable *); uintptr_t block, offset; };
+
+static unsigned char *image, *file;
+static struct segment *segments[16];
+static struct dyld_info *info;
+static char failure[300];
+
+static void give_up(const char *what, const char *name) {
+  fprintf(stderr, "macho_loader: %s%s\n", what, name);
+  _exit(99);
+}
+
+/* ---- What Apple's functions do otherwise than Linux's, or what is called otherwise. ---- */
+
+static void missing(const char *name) { give_up("not there: ", name); }
+
+static void plain_mutex(void *mutex) { /* a static initializer is a mark and zeros; Linux's is zeros */
+  uint64_t mark = 0x32AAABA7;
+  if (*(uint64_t *)mutex == mark) *(uint64_t *)mutex = 0;
+}
+static void plain_condition(void *condition) {
+  uint64_t mark = 0x3CB0B1BB;
+  if (*(uint64_t *)condition == mark) *(uint64_t *)condition = 0;
+}
+static int a_mutex_lock(pthread_mutex_t *mutex) { plain_mutex(mutex); return pthread_mutex_lock(mutex); }
+static int a_mutex_trylock(pthread_mutex_t *mutex) { plain_mutex(mutex); return pthread_mutex_trylock(mutex); }
+static int a_mutex_unlock(pthread_mutex_t *mutex) { return pthread_mutex_unlock(mutex); }
+static int a_mutex_destroy(pthread_mutex_t *mutex) { plain_mutex(mutex); return pthread_mutex_destroy(mutex); }
+static int a_mutexattr_settype(pthread_mutexattr_t *attributes, int type) {
+  return pthread_mutexattr_settype(attributes, type == 2 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
+}
+static int a_cond_signal(pthread_cond_t *condition) { plain_condition(condition); return pthread_cond_signal(condition); }
+static int a_cond_broadcast(pthread_cond_t *condition) {
+  plain_condition(condition);
+  return pthread_cond_broadcast(condition);
+}
+static int a_cond_destroy(pthread_cond_t *condition) { plain_condition(condition); return pthread_cond_destroy(condition); }
+static int a_key_create(uint64_t *key, void (*destroy)(void *)) {
+  pthread_key_t made = 0;
+  int failed = pthread_key_create(&made, destroy);
+  *key = made;
+  return failed;
+}
+static void *a_getspecific(uint64_t key) { return pthread_getspecific((pthread_key_t)key); }
+static int a_setspecific(uint64_t key, const void *value) { return pthread_setspecific((pthread_key_t)key, value); }
+static int a_threadid(void *thread, uint64_t *number) { (void)thread; *number = 1; return 0; }
+static int a_zero(void) { return 0; }
+static int a_minus_one(void) { return -1; }
+
+static int a_clock_gettime(int clock, struct timespec *time) {
+  return clock_gettime(clock == 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC, time);
+}
+static long a_sysconf(int name) { return name == 29 ? 16384 : name == 57 || name == 58 ? 1 : -1; }
+static int a_fstat(int number, unsigned char *into) {
+  struct stat found;
+  int failed = fstat(number, &found);
+  memset(into, 0, 144);
+  *(uint16_t *)(into + 4) = (uint16_t)found.st_mode;
+  *(int64_t *)(into + 96) = found.st_size;
+  return failed;
+}
+static int a_open(const char *path, int flags) {
+  if (flags & ~0x1000000) give_up("cannot open for anything but reading: ", path);
+  return open(path, O_RDONLY);
+}
+static void *a_mmap(void *at, size_t size, int protection, int flags, int number, off_t place) {
+  int anonymous = flags & 0x1000 ? MAP_ANONYMOUS : 0;
+  return mmap(at, size, protection, (flags & 0x3) | anonymous, number, place);
+}
+static void list_of(va_list *list, void *arguments) {
+#if defined(__aarch64__)
+  struct { void *stack, *general, *vector; int general_offset, vector_offset; } here = {arguments, 0, 0, 0, 0};
+  memcpy(list, &here, sizeof here); /* Apple's is the place of the arguments on the stack */
+#else
+  memcpy(list, arguments, sizeof *list);
+#endif
+}
+__attribute__((used)) int a_vsnprintf_l(char *into, size_t size, void *locale, const char *form, void *arguments) {
+  (void)locale;
+  va_list list;
+  list_of(&list, arguments);
+  return vsnprintf(into, size, form, list);
+}
+__attribute__((used)) int a_vasprintf_l(char **into, void *locale, const char *form, void *arguments) {
+  (void)locale;
+  va_list list;
+  list_of(&list, arguments);
+  return vasprintf(into, form, list);
+}
+/* Apple's functions with a variable number of arguments have these on the stack; on Intel's processors as on Linux. */
+#if defined(__aarch64__)
+__asm__(".text\n.globl a_snprintf_l\na_snprintf_l:\n mov x4, sp\n b a_vsnprintf_l\n"
+        ".globl a_asprintf_l\na_asprintf_l:\n mov x3, sp\n b a_vasprintf_l\n"
+        ".globl a_snprintf\na_snprintf:\n mov x4, sp\n mov x3, x2\n mov x2, xzr\n b a_vsnprintf_l\n");
+extern int a_snprintf_l(char *, size_t, void *, const char *, ...), a_asprintf_l(char **, void *, const char *, ...);
+extern int a_snprintf(char *, size_t, const char *, ...);
+#else
+#define FORWARD(call) va_list list; va_start(list, form); int size = call; va_end(list); return size
+static int a_snprintf_l(char *into, size_t room, void *locale, const char *form, ...) {
+  (void)locale;
+  FORWARD(vsnprintf(into, room, form, list));
+}
+static int a_snprintf(char *into, size_t room, const char *form, ...) { FORWARD(vsnprintf(into, room, form, list)); }
+static int a_asprintf_l(char **into, void *locale, const char *form, ...) {
+  (void)locale;
+  FORWARD(vasprintf(into, form, list));
+}
+#endif
+static void *a_newlocale(int mask, const char *name, void *base) { (void)mask, (void)name, (void)base; return &a_newlocale; }
+static size_t a_one(void) { return 1; }
+static int a_maskrune(int rune, unsigned long mask);
+static int a_tolower(int rune) { return rune >= 'A' && rune <= 'Z' ? rune + 32 : rune; }
+static int a_toupper(int rune) { return rune >= 'a' && rune <= 'z' ? rune - 32 : rune; }
+static void a_memset_pattern16(char *into, const char *pattern, size_t size) {
+  for (size_t n = 0; n < size; n++) into[n] = pattern[n & 15];
+}
+
+static struct {
+  char head[60];
+  uint32_t kinds[256];
+  int32_t lower[256], upper[256];
+  char rest[200];
+} runes; /* _DefaultRuneLocale, of which inline functions and C++ streams read the table of kinds */
+
+static void fill_runes(void) {
+  for (int c = 0; c < 128; c++) {
+    uint32_t kind = 0;
+    if (c < 32 || c == 127) kind |= 0x200;
+    if (c >= '0' && c <= '9') kind |= 0x400 | 0x10000 | (uint32_t)(c - '0');
+    if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')) kind |= 0x10000 | (uint32_t)((c | 32) - 'a' + 10);
+    if (c >= 'a' && c <= 'z') kind |= 0x1000 | 0x100;
+    if (c >= 'A' && c <= 'Z') kind |= 0x8000 | 0x100;
+    if (c == ' ' || (c >= 9 && c <= 13)) kind |= 0x4000;
+    if (c == ' ' || c == '\t') kind |= 0x20000;
+    if (c > 32 && c < 127) kind |= 0x800 | (kind & 0x500 ? 0 : 0x2000);
+    if (c >= 32 && c < 127) kind |= 0x40000;
+    runes.kinds[c] = kind;
+    runes.lower[c] = a_tolower(c);
+    runes.upper[c] = a_toupper(c);
+  }
+}
+static int a_maskrune(int rune, unsigned long mask) {
+  return rune >= 0 && rune < 256 ? (int)(runes.kinds[rune] & mask) : 0;
+}
+
+static FILE *standard_error, *standard_output, *standard_input;
+
+/* The thread's variables lie in the image itself: there is one thread. */
+#if defined(__aarch64__)
+__asm__(".text\n.globl variable_place\nvariable_place:\n ldr x16, [x0, #8]\n ldr x0, [x0, #16]\n add x0, x0, x16\n ret\n");
+#else
+__asm__(".text\n.globl variable_place\nvariable_place:\n movq 8(%rdi), %rax\n addq 16(%rdi), %rax\n ret\n");
+#endif
+extern void *variable_place(struct variable *);
+
+static const struct { const char *name; void *value; } KNOWN[] = {
+#define SAME(name) {"_" #name, (void *)name}
+#define OWN(name, value) {"_" name, (void *)(value)}
+  SAME(abort), SAME(basename), SAME(bzero), SAME(calloc), SAME(close), SAME(difftime), SAME(dirname), SAME(exp),
+  SAME(expf), SAME(fclose), SAME(fflush), SAME(fopen), SAME(fputc), SAME(fputs), SAME(fread), SAME(free), SAME(fseeko), SAME(ftello), SAME(fwrite),
+  SAME(getenv), SAME(getpid), SAME(gettimeofday), SAME(gmtime_r), SAME(ldexpf), SAME(localtime_r), SAME(log),
+  SAME(log1pf), SAME(logf), SAME(lseek), SAME(malloc), SAME(memchr), SAME(memcmp), SAME(memcpy), SAME(memmove),
+  SAME(memset), SAME(mktime), SAME(munmap), SAME(nanosleep), SAME(posix_memalign), SAME(aligned_alloc), SAME(pow),
+  SAME(powf), SAME(read), SAME(realloc), SAME(setbuf), SAME(sin), SAME(cos), SAME(sqrt), SAME(strcmp), SAME(strlen),
+  SAME(strncmp), SAME(strncpy), SAME(strnlen), SAME(strtod), SAME(strtof), SAME(strtol), SAME(strtoll), SAME(strtoul),
+  SAME(strtoull), SAME(tanh), SAME(tanhf), SAME(wcslen), SAME(wmemchr), SAME(wmemcmp), SAME(ceilf), SAME(floorf),
+  SAME(roundf), SAME(nearbyintf), SAME(rintf), SAME(fmodf), SAME(erff), SAME(expm1f), SAME(log2), SAME(ceil), SAME(floor),
+  SAME(pthread_self), SAME(pthread_attr_init), SAME(pthread_attr_destroy), SAME(pthread_attr_setstacksize),
+  SAME(pthread_mutexattr_init), SAME(pthread_mutexattr_destroy), SAME(pthread_mutex_init),
+  OWN("pthread_mutex_lock", a_mutex_lock), OWN("pthread_mutex_trylock", a_mutex_trylock),
+  OWN("pthread_mutex_unlock", a_mutex_unlock), OWN("pthread_mutex_destroy", a_mutex_destroy),
+  OWN("pthread_mutexattr_settype", a_mutexattr_settype), OWN("pthread_cond_signal", a_cond_signal),
+  OWN("pthread_cond_broadcast", a_cond_broadcast), OWN("pthread_cond_destroy", a_cond_destroy),
+  OWN("pthread_key_create", a_key_create), OWN("pthread_getspecific", a_getspecific),
+  OWN("pthread_setspecific", a_setspecific), OWN("pthread_threadid_np", a_threadid),
+  OWN("pthread_mach_thread_np", a_zero), OWN("clock_gettime", a_clock_gettime), OWN("sysconf", a_sysconf),
+  OWN("fstat", a_fstat), OWN("fstat$INODE64", a_fstat), OWN("open", a_open), OWN("mmap", a_mmap), OWN("sysctl", a_minus_one),
+  OWN("sysctlbyname", a_minus_one), OWN("vsnprintf_l", a_vsnprintf_l), OWN("__error", __errno_location),
+  OWN("__maskrune", a_maskrune), OWN("__tolower", a_tolower), OWN("__toupper", a_toupper),
+  OWN("snprintf_l", a_snprintf_l), OWN("asprintf_l", a_asprintf_l), OWN("snprintf", a_snprintf),
+  OWN("newlocale", a_newlocale), OWN("freelocale", a_zero), OWN("uselocale", a_newlocale), OWN("mbtowc_l", a_zero),
+  OWN("___mb_cur_max_l", a_one), OWN("memset_pattern16", a_memset_pattern16), OWN("__cxa_atexit", a_zero), OWN("_tlv_atexit", a_zero),
+  OWN("_tlv_bootstrap", variable_place), OWN("_DefaultRuneLocale", &runes), OWN("__stderrp", &standard_error),
+  OWN("__stdoutp", &standard_output), OWN("__stdinp", &standard_input),
+};
+
+/* Returns code that ends the program with a name, for functions that a program may do without. */
+static void *trap(const char *name) {
+  static unsigned char *free_place, *end;
+  if (free_place + 32 > end) {
+    free_place = mmap(NULL, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    end = free_place + 65536;
+  }
+  unsigned char *code = free_place;
+  const void *words[2] = {name, (void *)missing};
+#if defined(__aarch64__)
+  const uint32_t instructions[4] = {0x58000080, 0x580000b0, 0xd61f0200, 0xd503201f}; /* ldr x0; ldr x16; br x16; nop */
+  memcpy(code, instructions, 16);
+  memcpy(code + 16, words, 16);
+#else
+  memcpy(code, "\x48\xbf", 2), memcpy(code + 2, &words[0], 8); /* movabs rdi */
+  memcpy(code + 10, "\x48\xb8", 2), memcpy(code + 12, &words[1], 8), memcpy(code + 20, "\xff\xe0", 2); /* jmp rax */
+#endif
+  free_place += 32;
+  __builtin___clear_cache((char *)code, (char *)code + 32);
+  return code;
+}
+
+static void *found(const char *name) {
+  for (size_t n = 0; n < sizeof KNOWN / sizeof *KNOWN; n++)
+    if (!strcmp(KNOWN[n].name, name)) return KNOWN[n].value;
+  return trap(name);
+}
+
+/* ---- What dyld does. The numbers are those of Apple's mach-o/loader.h. ---- */
+
+static uint64_t uleb(const unsigned char **place) {
+  uint64_t number = 0;
+  for (int shift = 0;; shift += 7) {
+    unsigned char byte = *(*place)++;
+    number |= (uint64_t)(byte & 0x7F) << shift;
+    if (!(byte & 0x80)) return number;
+  }
+}
+static int64_t sleb(const unsigned char **place) {
+  int64_t number = 0;
+  for (int shift = 0;;) {
+    unsigned char byte = *(*place)++;
+    number |= (int64_t)(byte & 0x7F) << shift;
+    shift += 7;
+    if (!(byte & 0x80)) return byte & 0x40 && shift < 64 ? number | -((int64_t)1 << shift) : number;
+  }
+}
+
+static void rebase(const unsigned char *place, const unsigned char *end) {
+  unsigned char *at = NULL;
+  while (place < end) {
+    unsigned char byte = *place++, immediate = byte & 0xF;
+    uint64_t count = 1, skip = 0;
+    switch (byte & 0xF0) {
+      case 0x00: return;
+      case 0x10: continue;
+      case 0x20: at = image + segments[immediate]->address + uleb(&place); continue;
+      case 0x30: at += uleb(&place); continue;
+      case 0x40: at += immediate * 8; continue;
+      case 0x50: count = immediate; break;
+      case 0x60: count = uleb(&place); break;
+      case 0x70: skip = uleb(&place); break;
+      case 0x80: count = uleb(&place), skip = uleb(&place); break;
+      default: give_up("unknown rebase opcode", "");
+    }
+    for (; count; count--, at += 8 + skip) *(uint64_t *)at += (uint64_t)image;
+  }
+}
+
+static void bind(const unsigned char *place, const unsigned char *end) {
+  unsigned char *at = NULL;
+  const char *name = "";
+  int64_t addend = 0;
+  while (place < end) {
+    unsigned char byte = *place++, immediate = byte & 0xF;
+    uint64_t count = 1, skip = 0;
+    switch (byte & 0xF0) {
+      case 0x00: case 0x10: case 0x30: case 0x50: continue; /* done (of one lazy symbol), library, kind of pointer */
+      case 0x20: uleb(&place); continue;
+      case 0x40: name = (const char *)place; place += strlen(name) + 1; continue;
+      case 0x60: addend = sleb(&place); continue;
+      case 0x70: at = image + segments[immediate]->address + uleb(&place); continue;
+      case 0x80: at += uleb(&place); continue;
+      case 0x90: break;
+      case 0xA0: skip = uleb(&place); break;
+      case 0xB0: skip = immediate * 8; break;
+      case 0xC0: count = uleb(&place), skip = uleb(&place); break;
+      default: give_up("unknown bind opcode", "");
+    }
+    for (; count; count--, at += 8 + skip) *(uint64_t *)at = (uint64_t)found(name) + (uint64_t)addend;
+  }
+}
+
+static void *exported(const char *name) {
+  const unsigned char *trie = file + info->trie, *place = trie;
+  for (;;) {
+    uint64_t size = uleb(&place);
+    const unsigned char *children = place + size;
+    if (!*name) {
+      if (!size) return NULL;
+      uleb(&place);
+      return image + uleb(&place);
+    }
+    unsigned char count = *children++;
+    for (; count; count--) {
+      size_t length = strlen((const char *)children);
+      int same = !strncmp((const char *)children, name, length);
+      children += length + 1;
+      uint64_t next = uleb(&children);
+      if (same) {
+        name += length;
+        place = trie + next;
+        break;
+      }
+    }
+    if (!count) return NULL;
+  }
+}
+
+static void read_file(const char *path) {
+  struct stat found;
+  int number = open(path, O_RDONLY);
+  if (number < 0 || fstat(number, &found)) give_up("cannot read ", path);
+  file = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, number, 0);
+  if (file == MAP_FAILED || *(uint32_t *)file != 0xFEEDFACF) give_up("no Mach-O library of 64 bits: ", path);
+  close(number);
+}
+
+static void lay_out(void) {
+  uint64_t size = 0;
+  unsigned count = 0;
+  struct command *command = (void *)(file + 32);
+  for (uint32_t n = *(uint32_t *)(file + 16); n; n--, command = (void *)((char *)command + command->size)) {
+    if (command->kind == LC_SEGMENT_64) {
+      segments[count++] = (void *)command;
+      if (segments[count - 1]->address + segments[count - 1]->memory > size)
+        size = segments[count - 1]->address + segments[count - 1]->memory;
+    }
+    if ((int)command->kind == LC_DYLD_INFO_ONLY) info = (void *)command;
+  }
+  if (!info) give_up("no dyld info", "");
+  image = mmap(NULL, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (image == MAP_FAILED) give_up("no memory", "");
+  for (unsigned n = 0; n < count; n++) memcpy(image + segments[n]->address, file + segments[n]->place, segments[n]->bytes);
+  __builtin___clear_cache((char *)image, (char *)image + size);
+}
+
+static void prepare_variables(void) {
+  uintptr_t template = UINTPTR_MAX;
+  for (int pass = 0; pass < 2; pass++)
+    for (int n = 0; segments[n]; n++)
+      for (uint32_t m = 0; m < segments[n]->sections; m++) {
+        struct section *section = (struct section *)(segments[n] + 1) + m;
+        unsigned kind = section->flags & 0xFF;
+        uintptr_t start = (uintptr_t)image + section->address;
+        if (!pass && (kind == THREAD_REGULAR || kind == THREAD_ZEROFILL) && start < template) template = start;
+        if (pass && kind == THREAD_VARIABLES)
+          for (struct variable *each = (void *)start; (uintptr_t)each < start + section->size; each++)
+            each->block = template;
+      }
+}
+
+static void initialize(void) {
+  for (int n = 0; segments[n]; n++)
+    for (uint32_t m = 0; m < segments[n]->sections; m++) {
+      struct section *section = (struct section *)(segments[n] + 1) + m;
+      if ((section->flags & 0xFF) != MOD_INIT) continue;
+      void (**start)(int, char **, char **, char **) = (void *)(image + section->address);
+      char *none[] = {NULL};
+      for (uint64_t each = 0; each < section->size / 8; each++) start[each](0, none, none, none);
+    }
+}
+
+void *macho_open(const char *path, int flags) {
+  (void)flags;
+  standard_error = stderr, standard_output = stdout, standard_input = stdin;
+  fill_runes();
+  read_file(path);
+  lay_out();
+  rebase(file + info->rebase, file + info->rebase + info->rebase_size);
+  bind(file + info->bind, file + info->bind + info->bind_size);
+  bind(file + info->lazy, file + info->lazy + info->lazy_size);
+  prepare_variables();
+  initialize();
+  return image;
+}
+
+void *macho_symbol(void *opened, const char *name) {
+  (void)opened;
+  char full[200];
+  snprintf(full, sizeof full, "_%s", name);
+  void *value = exported(full);
+  if (!value) snprintf(failure, sizeof failure, "the library does not offer %s", full);
+  return value;
+}
+
+char *macho_error(void) { return failure; }

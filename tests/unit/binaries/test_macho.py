@@ -1,0 +1,240 @@
+"""Mach-O files: what is read of real ones, and what damaged and foreign ones end with."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apple_samples import archive, device_library, load_command, sample, with_build
+from ortrim.binaries.macho import is_macho, macho_of, read_macho
+from ortrim.binaries.universal import universal_file
+from ortrim.core.macho import MachBuild, MachKind, MachNeed, MachSignature
+from ortrim.errors import BinaryError, ExitCode
+
+MAC = sample("macos-arm64.dylib")
+SIMULATOR = sample("simulator-x86_64.dylib")
+OBJECT = sample("ios-arm64.o")
+ELF = Path(__file__).with_name("data") / "tiny.so"
+SYMTAB, SEGMENT, SIGNATURE = 0x2, 0x19, 0x1D
+FAT = universal_file({"x86_64": SIMULATOR, "arm64": sample("simulator-arm64.dylib")})
+ARCHIVE = archive({"onnxruntime_session.o": OBJECT, "debug.o": sample("debug.o")})
+
+
+def reference_of(data: bytes) -> str:
+    """Return the reference of the diagnostic that reading ends with, empty when it ends well, `vague` if it says less.
+
+    It has to name the file and the cause.
+    """
+    try:
+        macho_of(data, "library")
+    except BinaryError as error:
+        return error.reference if error.where.startswith("library") and error.why else "vague"
+    return ""
+
+
+def patched(data: bytes, place: int, form: str, *values: int) -> bytes:
+    """Return bytes with numbers written over some of them."""
+    changed = bytearray(data)
+    struct.pack_into(form, changed, place, *values)
+    return bytes(changed)
+
+
+def test_library_is_read_in_full(tmp_path: Path) -> None:
+    """Every fact of a library that zig linked is what its link line asked for."""
+    (tmp_path / "library").write_bytes(MAC)
+    (image,) = read_macho(tmp_path / "library").images
+    assert (image.architecture, image.kind, image.size_bytes) == ("arm64", MachKind.LIBRARY, len(MAC))
+    assert image.install_name == "@rpath/onnxruntime.framework/Versions/A/onnxruntime"
+    assert (image.version, image.unmarked, image.objects) == ("1.0.0", 0, 1)
+    assert [(each.platform, each.variant, each.minimum_os) for each in image.builds] == [("macos", "", "13.4")]
+    assert {"OrtGetApiBase"} <= set(image.exported) <= {"OrtGetApiBase", "_mh_dylib_header", "__dso_handle"}
+    assert "mach_absolute_time" in image.undefined
+    assert image.needed == (MachNeed(name="/usr/lib/libSystem.B.dylib", weak=False),)
+    assert (image.bitcode, image.debug, image.signature) == (False, False, MachSignature.AD_HOC)
+    assert len(image.uuid) == 32
+    assert [segment.name for segment in image.segments] == ["__TEXT", "__DATA_CONST", "__DATA", "__LINKEDIT"]
+
+
+def test_several_architectures_are_read_each_by_itself() -> None:
+    """In the order of the file; the names of all, sorted."""
+    found = macho_of(FAT, "library")
+    assert (found.architectures, found.size_bytes) == (("arm64", "x86_64"), len(FAT))
+    assert [image.architecture for image in found.images] == ["x86_64", "arm64"]
+    assert {build.variant for image in found.images for build in image.builds} == {"simulator"}
+
+
+def test_static_library_is_read_as_one() -> None:
+    """What its objects offer together, and how many there are; its index, and names longer than a header, are read."""
+    (image,) = macho_of(ARCHIVE, "library").images
+    assert (image.kind, image.architecture, image.objects) == (MachKind.ARCHIVE, "arm64", 2)
+    assert (image.exported, image.undefined) == (("OrtGetApiBase",), ("mach_absolute_time",))
+    assert image.builds == (MachBuild(platform="ios", variant="", minimum_os="15.1", sdk=""),)
+    assert (image.debug, image.bitcode, image.size_bytes) == (True, False, len(ARCHIVE))
+
+
+def test_static_libraries_of_several_architectures_are_read() -> None:
+    """As upstream's own static frameworks are."""
+    fat = universal_file({"arm64": ARCHIVE})
+    assert macho_of(fat, "library").images[0].objects == 2
+
+
+def test_hidden_symbols_of_an_object_are_not_offered() -> None:
+    """A private external symbol, as -fvisibility=hidden makes it, is for the final link alone."""
+    (image,) = macho_of(OBJECT, "library").images
+    assert image.kind is MachKind.OBJECT
+    assert image.exported == ("OrtGetApiBase",)
+
+
+@pytest.mark.parametrize(
+    ("number", "platform", "variant"),
+    [(2, "ios", ""), (6, "ios", "maccatalyst"), (7, "ios", "simulator"), (11, "xros", ""), (99, "99", "")],
+)
+def test_platforms_have_an_xcframeworks_words(number: int, platform: str, variant: str) -> None:
+    """Those that have none keep Apple's number."""
+    (image,) = macho_of(with_build(MAC, platform=number), "library").images
+    assert (image.builds[0].platform, image.builds[0].variant) == (platform, variant)
+
+
+@pytest.mark.parametrize(
+    ("data", "command", "platform", "variant"),
+    [
+        (MAC, 0x24, "macos", ""),
+        (MAC, 0x25, "ios", ""),
+        (SIMULATOR, 0x25, "ios", "simulator"),
+    ],
+)
+def test_the_older_load_commands_are_understood(data: bytes, command: int, platform: str, variant: str) -> None:
+    """LC_VERSION_MIN_* do not tell a simulator from a device: of Intel's processors there is no device."""
+    place = load_command(data, 0x32)
+    changed = patched(data, place, "<IIII", command, 32, 0x000F0102, 0x00100000)
+    (image,) = macho_of(changed, "library").images
+    assert image.builds == (MachBuild(platform=platform, variant=variant, minimum_os="15.1.2", sdk="16.0"),)
+
+
+def test_a_weak_need_is_told_from_one_that_has_to_be_there() -> None:
+    """LC_LOAD_WEAK_DYLIB instead of LC_LOAD_DYLIB."""
+    changed = patched(MAC, load_command(MAC, 0xC), "<I", 0x80000018)
+    assert macho_of(changed, "library").images[0].needed[0].weak
+
+
+def test_signature_of_a_certificate_is_told_from_a_linkers() -> None:
+    """The one that has a CMS part with content."""
+    place = load_command(MAC, SIGNATURE)
+    (start,) = struct.unpack_from("<I", MAC, place + 8)
+    signed = patched(MAC, start + 12, ">I", 0x10000)  # its only part becomes the CMS one
+    assert macho_of(signed, "library").images[0].signature is MachSignature.CERTIFICATE
+    assert macho_of(SIMULATOR, "library").images[0].signature is MachSignature.NONE
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "the file is empty"),
+        (ELF.read_bytes(), "it is an ELF file, of Linux or Android"),
+        (b"MZ\x90\0", "it is a program or library of Windows"),
+        (b"\xfe\xed\xfa\xce\0\0\0\x12", "it is for PowerPC"),
+        (b"\xca\xfe\xba\xbe\0\0\0\x34", "it is a class file of Java"),
+        (b"text", "it begins with b'text'"),
+        (archive({"linux.o": ELF.read_bytes()}), "it is an ELF file, of Linux or Android"),
+        (archive({}), "it holds no object"),
+    ],
+)
+def test_other_files_are_told_for_what_they_are(data: bytes, why: str) -> None:
+    """Not a Mach-O file, and what it is instead."""
+    with pytest.raises(BinaryError, match="not") as caught:
+        macho_of(data, "library")
+    assert (caught.value.reference, caught.value.why) == ("not-mach-o", why)
+    assert caught.value.exit_code is ExitCode.BINARY
+
+
+def test_a_static_library_of_several_processors_is_refused() -> None:
+    """Its index would find the symbols of either."""
+    intel = patched(OBJECT, 4, "<II", 0x01000007, 3)
+    assert reference_of(archive({"a.o": OBJECT, "b.o": intel})) == "objects-differ"
+
+
+def test_missing_file_is_told(tmp_path: Path) -> None:
+    """By its path."""
+    with pytest.raises(BinaryError) as caught:
+        read_macho(tmp_path / "absent.dylib")
+    assert caught.value.reference == "library-missing"
+
+
+FORGED = {
+    "commands that reach beyond the file": patched(MAC, 20, "<I", 0x7FFFFFFF),
+    "more commands than there are": patched(MAC, 16, "<I", 0xFFFFFFFF),
+    "a command without a size": patched(MAC, 36, "<I", 0),
+    "a segment beyond the file": patched(MAC, load_command(MAC, SEGMENT) + 48, "<Q", 1 << 40),
+    "more sections than there is room for": patched(MAC, load_command(MAC, SEGMENT) + 64, "<I", 0x0FFFFFFF),
+    "a section beyond the file": patched(MAC, load_command(MAC, SEGMENT) + 72 + 40, "<Q", 1 << 62),
+    "symbols without end": patched(MAC, load_command(MAC, SYMTAB) + 12, "<I", 0xFFFFFFFF),
+    "strings beyond the file": patched(MAC, load_command(MAC, SYMTAB) + 20, "<I", 0x7FFFFFFF),
+    "a signature beyond the file": patched(MAC, load_command(MAC, SIGNATURE) + 12, "<I", 0x7FFFFFFF),
+    "no architecture": b"\xca\xfe\xba\xbe\0\0\0\0",
+    "an architecture beyond the file": patched(FAT, 8 + 12, ">I", 0x7FFFFFFF),
+    "architectures in each other": patched(FAT, 8 + 20 + 8, ">I", 0x1000),
+    "an architecture twice": patched(FAT, 8 + 20, ">II", 0x01000007, 3),
+    "an architecture by another's name": patched(FAT, 8, ">II", 7, 3),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_forged_sizes_are_damage(forged: str) -> None:
+    """Whatever a file claims that it does not have."""
+    assert reference_of(FORGED[forged]) == "corrupt-mach-o"
+
+
+@pytest.mark.parametrize("size", [b"-1", b"99999999", b"x"])
+def test_forged_members_of_an_archive_are_damage(size: bytes) -> None:
+    """A size or a long name that reaches beyond the file."""
+    place = ARCHIVE.index(b"`\n") - 10
+    assert reference_of(ARCHIVE[:place] + size.ljust(10) + ARCHIVE[place + 10 :]) == "not-an-archive"
+    assert reference_of(ARCHIVE.replace(b"#1/", b"#1/9", 1).replace(b" ", b"", 1)) == "not-an-archive"
+
+
+@given(data=st.sampled_from([MAC, FAT, ARCHIVE, OBJECT]), part=st.floats(min_value=0, max_value=0.999))
+@settings(deadline=20_000, max_examples=80)
+def test_what_is_cut_off_is_always_a_diagnostic(data: bytes, part: float) -> None:
+    """However much is missing at the end."""
+    kept = data[: int(len(data) * part)]
+    assert reference_of(kept) in {"corrupt-mach-o", "not-mach-o", "not-an-archive"}
+
+
+@given(
+    data=st.sampled_from([MAC, SIMULATOR, FAT, ARCHIVE, OBJECT]),
+    changes=st.lists(
+        st.tuples(st.integers(min_value=0, max_value=1 << 20), st.sampled_from([1, 0x80, 0x7F, 0xFF, 0x20])),
+        min_size=1,
+        max_size=12,
+    ),
+    everywhere=st.booleans(),
+)
+@settings(deadline=20_000, max_examples=300)
+def test_flipped_bytes_give_facts_or_a_diagnostic(
+    data: bytes,
+    changes: list[tuple[int, int]],
+    everywhere: bool,  # noqa: FBT001 - a case
+) -> None:
+    """No damage, in the headers or elsewhere, makes anything but a `BinaryError` escape."""
+    changed = bytearray(data)
+    for place, mask in changes:
+        changed[place % (len(data) if everywhere else min(len(data), 2048))] ^= mask
+    known = {"", "corrupt-mach-o", "not-mach-o", "not-an-archive", "objects-differ"}
+    assert reference_of(bytes(changed)) in known
+
+
+@given(data=st.binary(max_size=200))
+@settings(deadline=20_000, max_examples=200)
+def test_any_bytes_behind_a_magic_number_are_read_or_refused(data: bytes) -> None:
+    """Behind each of the numbers that begin such a file."""
+    for magic in (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe\0\0\0\1", b"\xca\xfe\xba\xbf\0\0\0\2"):
+        assert is_macho(magic + bytes(4))
+        assert reference_of(magic + data) in {"corrupt-mach-o", "not-mach-o"}
+
+
+def test_a_device_library_is_what_the_gates_take_it_for() -> None:
+    """The sample whose platform the tests rewrite, as Apple's vtool does."""
+    (image,) = macho_of(device_library(), "library").images
+    assert [(each.platform, each.variant) for each in image.builds] == [("ios", "")]

@@ -1,0 +1,174 @@
+import contextlib
+import struct
+from pathlib import Path
+
+import lief
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apple_slices import TRIPLES, recorded
+from ortrim.binaries.macho import macho_of
+from ortrim.binaries.macho_exports import WEAK as WEAK_CLASS
+from ortrim.binaries.macho_exports import WEAK_FLAGS, with_exports
+from ortrim.binaries.macho_signature import is_signature_true
+from ortrim.core.macho import MachSignature
+from ortrim.errors import BinaryError, ExitCode
+
+API = "_OrtGetApiBase"
+LIBRARY = recorded("macos-arm64")
+WEAK = Path(__file__).with_name("data") / "weak-x86_64.dylib"
+"""Linked by zig 0.17 (`zig cc -target x86_64-macos.13.3 -Os -dynamiclib -Wl,-x`) of a function that calls another, a
+weak one, directly and by a pointer."""
+
+
+def exported(library: bytes) -> tuple[str, ...]:
+    """Return the names that a library offers, without C's underscore."""
+    (image,) = macho_of(library, "library").images
+    return image.exported
+
+
+@pytest.mark.parametrize("target", TRIPLES)
+def test_only_what_is_asked_for_is_offered(target: str) -> None:
+    """What zig's linker offers besides is gone, from the table of symbols and from the trie."""
+    assert exported(with_exports(recorded(target), {API})) == ("OrtGetApiBase",)
+
+
+def test_nothing_moves() -> None:
+    """The library has its size, its code and its load commands, and asks for what it asked for before."""
+    library = with_exports(LIBRARY, {API})
+    assert len(library) == len(LIBRARY)
+    (before,), (after,) = (macho_of(each, "library").images for each in (LIBRARY, library))
+    assert (after.undefined, after.needed, after.segments) == (before.undefined, before.needed, before.segments)
+    assert (after.builds, after.install_name, after.uuid) == (before.builds, before.install_name, before.uuid)
+
+
+def test_the_signature_is_that_of_what_was_written() -> None:
+    """Without a true signature no Apple processor of ARM loads a library."""
+    library = with_exports(LIBRARY, {API})
+    assert is_signature_true(LIBRARY)
+    assert library != LIBRARY
+    assert is_signature_true(library)
+    assert macho_of(library, "library").images[0].signature is MachSignature.AD_HOC
+
+
+def test_done_again_it_changes_nothing() -> None:
+    """A build that links nothing anew finds the library as it left it."""
+    once = with_exports(LIBRARY, {API})
+    assert with_exports(once, {API}) == once
+
+
+def test_what_was_offered_stays_as_a_local_symbol() -> None:
+    """Programs that look at crashes still find the name; the numbers of symbols that calls go by are right."""
+    before, after = (symbols(each) for each in (LIBRARY, with_exports(LIBRARY, {API})))
+    assert sorted(before) == sorted(after)
+    assert [before[number] for number in calls(LIBRARY)] == [
+        after[number] for number in calls(with_exports(LIBRARY, {API}))
+    ]
+
+
+def test_calls_follow_a_symbol_that_moved() -> None:
+    """A library may call what it offers through its own table: such an entry goes along with the symbol."""
+    tampered = bytearray(LIBRARY)
+    place, _ = indirect(LIBRARY)
+    names = [name for name, _ in symbols(LIBRARY)]
+    struct.pack_into("<I", tampered, place, names.index(API))
+    library = with_exports(bytes(tampered), {API})
+    assert symbols(library)[calls(library)[0]][0] == API
+    assert calls(library)[0] != names.index(API)
+
+
+def test_weak_symbols_are_the_librarys_own() -> None:
+    """On a Mac the loader would else take another library's, with which this one's code would be at odds."""
+    library = with_exports(WEAK.read_bytes(), {API})
+    assert (weak_bindings(WEAK.read_bytes()), weak_bindings(library)) == (2, 0)
+    flags = [struct.unpack_from("<I", each, 24)[0] & WEAK_FLAGS for each in (WEAK.read_bytes(), library)]
+    assert flags == [WEAK_FLAGS, 0]
+    assert exported(library) == ("OrtGetApiBase",)
+
+
+def test_a_weak_symbol_of_another_library_is_refused() -> None:
+    """Where nothing of the library's own would be found, its code would jump to nowhere."""
+    content = bytearray(WEAK.read_bytes())
+    place, size = struct.unpack_from("<II", content, command(bytes(content), 0x80000022) + 8)
+    content[place : place + size] = bytes(size)  # what says which pointers move along with the library
+    with pytest.raises(BinaryError) as caught:
+        with_exports(bytes(content), {API}, "weak.dylib")
+    assert caught.value.reference == "corrupt-mach-o"
+    assert "another library's" in caught.value.why
+
+
+def test_a_name_that_is_not_there_is_refused() -> None:
+    """A list that does not fit the library is not half followed."""
+    with pytest.raises(BinaryError) as caught:
+        with_exports(LIBRARY, {API, "_OrtMissing"}, "libonnxruntime.dylib")
+    assert (caught.value.reference, caught.value.exit_code) == ("symbol-missing", ExitCode.BINARY)
+    assert "_OrtMissing" in caught.value.what
+
+
+@pytest.mark.parametrize(
+    ("content", "reference"),
+    [
+        (b"", "corrupt-mach-o"),
+        (b"\x7fELF" + bytes(60), "corrupt-mach-o"),
+        (LIBRARY[:12] + b"\x01" + LIBRARY[13:], "not-mach-o"),
+        (LIBRARY[:40000], "corrupt-mach-o"),
+    ],
+)
+def test_what_is_no_library_is_refused(content: bytes, reference: str) -> None:
+    """An empty file, another system's, an object, and one that is cut off."""
+    with pytest.raises(BinaryError) as caught:
+        with_exports(content, {API}, "libonnxruntime.dylib")
+    assert (caught.value.reference, caught.value.where) == (reference, "libonnxruntime.dylib")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(min_value=0, max_value=3000), st.integers(min_value=0, max_value=255)), max_size=9)
+)
+def test_damage_gives_a_library_or_a_diagnostic(changes: list[tuple[int, int]]) -> None:
+    """Whatever the load commands claim, nothing but a diagnostic is raised."""
+    damaged = bytearray(recorded("macos-x86_64"))
+    for place, value in changes:
+        damaged[place] = value
+    with contextlib.suppress(BinaryError):
+        with_exports(bytes(damaged), {API})
+
+
+def weak_bindings(library: bytes) -> int:
+    """Return how many pointers the loader is to direct to whatever library of the program has a weak symbol first."""
+    parsed = lief.MachO.parse(library)
+    assert parsed is not None
+    binary = parsed.at(0)
+    assert binary is not None
+    return sum(getattr(binding, "binding_class", None) == WEAK_CLASS for binding in binary.bindings)
+
+
+def symbols(library: bytes) -> list[tuple[str, int]]:
+    """Return the names and values of a library's table of symbols, in its order."""
+    place, count, names, _ = struct.unpack_from("<4I", library, command(library, 0x2) + 8)
+    found = []
+    for number in range(count):
+        start, _, _, _, value = struct.unpack_from("<IBBHQ", library, place + 16 * number)
+        found.append((library[names + start : library.index(0, names + start)].decode(), value))
+    return found
+
+
+def calls(library: bytes) -> list[int]:
+    """Return the numbers in the table by which stubs and pointers find their symbols."""
+    place, count = indirect(library)
+    return [struct.unpack_from("<I", library, place + 4 * number)[0] for number in range(count)]
+
+
+def indirect(library: bytes) -> tuple[int, int]:
+    """Return where the indirect table lies, and how many entries it has."""
+    place, count = struct.unpack_from("<2I", library, command(library, 0xB) + 56)
+    return place, count
+
+
+def command(library: bytes, kind: int) -> int:
+    """Return where a load command lies."""
+    start = 32
+    while struct.unpack_from("<I", library, start)[0] != kind:
+        start += struct.unpack_from("<I", library, start + 4)[0]
+    return start

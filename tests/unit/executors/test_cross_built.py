@@ -1,0 +1,71 @@
+"""What is done to a library for Macs that zig has linked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from apple_slices import recorded
+from ortrim.binaries.macho import read_macho
+from ortrim.core.plan import BuildJob
+from ortrim.core.targets import TARGETS
+from ortrim.errors import BinaryError, StorageError
+from ortrim.executors.finishing import finish
+from ortrim.executors.paths import JobPaths
+from ortrim.toolchains.zig_apple import zig_apple_toolchain
+from sample_plans import sample_plan
+
+
+@pytest.fixture
+def job() -> BuildJob:
+    """Return the job of a cross-built library."""
+    toolchain = zig_apple_toolchain(TARGETS["macos-arm64"], "13.3", "0.17.0")
+    return sample_plan("macos-arm64", toolchain=toolchain).targets[0].job
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> JobPaths:
+    """Leave what a link leaves: the library, and the list of names that upstream wants exported."""
+    made = JobPaths(
+        **{name: tmp_path / name for name in ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")}
+    )
+    made.configured.mkdir(parents=True)
+    (made.configured / "libonnxruntime.dylib").write_bytes(recorded("macos-arm64"))
+    (made.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n")
+    return made
+
+
+def test_it_offers_what_upstream_lists(job: BuildJob, paths: JobPaths) -> None:
+    """The linker passes the list over, so that it is followed afterwards, once; done again nothing changes."""
+    library = paths.configured / "libonnxruntime.dylib"
+    before = read_macho(library).images[0].exported
+    finish(job, paths)
+    once = library.read_bytes()
+    assert len(before) > 1
+    assert read_macho(library).images[0].exported == ("OrtGetApiBase",)
+    finish(job, paths)
+    assert library.read_bytes() == once
+
+
+def test_a_library_of_xcodes_stays_as_it_is(paths: JobPaths) -> None:
+    """Apple's linker follows the list itself."""
+    xcode = replace(sample_plan("macos-arm64").targets[0].job, finishing=())
+    finish(xcode, paths)
+    assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
+
+
+def test_a_list_that_does_not_fit_is_refused(job: BuildJob, paths: JobPaths) -> None:
+    """Nothing is left half done."""
+    (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n_OrtOther\n")
+    with pytest.raises(BinaryError) as caught:
+        finish(job, paths)
+    assert caught.value.reference == "symbol-missing"
+    assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
+
+
+@pytest.mark.parametrize("name", ["libonnxruntime.dylib", "onnxruntime.lds"])
+def test_what_is_missing_is_told(job: BuildJob, paths: JobPaths, name: str) -> None:
+    """A folder that somebody cleared is a diagnostic."""
+    (paths.configured / name).unlink()
+    with pytest.raises(StorageError):
+        finish(job, paths)

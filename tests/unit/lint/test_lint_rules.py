@@ -1,0 +1,279 @@
+"""Each rule shows what it is about, and leaves alone what is well."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from linted_models import facts
+from onnx_samples import branching, model_of, relu, value, weighted
+from ortrim.lint.facts import KernelFacts, LintFacts, ProviderFacts, RunFacts, Sizes, Trial
+from ortrim.lint.findings import Shown
+from ortrim.lint.rules import BY_REFERENCE, RULES
+
+FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
+Sample = Callable[[], LintFacts]
+
+
+def _named(source: str, result: str) -> LintFacts:
+    return facts(model_of([helper.make_node("Relu", [source], [result])], [value(source)], [value(result)]))
+
+
+def _opset(number: int, ir_version: int = 8) -> LintFacts:
+    return facts(model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", number)], ir_version=ir_version))
+
+
+def _sized(external_bytes: int) -> LintFacts:
+    known = facts(relu())
+    return replace(known, graph=replace(known.graph, external_bytes=external_bytes))
+
+
+def _shaped(*shape: int | str | None) -> onnx.ModelProto:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    return model_of([node], [value("x", shape=shape)], [value("y", shape=shape)])
+
+
+def _ran(*trials: tuple[Sizes, str]) -> LintFacts:
+    run = RunFacts(trials=tuple(Trial(sizes=sizes, failure=words) for sizes, words in trials))
+    return facts(_shaped("n", 4) if any(sizes for sizes, _ in trials) else relu(), run=run)
+
+
+def _at(*sizes: int, worked: tuple[int, ...]) -> LintFacts:
+    return _ran(*(((("n", size),), "" if size in worked else "bad shape") for size in sizes))
+
+
+def _einsum(equation: str) -> LintFacts:
+    weights = numpy_helper.from_array(np.ones((4, 8), np.float32), "w")
+    node = helper.make_node("Einsum", ["x", "w"], ["y"], equation=equation)
+    ends = [value("x", shape=(1, "n", 4))], [value("y", shape=None)]
+    return facts(model_of([node], *ends, initializers=[weights]))
+
+
+def _between(order: tuple[int, ...]) -> LintFacts:
+    weights = numpy_helper.from_array(np.ones((4, 8), np.float32), "w")
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["a", "w"], ["b"], name="product"),
+        helper.make_node("Transpose", ["b"], ["y"], perm=order or None),
+    ]
+    ends = [value("x", shape=(1, 4, "n"))], [value("y", shape=None)]
+    return facts(model_of(nodes, *ends, initializers=[weights]))
+
+
+def _reshaped(*shape: int) -> LintFacts:
+    sizes = numpy_helper.from_array(np.array(shape, np.int64), "sizes")
+    node = helper.make_node("Reshape", ["x", "sizes"], ["y"])
+    return facts(model_of([node], [value("x", shape=("n", 4))], [value("y", shape=None)], initializers=[sizes]))
+
+
+def _added(element_type: int, count: int) -> LintFacts:
+    node = helper.make_node("Add", ["x", "x"], ["y"])
+    ends = [value("x", element_type, (count,))], [value("y", element_type, (count,))]
+    return facts(model_of([node], *ends))
+
+
+def _multiplied(element_type: int) -> LintFacts:
+    node = helper.make_node("MatMul", ["x", "x"], ["y"])
+    return facts(model_of([node], *([value(name, element_type, (2, 2))] for name in "xy")))
+
+
+def _provider(supported: int, partitions: int) -> LintFacts:
+    counts = {"supported": supported, "partitions": partitions, "unsupported": ("Sin",)}
+    fixed = {"fixed_supported": supported, "fixed_partitions": partitions}
+    return facts(relu(), providers=(ProviderFacts(name="NNAPI", nodes=10, **counts, **fixed),))  # type: ignore[arg-type]
+
+
+def _drawn(operator: str, **attributes: Any) -> LintFacts:
+    node = helper.make_node(operator, [] if operator == "RandomNormal" else ["x"], ["y"], **attributes)
+    return facts(model_of([node]))
+
+
+def _dropout(*, training: bool) -> LintFacts:
+    flags = [
+        numpy_helper.from_array(np.array(0.5, np.float32), "ratio"),
+        numpy_helper.from_array(np.array(training), "flag"),
+    ]
+    return facts(model_of([helper.make_node("Dropout", ["x", "ratio", "flag"], ["y"])], initializers=flags))
+
+
+def _weights(*sizes: int, same: bool = False) -> LintFacts:
+    arrays = [np.full(size, 1 if same else number, np.float32) for number, size in enumerate(sizes)]
+    tensors = [numpy_helper.from_array(array, f"w{number}") for number, array in enumerate(arrays)]
+    return facts(model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=tensors))
+
+
+def _documented(words: str, name: str = "/conv/Relu") -> LintFacts:
+    return facts(model_of([helper.make_node("Relu", ["x"], ["y"], name=name, doc_string=words)]))
+
+
+def _kernels(**more: object) -> LintFacts:
+    return facts(relu(), kernels=KernelFacts(**more))  # type: ignore[arg-type]
+
+
+RELU = ("ai.onnx", "Relu")
+FAILED = RunFacts(load_failure="no kernel")
+SAMPLES: dict[str, tuple[Sample, Sample]] = {
+    "does-not-load": (
+        lambda: facts(relu(), run=RunFacts(load_failure="type mismatch")),
+        lambda: facts(relu(), run=FAILED, kernels=KernelFacts(missing=(RELU, ""))),
+    ),
+    "crashes-runtime": (lambda: facts(relu(), run=RunFacts(crash="crashed (SIGSEGV)")), lambda: _ran(((), ""))),
+    "does-not-run": (lambda: _ran(((), "bad shape")), lambda: _ran(((), ""))),
+    "dynamic-size-baked-in": (
+        lambda: _at(1, 2, 3, 8, worked=(1,)),
+        lambda: _at(1, 2, 3, 8, worked=(2, 8)),
+    ),
+    "dynamic-size-limited": (lambda: _at(1, 2, 3, 8, worked=(2, 8)), lambda: _at(1, 2, 3, 8, worked=(1, 2, 3, 8))),
+    "no-size-runs": (lambda: _at(1, 2, 3, worked=()), lambda: _at(1, 2, 3, worked=(3,))),
+    "unsupported-opset": (lambda: _opset(23), lambda: _opset(22)),
+    "unsupported-ir-version": (lambda: _opset(17, 11), lambda: _opset(17, 10)),
+    "model-too-large": (lambda: _sized(2**31), lambda: _sized(2**31 - 10_000)),
+    "near-2-gb": (lambda: _sized(2**31 - 10_000), lambda: _sized(2**30)),
+    "external-data": (lambda: facts(weighted("weights.bin")), lambda: _weights(4)),
+    "no-cpu-kernel": (
+        lambda: _kernels(missing=(RELU, "")),
+        lambda: _kernels(missing=(RELU, ""), without=(RELU,)),
+    ),
+    "other-provider-only": (lambda: _kernels(without=(RELU,)), lambda: _kernels(without=(RELU,), unheard=(RELU,))),
+    "unknown-operator": (lambda: _kernels(without=(RELU,), unheard=(RELU,)), lambda: _kernels(without=(RELU,))),
+    "unnamed-value": (lambda: _named("", "y"), lambda: _named("x", "y")),
+    "machine-named-value": (lambda: _named("input.1", "y"), lambda: _named("input_ids", "logits")),
+    "unnamed-dimension": (lambda: facts(_shaped(None, 4)), lambda: facts(_shaped("batch", 4))),
+    "einsum": (lambda: _einsum("bnc,cd->bnd"), lambda: _between((0, 2, 1))),
+    "matmul-between-transposes": (lambda: _between((0, 2, 1)), lambda: _between((1, 0, 2))),
+    "fixed-reshape": (lambda: _reshaped(2, 2), lambda: _reshaped(-1, 2)),
+    "float64": (lambda: _multiplied(DOUBLE), lambda: _multiplied(FLOAT)),
+    "int64": (lambda: _added(INT64, 5000), lambda: _added(INT64, 5)),
+    "mobile-partitions": (lambda: _provider(9, 2), lambda: _provider(9, 1)),
+    "control-flow": (lambda: facts(branching()), lambda: facts(relu())),
+    "costly-operator": (
+        lambda: facts(relu(), library=(("Relu", 31_744),)),
+        lambda: facts(relu(), library=(("Relu", 900), ("Resize", 31_744))),
+    ),
+    "random-output": (lambda: _drawn("RandomNormal", shape=[1]), lambda: facts(relu())),
+    "training-mode": (lambda: _dropout(training=True), lambda: _dropout(training=False)),
+    "dominant-weight": (lambda: _weights(300_000, 10), lambda: _weights(300_000, 300_001, 300_002)),
+    "duplicate-weights": (lambda: _weights(300, 300, same=True), lambda: _weights(300, 301, same=True)),
+    "source-path": (lambda: _documented('File "/home/ada/net.py", line 7'), lambda: _documented("a layer / a head")),
+}
+
+
+def shown(reference: str, sample: Sample) -> list[Shown]:
+    """Return what one rule finds."""
+    return list(BY_REFERENCE[reference].check(sample()))
+
+
+def test_every_rule_has_its_two_models() -> None:
+    """One that shows it, one that it must leave alone."""
+    assert list(SAMPLES) == [rule.reference for rule in RULES]
+    assert len(BY_REFERENCE) == len(RULES)
+
+
+@pytest.mark.parametrize("reference", SAMPLES)
+def test_a_rule_shows_its_model_and_leaves_the_other_alone(reference: str) -> None:
+    """With a place and words."""
+    showing, clean = SAMPLES[reference]
+    found = shown(reference, showing)
+    assert found
+    assert all(each.place and each.words for each in found)
+    assert shown(reference, clean) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["1234", "input.1", "input_1", "onnx::MatMul_12", "x.3", "serving_default_x:0", "StatefulPartitionedCall:0", "x:0"],
+)
+def test_names_of_machines(name: str) -> None:
+    """PyTorch's numbers and traces, and TensorFlow's ports."""
+    assert len(shown("machine-named-value", lambda: _named(name, "y"))) == 1
+    assert len(shown("machine-named-value", lambda: _named("x", name + "1" if name.isdecimal() else name))) == 1
+
+
+@pytest.mark.parametrize("name", ["x", "input", "input_ids", "h0", "state2", "logits", "wav16k", "sr", "last_hidden"])
+def test_names_of_people(name: str) -> None:
+    """A number in a name alone does not make it a machine's."""
+    assert shown("machine-named-value", lambda: _named(name, "y")) == []
+
+
+@pytest.mark.parametrize(
+    ("equation", "convolution"),
+    [
+        ("bnc,cd->bnd", True),
+        ("btc , cd -> btd", True),
+        ("bnc,dc->bnd", True),
+        ("bnc,nd->bcd", True),
+        ("bnc,nc->bnc", False),
+        ("bnc,cd->bn", False),
+        ("ij->ji", False),
+        ("", False),
+        ("->,", False),
+    ],
+)
+def test_which_einsum_is_a_convolution(equation: str, convolution: bool) -> None:  # noqa: FBT001
+    """One axis is summed over with a weight matrix, and another takes its place."""
+    (found,) = shown("einsum", lambda: _einsum(equation))
+    assert ("a convolution of length 1" in found.words) is convolution
+
+
+@pytest.mark.parametrize("order", [(), (0,), (0, 2, 1, 3), (5, 2, 1), (-1, 2, 1)])
+def test_odd_transpositions_are_left_alone(order: tuple[int, ...]) -> None:
+    """A model's attributes can say anything."""
+    assert shown("matmul-between-transposes", lambda: _between(order)) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "/home/ada/train.py",
+        r"C:\Users\ada\net.py",
+        "/Users/ada/model",
+        "traced at model.py:31",
+        "layers/net.py(12): forward",
+    ],
+)
+def test_paths_are_found(words: str) -> None:
+    """Of Unix, of Windows, and the lines of traces."""
+    (found,) = shown("source-path", lambda: _documented(f"made by {words}"))
+    assert found.place == "doc_string of node '/conv/Relu'"
+    assert found.words.startswith(f"the {found.place} shows '")
+
+
+@pytest.mark.parametrize("name", ["/conv/Relu", "/encoder/layers.0/Add", "a/b:0", "and/or", "https://onnx.ai/docs"])
+def test_names_of_modules_are_no_paths(name: str) -> None:
+    """PyTorch's exporter writes modules with slashes."""
+    assert shown("source-path", lambda: _documented("", name)) == []
+
+
+def test_coupled_dimensions_are_not_called_baked_in() -> None:
+    """Two names for one size fail alone and work together."""
+    both = [((("a", size), ("b", size)), "") for size in (1, 2, 3, 8)]
+    alone = [((("a", size), ("b", 1)), "differs") for size in (2, 3, 8)]
+    run = RunFacts(trials=tuple(Trial(sizes=sizes, failure=words) for sizes, words in (*both, *alone)))
+    model = model_of([helper.make_node("Add", ["x", "z"], ["y"])], [value("x", shape=("a",)), value("z", shape=("b",))])
+    known = facts(model, run=run)
+    assert [rule.reference for rule in RULES if rule.reference.startswith("dynamic") and list(rule.check(known))] == []
+
+
+def test_a_kernel_that_is_missing_is_told_with_types() -> None:
+    """Of the node that ONNX Runtime named."""
+    (found,) = shown("no-cpu-kernel", lambda: _kernels(missing=(RELU, "")))
+    assert found.words == "no CPU kernel of ai.onnx Relu for float32"
+
+
+def test_batch_normalization_in_training_mode_is_found() -> None:
+    """By its attribute."""
+    names = ["x", "s", "b", "m", "v"]
+    node = helper.make_node("BatchNormalization", names, ["y", "n", "w"], training_mode=1)
+    known = facts(model_of([node], [value(name) for name in names]))
+    assert [each.words for each in BY_REFERENCE["training-mode"].check(known)] == [
+        "BatchNormalization is in training mode"
+    ]
+
+
+def test_what_was_not_looked_at_shows_nothing() -> None:
+    """Without a run, kernels, providers and a build, their rules are silent."""
+    assert [rule.reference for rule in RULES if list(rule.check(facts(relu())))] == []

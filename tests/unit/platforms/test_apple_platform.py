@@ -1,0 +1,171 @@
+"""What is asked of upstream's build for Apple's systems."""
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+
+from ortrim.core.buildspec import AppleSpec, TargetSpec
+from ortrim.core.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.core.targets import APPLE, TARGETS
+from ortrim.errors import ExitCode, PlanError
+from ortrim.platforms import apple
+from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan
+
+OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
+DEFINED = ("CMAKE_SYSTEM_NAME", "CMAKE_SYSTEM_PROCESSOR", "CMAKE_OSX_ARCHITECTURES", "CMAKE_OSX_DEPLOYMENT_TARGET")
+
+
+def job(target: str = "ios-arm64", **changes: Any) -> BuildJob:
+    """Return the job of an Apple target with changes of the sample's buildspec."""
+    return sample_plan(target, **changes).targets[0].job
+
+
+def defined(planned: BuildJob) -> dict[str, str]:
+    """Return the CMake definitions of a job."""
+    words = planned.arguments[planned.arguments.index("--cmake_extra_defines") + 1 :]
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
+
+
+@pytest.mark.parametrize(
+    ("target", "values", "sdk"),
+    [
+        ("ios-arm64", ("iOS", "arm64", "arm64", "15.1"), "iPhoneOS"),
+        ("ios-simulator-arm64", ("iOS", "arm64", "arm64", "15.1"), "iPhoneSimulator"),
+        ("ios-simulator-x86_64", ("iOS", "x86_64", "x86_64", "15.1"), "iPhoneSimulator"),
+        ("macos-arm64", ("Darwin", "arm64", "arm64", "13.3"), "MacOSX"),
+        ("macos-x86_64", ("Darwin", "x86_64", "x86_64", "13.3"), "MacOSX"),
+        ("maccatalyst-arm64", ("Darwin", "arm64", "arm64", "15.1"), "MacOSX"),
+    ],
+)
+def test_each_slice_is_described_to_cmake(target: str, values: tuple[str, ...], sdk: str) -> None:
+    """System, processor, architecture, oldest system and SDK, the host's own too: the plan is the same everywhere."""
+    found = defined(job(target))
+    assert tuple(found[name] for name in DEFINED) == values
+    assert found["CMAKE_OSX_SYSROOT"] == f"${{xcode}}/Platforms/{sdk}.platform/Developer/SDKs/{sdk}.sdk"
+    assert found["CMAKE_AR"] == "${wrappers}/ar"
+
+
+@pytest.mark.parametrize("target", OURS)
+def test_no_slice_is_built_with_xcodes_generator(target: str) -> None:
+    """With that nothing could be left out; upstream refuses `--ios` with any other, so that it is not asked for."""
+    arguments = job(target).arguments
+    assert arguments[arguments.index("--cmake_generator") + 1] == "Ninja"
+    assert not {"--ios", "--use_xcode", "--build_apple_framework"} & set(arguments)
+
+
+def test_mac_catalyst_is_built_in_upstreams_own_way() -> None:
+    """Its flags add the target to upstream's assembly files and C files, which definitions of CMake do not reach."""
+    arguments = job("maccatalyst-arm64").arguments
+    assert arguments[arguments.index("--macos") + 1] == "Catalyst"
+    assert arguments[arguments.index("--apple_deploy_target") + 1] == "15.1"
+    assert arguments[arguments.index("--osx_arch") + 1] == "arm64"
+    assert arguments[arguments.index("--apple_sysroot") + 1] == "macosx"
+    assert "--macos" not in job("macos-arm64").arguments
+
+
+@pytest.mark.parametrize("target", OURS)
+def test_the_linked_library_becomes_that_of_a_framework(target: str) -> None:
+    """Symbols first, while they are there; the signature last, when nothing changes the library any more."""
+    planned = job(target)
+    names = [command[0].rpartition("/")[2] for command in planned.finishing]
+    assert names == ["dsymutil", "strip", "install_name_tool", "codesign"]
+    versions = "" if target.startswith("ios-") else "Versions/A/"
+    assert f"@rpath/onnxruntime.framework/{versions}onnxruntime" in planned.finishing[2]
+    assert planned.expected_outputs == (
+        PurePosixPath("libonnxruntime.dylib"),
+        PurePosixPath("libonnxruntime.dylib.dwarf"),
+    )
+    assert all("${build}/libonnxruntime.dylib" in command for command in planned.finishing[1:])
+
+
+@pytest.mark.parametrize("target", OURS)
+def test_a_static_framework_is_one_object_that_shows_the_api_alone(target: str) -> None:
+    """Joined with upstream's own list of exports, from what the shared library asks for; without dates in it."""
+    planned = job(target, apple=replace(SAMPLE_APPLE, framework="static"))
+    assert planned.linkage == "static"
+    join, archive = planned.finishing[-2:]
+    assert join[0] == "${wrappers}/join"
+    assert "-Wl,-exported_symbols_list,${build}/MinSizeRel/onnxruntime.lds" in join
+    assert join[-1].endswith("onnxruntime.dir/generated_source.c.o")
+    assert archive[:3] == ("${wrappers}/libtool", "-static", "-D")
+    assert planned.expected_outputs[-1] == PurePosixPath("libonnxruntime.a")
+
+
+@pytest.mark.parametrize(
+    ("linkage", "framework", "expected"),
+    [
+        ("shared", None, "shared"),
+        ("static", None, "static"),
+        ("static", "dynamic", "shared"),
+        ("shared", "static", "static"),
+    ],
+)
+def test_a_framework_is_what_it_is_asked_to_be(linkage: Any, framework: Any, expected: str) -> None:
+    """Its own key first, then what holds for all targets; other systems go by the latter alone."""
+    options = replace(SAMPLE_APPLE, framework=framework)
+    assert job(linkage=linkage, apple=options).linkage == expected
+    assert job("linux-arm64", linkage=linkage, apple=options).linkage == linkage
+
+
+def test_a_runner_needs_the_systems_own_library_alone() -> None:
+    """Of a static library it needs what that needs: C++ and the frameworks."""
+    plain = sample_plan("macos-arm64").targets[0].runner.arguments
+    assert not [word for word in plain if word.startswith(("-l", "-framework"))]
+    static = sample_plan("macos-arm64", linkage="static").targets[0].runner.arguments
+    assert {"${archive}", "-lc++", "-DORTRIM_LINKED", "Foundation"} <= set(static)
+    assert static.index("${archive}") < static.index("-lc++")
+    assert "CoreML" not in static
+
+
+def test_coreml_is_linked_where_it_is_inside() -> None:
+    """And nowhere else."""
+    planned = replace(job("ios-arm64"), apple=AppleBuild(deployment_target="15.1", providers=("coreml",)))
+    assert apple.frameworks(planned) == ("Foundation", "CoreML")
+    assert apple.frameworks(job("ios-arm64")) == ("Foundation",)
+
+
+def test_all_slices_are_one_xcframework() -> None:
+    """In the order of the plan, whatever else is in it."""
+    names = ("macos-arm64", "linux-x64", "ios-arm64", "android-x86", "ios-simulator-arm64")
+    plan = sample_plan("", selected=tuple(TargetSpec(id=name) for name in names))
+    assert plan.assemblies == (
+        AssemblyJob(identifier="android", targets=("android-x86",)),
+        AssemblyJob(identifier="apple", targets=("macos-arm64", "ios-arm64", "ios-simulator-arm64")),
+    )
+    assert apple.assembly(()) is None
+
+
+def refused(*targets: TargetSpec) -> PlanError:
+    """Plan targets that do not go together and return the diagnostic."""
+    with pytest.raises(PlanError) as caught:
+        sample_plan("", selected=targets, sources=SOURCES, models=MODELS)
+    assert caught.value.exit_code is ExitCode.PLAN
+    assert caught.value.hint
+    return caught.value
+
+
+def test_dynamic_and_static_do_not_mix() -> None:
+    """An app links the framework of one kind for every platform."""
+    error = refused(TargetSpec(id="ios-arm64", apple=AppleSpec(framework="static")), TargetSpec(id="macos-arm64"))
+    assert (error.reference, error.where) == ("mixed-frameworks", "ios-arm64, macos-arm64")
+    assert "apple.framework" in error.hint
+
+
+def test_what_is_one_file_has_one_oldest_system() -> None:
+    """Both architectures of the simulator are in it; the phone may begin elsewhere."""
+    later = AppleSpec(ios_deployment_target="16.0")
+    error = refused(TargetSpec(id="ios-simulator-arm64"), TargetSpec(id="ios-simulator-x86_64", apple=later))
+    assert (error.reference, error.where) == ("mixed-deployment-targets", "ios-simulator-arm64, ios-simulator-x86_64")
+    assert "15.1 and 16.0" in error.why
+    apart = (TargetSpec(id="ios-simulator-arm64"), TargetSpec(id="ios-arm64", apple=later))
+    assert len(sample_plan("", selected=apart).assemblies) == 1
+
+
+@pytest.mark.parametrize("target", OURS)
+def test_the_oldest_system_is_another_library(target: str) -> None:
+    """And another path to the compiler; nothing of another system changes."""
+    later = AppleSpec(ios_deployment_target="17.0", macos_deployment_target="14.0")
+    assert job(target, apple=later) != job(target)
+    assert job("linux-x64", apple=later) == job("linux-x64")

@@ -1,0 +1,44 @@
+"""Apple's program that signs, with a stand-in."""
+
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import ExitCode, PackageError, ToolError
+from ortrim.tools.codesign import find_codesign, sign
+
+
+def stand_in(folder: Path, body: str) -> Path:
+    """Return a program that writes down what it is called with, then does what `body` says."""
+    program = folder / "codesign"
+    program.write_text(f'#!/bin/sh\necho "$@" >> "{folder}/calls"\n{body}\n')
+    program.chmod(0o755)
+    return program
+
+
+def test_it_signs_and_looks_at_what_it_signed(tmp_path: Path) -> None:
+    """With a time stamp, which the store wants, and in the words that every version knows."""
+    sign(stand_in(tmp_path, "exit 0"), "Apple Distribution: A", tmp_path / "a.xcframework")
+    bundle = tmp_path / "a.xcframework"
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        f"--force --timestamp --sign Apple Distribution: A {bundle}",
+        f"--verify --strict {bundle}",
+    ]
+
+
+@pytest.mark.parametrize("body", ['echo "A: no identity found" >&2; exit 1', '[ "$1" = --force ] || exit 3'])
+def test_a_refusal_is_told_in_its_own_words(tmp_path: Path, body: str) -> None:
+    """Of signing and of checking alike."""
+    with pytest.raises(PackageError) as caught:
+        sign(stand_in(tmp_path, body), "A", tmp_path / "a.xcframework")
+    assert (caught.value.reference, caught.value.exit_code) == ("not-signed", ExitCode.PACKAGE)
+    assert ("no identity found" in caught.value.why) == ("identity" in body)
+    assert "find-identity" in caught.value.hint
+
+
+def test_where_there_is_none_it_is_said(tmp_path: Path) -> None:
+    """With the command for a Mac."""
+    with pytest.raises(ToolError) as caught:
+        find_codesign(str(tmp_path))
+    assert (caught.value.reference, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
+    assert find_codesign(str(stand_in(tmp_path, "").parent)) == tmp_path / "codesign"

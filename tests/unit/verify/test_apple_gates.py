@@ -1,0 +1,287 @@
+"""Each rule for xcframeworks is broken by a real library, or by a file, and by nothing else."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from apple_samples import (
+    DEVICE_SLICE,
+    MAC_SLICE,
+    PRIVACY,
+    SIMULATOR_SLICE,
+    Files,
+    archive,
+    device_library,
+    entry,
+    framework_plist,
+    load_command,
+    plist,
+    sample,
+    with_build,
+    write_files,
+    xcframework_files,
+    xcframework_plist,
+    zipped,
+)
+from ortrim.binaries.universal import universal_file
+from ortrim.binaries.xcframework import read_xcframework
+from ortrim.core.apple import ApplePlatform, AppleVariant, Slice
+from ortrim.core.measurements import Gate, Verdict
+from ortrim.core.xcframework import XcframeworkFacts
+from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
+from ortrim.verify.apple_gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
+from ortrim.verify.apple_rules import ApplePromise
+
+DEVICE, SIMULATOR, MAC = (f"{name}/onnxruntime.framework" for name in (DEVICE_SLICE, SIMULATOR_SLICE, MAC_SLICE))
+BINARY: Final = f"{SIMULATOR}/onnxruntime"
+INFO: Final = f"{DEVICE}/Info.plist"
+PROMISE: Final = ApplePromise(
+    slices=(
+        Slice(platform=ApplePlatform.IOS, architectures=("arm64",)),
+        Slice(platform=ApplePlatform.IOS, variant=AppleVariant.SIMULATOR, architectures=("arm64", "x86_64")),
+        Slice(platform=ApplePlatform.MACOS, architectures=("arm64", "x86_64")),
+    ),
+    minimum_os=(("ios", "15.1"), ("ios-simulator", "15.1"), ("macos", "13.4")),
+    version="1.21.0",
+    budgets=((DEVICE_SLICE, 50_000),),
+)
+SLICES: Final = (entry(DEVICE_SLICE), entry(SIMULATOR_SLICE), entry(MAC_SLICE))
+MISLABELLED: Final = {**entry(DEVICE_SLICE), "SupportedArchitectures": ["arm64", "x86_64"]}
+
+
+def simulator(x86_64: bytes) -> bytes:
+    """Return the simulators' binary with another part for Intel's processors."""
+    return universal_file({"arm64": sample("simulator-arm64.dylib"), "x86_64": x86_64})
+
+
+def said(platform: str = "iPhoneOS", minimum: str = "15.1", **other: object) -> bytes:
+    """Return what the device's framework says of itself, with something else in it."""
+    return plist(framework_plist(platform, "MinimumOSVersion", minimum, **other))
+
+
+def without(kind: int) -> bytes:
+    """Return the simulator's library for Intel with a load command made into one that nobody knows."""
+    data = bytearray(sample("simulator-x86_64.dylib"))
+    data[load_command(bytes(data), kind)] = 0x7E
+    return bytes(data)
+
+
+def as_program() -> bytes:
+    """Return the simulator's library for Intel as a bundle that can only be loaded by name."""
+    data = bytearray(sample("simulator-x86_64.dylib"))
+    data[12] = 8
+    return bytes(data)
+
+
+BROKEN: Final[dict[str, Files]] = {
+    "xcframework-keys-wrong": {"Info.plist": xcframework_plist(*SLICES, CFBundlePackageType="FMWK")},
+    "slices-clash": {
+        "Info.plist": xcframework_plist(*SLICES, entry("ios-arm64_arm64e", SupportedArchitectures=["arm64"])),
+        **{
+            name.replace(DEVICE_SLICE, "ios-arm64_arm64e"): data
+            for name, data in xcframework_files().items()
+            if name.startswith(f"{DEVICE}/")
+        },
+    },
+    "slice-unlisted": {"ios-armv7/libonnxruntime.a": b""},
+    "link-broken": {f"{MAC}/Versions/A/Frameworks": "../../../../../../etc"},
+    "finder-files": {f"{DEVICE}/._onnxruntime": b"\0"},
+    "module-map-missing": {f"{DEVICE}/Modules/module.modulemap": b"module other {}\n"},
+    "module-header-missing": {
+        f"{DEVICE}/Modules/module.modulemap": b'framework module onnxruntime {\n  umbrella header "absent.h"\n}\n'
+    },
+    "privacy-reason-missing": {f"{DEVICE}/PrivacyInfo.xcprivacy": plist(PRIVACY | {"NSPrivacyAccessedAPITypes": []})},
+    "framework-not-versioned": {f"{MAC}/Versions/Current": "B"},
+    "framework-versioned": {f"{DEVICE}/Versions/A/Resources/readme.txt": b""},
+    "other-binaries": {f"{DEVICE}/libhelper.a": archive({"a.o": sample("ios-arm64.o")})},
+    "bundle-nested": {f"{DEVICE}/Frameworks/other.txt": b""},
+    "plist-key-missing": {INFO: said(CFBundleVersion=None)},
+    "bundle-version-invalid": {INFO: said(CFBundleVersion="1.21.0-rc1")},
+    "bundle-identifier-invalid": {INFO: said(CFBundleIdentifier="org.example.onnx_runtime")},
+    "executable-differs": {INFO: said(CFBundleExecutable="onnxruntime-trimmed")},
+    "minimum-os-missing": {INFO: said(minimum="")},
+    "minimum-os-differs": {INFO: said(minimum="13.0")},
+    "supported-platforms-wrong": {INFO: said("iPhoneSimulator")},
+    "version-differs": {INFO: said(CFBundleShortVersionString="1.20.0")},
+    "platform-unsaid": {BINARY: simulator(without(0x32))},
+    "not-a-library": {BINARY: simulator(as_program())},
+    "exports-others": {BINARY: simulator(sample("extra.dylib"))},
+    "api-not-exported": {BINARY: simulator(sample("no-entry.dylib"))},
+    "bitcode-embedded": {BINARY: simulator(sample("bitcode.dylib"))},
+    "install-name-wrong": {BINARY: simulator(sample("plain-name.dylib"))},
+    "needed-not-system": {BINARY: simulator(sample("needs-other.dylib"))},
+    "debug-information-inside": {f"{DEVICE}/onnxruntime": archive({"debug.o": sample("debug.o")})},
+    "uuid-missing": {BINARY: simulator(without(0x1B))},
+    "architectures-differ": {"Info.plist": xcframework_plist(MISLABELLED, *SLICES[1:])},
+    "built-for-newer-system": {BINARY: simulator(sample("newer.dylib"))},
+    "platform-differs": {f"{DEVICE}/onnxruntime": sample("simulator-arm64.dylib")},
+    "slice-over-budget": {f"{DEVICE}/onnxruntime": device_library() + bytes(1000)},
+}
+"""What is put into a good xcframework to break each rule."""
+ABSENT: Final[dict[str, str]] = {
+    "binary-missing": f"{DEVICE}/onnxruntime",
+    "headers-missing": f"{DEVICE}/Headers",
+    "privacy-manifest-missing": f"{DEVICE}/PrivacyInfo.xcprivacy",
+    "framework-plist-missing": INFO,
+}
+"""What is taken out of it to break others."""
+ALONG: Final = {
+    "framework-not-versioned": {"link-broken"},
+    "headers-missing": {"module-header-missing"},
+    "built-for-newer-system": {"minimum-os-differs"},
+}
+"""What breaks with it, since one cannot be without the other."""
+
+
+def facts_of(folder: Path, files: Files) -> XcframeworkFacts:
+    """Return what is read from an xcframework's folder of these files."""
+    return read_xcframework(write_files(folder / "onnxruntime.xcframework", files))
+
+
+def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
+    """Return the gates that failed, by the reference of their rule."""
+    names = {rule.name: rule.reference for rule in RULES}
+    return {names[gate.name]: gate for gate in found if gate.verdict is Verdict.FAIL}
+
+
+def require_broken(facts: XcframeworkFacts, reference: str) -> None:
+    """Require that the rule with a reference is broken, and no other but what goes along with it."""
+    found = failed(check_xcframework(facts, PROMISE))
+    assert found.keys() == {reference} | ALONG.get(reference, set())
+    assert broken_rules(check_xcframework(facts, PROMISE)) == tuple(found)
+    assert found[reference].detail.startswith(f"{reference}: ")
+    with pytest.raises(DiagnosticGroup) as caught:
+        require_sound_xcframework(facts, PROMISE)
+    errors = {error.reference: error for error in caught.value.diagnostics}
+    assert errors.keys() == found.keys()
+    assert all(isinstance(error, BinaryError) and error.where and error.why and error.hint for error in errors.values())
+    assert caught.value.exit_code is ExitCode.BINARY
+
+
+def test_a_good_xcframework_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:
+    """Real libraries for devices, simulators and Macs; a Package.swift that is not there is not judged."""
+    facts = facts_of(tmp_path, xcframework_files())
+    unjudged = [gate.name for gate in check_xcframework(facts, PROMISE) if gate.verdict is Verdict.NOT_JUDGED]
+    assert (failed(check_xcframework(facts, PROMISE)), unjudged) == ({}, ["checksum of Package.swift"])
+    require_sound_xcframework(facts, PROMISE)
+    assert failed(check_xcframework(facts)) == {}
+
+
+@pytest.mark.parametrize("reference", BROKEN)
+def test_each_rule_is_broken_by_its_own_slice_alone(tmp_path: Path, reference: str) -> None:
+    """The gate fails and says where; the diagnostic has the reference, and no other rule complains."""
+    require_broken(facts_of(tmp_path, xcframework_files() | BROKEN[reference]), reference)
+
+
+@pytest.mark.parametrize("reference", ABSENT)
+def test_each_rule_is_broken_by_what_its_slice_lacks(tmp_path: Path, reference: str) -> None:
+    """A file that is not there breaks the rule that asks for it."""
+    gone = ABSENT[reference]
+    files = {name: data for name, data in xcframework_files().items() if not f"{name}/".startswith(f"{gone}/")}
+    require_broken(facts_of(tmp_path, files), reference)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"SupportedPlatform": "iphoneos"}, "SupportedPlatform is 'iphoneos'"),
+        ({"SupportedPlatformVariant": "emulator"}, "SupportedPlatformVariant is 'emulator'"),
+        ({"SupportedArchitectures": []}, "there are no SupportedArchitectures"),
+        ({"SupportedArchitectures": "arm64"}, "there are no SupportedArchitectures"),
+        ({"LibraryIdentifier": 7}, "LibraryIdentifier is ''"),
+    ],
+)
+def test_entries_are_in_words_that_xcode_knows(tmp_path: Path, wrong: dict[str, object], why: str) -> None:
+    """What an entry says wrongly is told, and what follows from it is told of the same slice."""
+    info = xcframework_plist({**entry(DEVICE_SLICE), **wrong}, *SLICES[1:])
+    found = failed(check_xcframework(facts_of(tmp_path, xcframework_files() | {"Info.plist": info})))
+    assert why in found["slice-entry-wrong"].detail
+
+
+def test_a_slice_that_was_promised_has_to_be_there(tmp_path: Path) -> None:
+    """As when one of the builds of a plan did not get into the assembly."""
+    files = {name: data for name, data in xcframework_files().items() if not name.startswith(MAC_SLICE)}
+    facts = facts_of(tmp_path, files | {"Info.plist": xcframework_plist(*SLICES[:2])})
+    found = failed(check_xcframework(facts, PROMISE))
+    assert found.keys() == {"slice-missing"}
+    assert found["slice-missing"].detail.endswith("macos-arm64_x86_64: there is no library for arm64, x86_64")
+    assert failed(check_xcframework(facts)) == {}
+
+
+@pytest.mark.parametrize("text", ['checksum: "{}"', 'checksum: ""', "", 'checksum: "{}", checksum: "{}"'])
+def test_package_swift_has_the_checksum_of_the_archive(tmp_path: Path, text: str) -> None:
+    """Which is the SHA-256 that Swift's package manager computes of the zip that it downloads."""
+    path = tmp_path / "onnxruntime.xcframework.zip"
+    path.write_bytes(zipped(xcframework_files()))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    facts = read_xcframework(path)
+    require_sound_xcframework(facts, replace(PROMISE, package_swift=f'checksum: "{digest}"'))
+    promise = replace(PROMISE, package_swift=text.replace("{}", digest[::-1]) or "let package = Package()")
+    found = failed(check_xcframework(facts, promise))
+    assert found.keys() == {"swift-checksum-differs"}
+    assert found["swift-checksum-differs"].detail.endswith(f"the archive's SHA-256 is {digest}")
+
+
+def test_a_static_framework_is_held_to_its_names_and_objects(tmp_path: Path) -> None:
+    """Its archive has no install name and no UUID; public names and bitcode are asked of its objects."""
+    sound = archive({"onnxruntime.o": sample("ios-arm64.o")})
+    files = xcframework_files() | {f"{DEVICE}/onnxruntime": sound}
+    require_sound_xcframework(facts_of(tmp_path / "sound", files), PROMISE)
+    other = archive({"a.o": sample("ios-arm64.o"), "b.o": sample("bitcode.o"), "c.o": b"BC\xc0\xde" + bytes(20)})
+    found = failed(check_xcframework(facts_of(tmp_path / "other", files | {f"{DEVICE}/onnxruntime": other})))
+    assert found.keys() == {"bitcode-embedded"}
+
+
+def test_every_architecture_of_a_slice_counts(tmp_path: Path) -> None:
+    """Its oldest system is that of the newest of its parts."""
+    newer = with_build(sample("simulator-x86_64.dylib"), minimum=(16, 0))
+    found = failed(check_xcframework(facts_of(tmp_path, xcframework_files() | {BINARY: simulator(newer)})))
+    assert found.keys() == {"minimum-os-differs"}
+    assert "(x86_64): MinimumOSVersion is 15.1, the load command says 16.0" in found["minimum-os-differs"].detail
+
+
+def test_a_framework_without_a_word_on_platforms_is_only_refused_where_one_was_promised(tmp_path: Path) -> None:
+    """Apple refuses wrong values (ITMS-90542), and suggests to leave the key out."""
+    facts = facts_of(tmp_path, xcframework_files() | {INFO: said(CFBundleSupportedPlatforms=None)})
+    assert failed(check_xcframework(facts)) == {}
+    assert failed(check_xcframework(facts, PROMISE)).keys() == {"supported-platforms-wrong"}
+
+
+def test_libraries_without_frameworks_are_judged_by_what_they_have(tmp_path: Path) -> None:
+    """An xcframework may hold plain libraries; what is asked of frameworks is not judged then."""
+    library = {**entry(DEVICE_SLICE, library="libonnxruntime.a"), "HeadersPath": "Headers"}
+    content = archive({"onnxruntime.o": sample("ios-arm64.o")})
+    files: Files = {"Info.plist": xcframework_plist(library), f"{DEVICE_SLICE}/libonnxruntime.a": content}
+    found = check_xcframework(facts_of(tmp_path, files))
+    assert failed(found) == {}
+    assert {gate.detail for gate in found if gate.name == "module map"} == {"it holds libraries, not frameworks"}
+
+
+def test_apples_own_errors_are_named() -> None:
+    """So that whoever has met one finds it."""
+    told = {rule.reference: rule.what for rule in RULES}
+    named = {
+        "minimum-os-differs": "ITMS-90208", "minimum-os-missing": "ITMS-90360",
+        "supported-platforms-wrong": "ITMS-90542",
+        "bitcode-embedded": "ITMS-90482", "other-binaries": "ITMS-90171", "bundle-nested": "ITMS-90206",
+        "bundle-version-invalid": "ITMS-90060", "privacy-manifest-missing": "ITMS-91053",
+    }  # fmt: skip
+    assert [reference for reference, error in named.items() if error not in told[reference]] == []
+
+
+def test_every_rule_has_something_that_breaks_it() -> None:
+    """In this file: what breaks one rule alone is in the tables, the others have tests of their own."""
+    elsewhere = {
+        "slice-entry-wrong": test_entries_are_in_words_that_xcode_knows,
+        "slice-missing": test_a_slice_that_was_promised_has_to_be_there,
+        "swift-checksum-differs": test_package_swift_has_the_checksum_of_the_archive,
+    }
+    assert {rule.reference for rule in RULES} == set(BROKEN) | set(ABSENT) | set(elsewhere)
+
+
+def test_references_and_names_of_rules_are_their_own() -> None:
+    """At least fifteen rules, each with a reference and a name that no other has."""
+    assert len({rule.reference for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15

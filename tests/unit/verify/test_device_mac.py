@@ -1,0 +1,105 @@
+"""The Mac itself, with stand-ins for `sysctl` and `arch`, which answer as on Macs."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from device_samples import sample_request
+from ortrim.errors import ExitCode, UsageError, VerifyError
+from ortrim.verify.devices import mac
+from ortrim.verify.devices.mac import MacHost
+from ortrim.verify.devices.mac_facts import SURVEY, mac_host
+
+DATA = Path(__file__).parent / "data" / "mac"
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a Mac's programs into the one folder that is looked into; Rosetta is installed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program(
+        folder, "sysctl", f"cat '{DATA}/sysctl-m1.txt'; echo \"sysctl: unknown oid 'kern.hv_vmm_present'\" >&2; exit 1"
+    )
+    program(folder, "arch", "exit 0")
+    monkeypatch.setattr(mac, "PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """Make a program of a shell script."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_mac_describes_itself() -> None:
+    """In Apple's words; what an older system does not know is left out."""
+    facts = MacHost().facts()
+    assert (facts.system, facts.machine, facts.cpu, facts.cores) == ("Darwin", "arm64", "Apple M1", 8)
+    assert (facts.memory_bytes, facts.page_bytes, facts.model) == (17179869184, 16384, "Macmini9,1")
+    assert (facts.os_version, facts.fingerprint, facts.kind) == ("macOS 15.5", "24F74", "physical")
+    assert (facts.memory_meaningful, facts.time_meaningful) == (True, True)
+
+
+def test_a_virtual_mac_says_so() -> None:
+    """GitHub's are."""
+    facts = mac_host((DATA / "sysctl-github.txt").read_text())
+    assert (facts.kind, facts.cores, facts.cpu) == ("vm", 3, "Apple M1 (Virtual)")
+    assert "kern.hv_vmm_present" in SURVEY
+
+
+@pytest.mark.parametrize("printed", ["", "hw.ncpu: many\nhw.memsize: -1", "\0\0", "hw.ncpu: 8" + "9" * 40])
+def test_a_mac_that_says_nothing_or_nonsense(printed: str) -> None:
+    """What is not known is empty."""
+    facts = mac_host(printed)
+    assert (facts.cores, facts.memory_bytes, facts.model) == (1, 0, "")
+
+
+@given(st.text(max_size=200))
+def test_any_answer_is_read(printed: str) -> None:
+    """No error escapes."""
+    assert mac_host(printed).system == "Darwin"
+
+
+def test_a_run_comes_back_whole(tmp_path: Path) -> None:
+    """The runner is a child of ours."""
+    request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
+    (tmp_path / "outputs").mkdir()
+    device = MacHost()
+    assert device.run(request).cases[0].name == "only"
+    device.close()
+    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"the input"
+
+
+def test_what_rosetta_translates_is_marked() -> None:
+    """Such numbers are not those of a Mac with Intel's processor, and the facts say by what they came about."""
+    device = MacHost(translated=True)
+    assert (device.memory_meaningful, device.time_meaningful) == (False, False)
+    facts = device.facts()
+    assert (facts.machine, facts.kind) == ("x86_64", "user-emulation")
+    assert facts.cpu == "x86_64 by Rosetta 2 on Apple M1"
+    assert (facts.memory_meaningful, facts.time_meaningful) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "script", ["echo 'arch: posix_spawnp: /usr/bin/true: Bad CPU type in executable' >&2; exit 1", ""]
+)
+def test_a_mac_without_rosetta(programs: Path, script: str) -> None:
+    """There is one command that installs it; a Mac without `arch` cannot be asked."""
+    program(programs, "arch", script) if script else (programs / "arch").chmod(0)
+    with pytest.raises(VerifyError) as caught:
+        MacHost(translated=True)
+    assert (caught.value.reference, caught.value.exit_code) == ("no-rosetta", ExitCode.VERIFY)
+    assert "--install-rosetta" in caught.value.hint
+    assert caught.value.why
+
+
+def test_no_cores_can_be_chosen() -> None:
+    """There is no way to on macOS."""
+    with pytest.raises(UsageError) as caught:
+        MacHost((0, 1))
+    assert (caught.value.reference, caught.value.where) == ("cannot-pin", "host")

@@ -1,0 +1,266 @@
+"""Phones on a Mac's cable, with a stand-in for `xcrun` and for the app."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from device_samples import REPORT, sample_request
+from failing_runs import refused
+from fake_xcrun import FakeXcrun
+from ortrim.core.harness import HarnessContent, PhoneApp
+from ortrim.errors import Diagnostic, ExitCode, VerifyError
+from ortrim.verify.devices.base import RunRequest
+from ortrim.verify.devices.devicectl import PhoneDevice, open_phone
+
+DATA = Path(__file__).parent / "data" / "devicectl"
+IDENTIFIER = "6986451F-0000-48DE-A70E-45E06E1F1446"
+APP = "ortrim.harness.TEAM"
+END = {
+    "schema": "ortrim-end/1", "code": 0, "problem": "", "seconds": 1.5, "thermal": 0, "cores": 6,
+    "memory_bytes": 5_900_000_000, "page_bytes": 16384,
+}  # fmt: skip
+
+
+class Phone:
+    """A phone whose app leaves what it is told to leave; `place` is where its folder lies until it is copied."""
+
+    def __init__(self, folder: Path, **answers: str) -> None:
+        self.left = folder / "left"
+        self.left.mkdir(parents=True)
+        self.content: list[HarnessContent] = []
+        copy = (
+            f"while [ $# -gt 0 ]; do [ $1 = --destination ] && to=$2; shift; done; cp -R '{self.left}' \"$to/ortrim-1\""
+        )
+        self.mac = FakeXcrun(
+            folder / "mac",
+            {
+                '*"list devices"*': f"cp '{DATA}/list.json' \"$document\"",
+                '*"install app"*': answers.get("install", ":"),
+                '*"process launch"*': answers.get("launch", "echo Launched application with ortrim.harness.TEAM"),
+                '*"copy from"*': answers.get("copy", copy),
+                '*"uninstall app"*': ":",
+            },
+        )
+
+    def leaves(self, **files: str) -> "Phone":
+        """Have the app leave these files."""
+        for name, text in files.items():
+            path = self.left / {"end": "end.json", "report": "report.json", "stderr": "stderr.txt"}.get(name, name)
+            path.write_text(text)
+        return self
+
+    def outputs(self, content: bytes) -> None:
+        """Have the app leave an output of its one case."""
+        (self.left / "outputs" / "only").mkdir(parents=True)
+        (self.left / "outputs" / "only" / "output_000.npy").write_bytes(content)
+
+    def opened(self, name: str = "") -> PhoneDevice:
+        """Open it."""
+        return open_phone(name, self._app, xcrun=self.mac.xcrun)
+
+    def prepared(self, *requests: RunRequest) -> PhoneDevice:
+        """Open it, and install what carries these requests."""
+        device = self.opened()
+        device.prepare(requests)
+        return device
+
+    def _app(self, content: HarnessContent) -> PhoneApp:
+        self.content.append(content)
+        return PhoneApp(path=Path("/x/Harness.app"), identifier=APP)
+
+
+def end(**changes: object) -> str:
+    """Return what the app writes at its end."""
+    return json.dumps({**END, **changes})
+
+
+def test_a_run_comes_back_whole_and_the_app_is_removed(tmp_path: Path) -> None:
+    """It is installed once, launched by the request's number, its folder copied, and in the end uninstalled."""
+    phone = Phone(tmp_path / "phone").leaves(end=end(), report=REPORT)
+    phone.outputs(b"an output")
+    request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
+    (tmp_path / "outputs").mkdir()
+    device = phone.prepared(dataclasses.replace(request, outputs=None), request)
+    assert device.run(request).cases[0].name == "only"
+    device.close()
+    device.close()
+    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"an output"
+    listed, install, launch, copy, uninstall = phone.mac.calls
+    assert listed == "devicectl list devices"
+    assert install == f"devicectl device install app --device {IDENTIFIER} /x/Harness.app"
+    assert launch.startswith(
+        f"devicectl device process launch --device {IDENTIFIER} --console --terminate-existing --environment-variables "
+    )
+    nonce = json.loads(launch[launch.index("{") : launch.index("}") + 1])
+    assert nonce["ORTRIM_RUN"] == "1"
+    assert launch.endswith(f"}} {APP}")
+    assert copy.startswith(
+        f"devicectl device copy from --device {IDENTIFIER} --domain-type appDataContainer --domain-identifier {APP} "
+        f"--source Documents/ortrim-{nonce['ORTRIM_NONCE']} --destination "
+    )
+    assert uninstall == f"devicectl device uninstall app --device {IDENTIFIER} {APP}"
+
+
+def test_the_phone_is_described_by_the_list_and_by_the_app(tmp_path: Path) -> None:
+    """Its numbers are a phone's own."""
+    phone = Phone(tmp_path / "phone").leaves(end=end(thermal=1), report=REPORT)
+    request = sample_request(tmp_path)
+    device = phone.prepared(request)
+    assert (device.facts().cores, device.facts().page_bytes) == (1, None)
+    device.run(request)
+    facts = device.facts()
+    assert (device.name, facts.kind, facts.model) == ("devicectl:Jo's iPhone", "physical", "iPhone 14 Pro (iPhone15,2)")
+    assert (facts.cores, facts.memory_bytes, facts.page_bytes) == (6, 5_900_000_000, 16384)
+    assert (facts.os_version, facts.thermal_before, facts.thermal_after) == ("iOS 18.4.1", 1, 1)
+    assert (facts.memory_meaningful, facts.time_meaningful, device.heat) == (True, True, "")
+
+
+def test_times_of_a_hot_phone_are_marked(tmp_path: Path) -> None:
+    """From "serious" on iOS takes performance away."""
+    phone = Phone(tmp_path / "phone").leaves(end=end(thermal=2), report=REPORT)
+    request = sample_request(tmp_path)
+    device = phone.prepared(request)
+    device.run(request)
+    assert (device.time_meaningful, device.facts().time_meaningful) == (False, False)
+    assert "severe" in device.heat
+
+
+@pytest.mark.parametrize(
+    ("files", "launch", "reference"),
+    [
+        ({"end": end(code=4), "report": '{"message": "no such operator"}'}, ":", "model-refused"),
+        ({"end": end(code=0), "report": "nonsense"}, ":", "runner-garbage"),
+        ({"end": end(code=0)}, ":", "runner-garbage"),
+        ({"end": end(code=-1, problem="the app has no such request")}, ":", "runner-not-startable"),
+        ({"stderr": "runner: load x"}, "echo 'App terminated due to signal 6.'", "runner-crashed"),
+        ({"stderr": "runner: load x"}, "echo 'App terminated due to signal 4.'", "illegal-instruction"),
+        ({"stderr": "runner: load x"}, "echo 'App terminated due to signal 9.'; exit 1", "runner-crashed"),
+        ({"end": '{"schema": "ortrim-end/2"}'}, ":", "phone-trouble"),
+        ({"end": "[" * 2000}, ":", "phone-trouble"),
+        ({}, ":", "phone-trouble"),
+    ],
+)
+def test_runs_that_end_badly(tmp_path: Path, files: dict[str, str], launch: str, reference: str) -> None:
+    """Each end has its own diagnostic, whatever devicectl itself ends with."""
+    phone = Phone(tmp_path / "phone", launch=launch).leaves(**files)
+    request = sample_request(tmp_path)
+    assert refused(phone.prepared(request), request).reference == reference
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [("locked", "device-locked"), ("not-trusted", "app-not-trusted"), ("lost", "device-lost")],
+)
+def test_an_app_that_is_not_launched(tmp_path: Path, answer: str, reference: str) -> None:
+    """The phone's owner is told what to do."""
+    launch = f"cat '{DATA}/{answer}.txt' >&2; exit 1"
+    phone = Phone(tmp_path / "phone", launch=launch, copy="exit 1")
+    request = sample_request(tmp_path)
+    error = refused(phone.prepared(request), request)
+    assert (error.reference, error.where) == (reference, "devicectl:Jo's iPhone")
+    assert error.hint
+
+
+def test_a_document_tells_what_was_not_printed(tmp_path: Path) -> None:
+    """Newer versions write into the document alone that a phone is not there."""
+    launch = f"cp '{DATA}/device-unknown.json' \"$document\"; exit 1"
+    request = sample_request(tmp_path)
+    phone = Phone(tmp_path / "phone", launch=launch, copy="exit 1")
+    assert refused(phone.prepared(request), request).reference == "device-lost"
+
+
+def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
+    """Nothing is run then, and what may have been installed is removed."""
+    phone = Phone(tmp_path / "phone", install=f"cat '{DATA}/not-installed.txt' >&2; exit 1")
+    device = phone.opened()
+    with pytest.raises(VerifyError) as caught:
+        device.prepare((sample_request(tmp_path),))
+    assert (caught.value.reference, caught.value.exit_code) == ("app-refused", ExitCode.VERIFY)
+    device.close()
+    assert "uninstall app" in phone.mac.calls[-1]
+
+
+def test_a_run_without_an_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With devicectl ends the app that it started."""
+    monkeypatch.setattr("ortrim.verify.devices.devicectl.START_SECONDS", 0.0)
+    phone = Phone(tmp_path / "phone", launch="exec sleep 600")
+    request = sample_request(tmp_path, seconds=0.3)
+    assert refused(phone.prepared(request), request).reference == "runner-timeout"
+
+
+def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy without an end means that the phone is lost."""
+    monkeypatch.setattr("ortrim.verify.devices.devicectl_client.COPY_SECONDS", 0.3)
+    phone = Phone(tmp_path / "phone", copy="exec sleep 600")
+    request = sample_request(tmp_path)
+    assert refused(phone.prepared(request), request).reference == "device-lost"
+
+
+def test_links_from_a_phone_are_not_followed(tmp_path: Path) -> None:
+    """Neither as the end nor as outputs."""
+    phone = Phone(tmp_path / "phone")
+    (tmp_path / "secret").write_text(end())
+    (phone.left / "end.json").symlink_to(tmp_path / "secret")
+    request = sample_request(tmp_path)
+    assert refused(phone.prepared(request), request).reference == "phone-trouble"
+
+
+def test_a_request_that_was_not_told_is_our_own_fault(tmp_path: Path) -> None:
+    """It is no diagnostic."""
+    request = sample_request(tmp_path)
+    device = Phone(tmp_path / "phone").prepared(request)
+    with pytest.raises(LookupError):
+        device.run(dataclasses.replace(request, model=tmp_path / "libonnxruntime.so"))
+
+
+@pytest.mark.parametrize("fault", ["echo no >&2; exit 1", "exit 0"])
+def test_a_list_that_does_not_come(tmp_path: Path, fault: str) -> None:
+    """Whether devicectl says that it failed or not."""
+    mac = FakeXcrun(tmp_path / "mac", {"*": fault})
+
+    def never(_content: HarnessContent) -> PhoneApp:
+        raise AssertionError
+
+    with pytest.raises(Diagnostic) as caught:
+        open_phone("", never, xcrun=mac.xcrun)
+    assert caught.value.reference == "phone-trouble"
+
+
+def contents(make: Callable[[Path], RunRequest], folder: Path) -> HarnessContent:
+    """Return what the app carries for one request."""
+    phone = Phone(folder / "phone")
+    phone.prepared(make(folder))
+    return phone.content[0]
+
+
+def test_the_app_carries_the_library_and_what_is_read(tmp_path: Path) -> None:
+    """Neither the runner, which is compiled into the app, nor anything of this machine's paths."""
+    content = contents(sample_request, tmp_path)
+    document = json.loads(content.requests)
+    (name,) = content.libraries
+    assert name.startswith("libortrim_")
+    assert name.endswith(".dylib")
+    (run,) = document["runs"]
+    words = run["words"]
+    assert words[words.index("--library") + 1] == f"/@native/{name}"
+    assert words[-2:] == ["--json", "/@run/report.json"]
+    assert str(tmp_path) not in content.requests
+    names = {Path(each["path"]).name for each in document["contents"]}
+    assert names == {"model.ort", "input_000.npy"}
+    assert set(content.assets) == {each["asset"] for each in document["contents"]}
+
+
+def test_a_static_library_becomes_a_part_of_the_app(tmp_path: Path) -> None:
+    """The runner is told of it by an ending that means what it was linked with."""
+
+    def static(folder: Path) -> RunRequest:
+        request = sample_request(folder)
+        return dataclasses.replace(request, library=request.library.rename(folder / "libonnxruntime.a"))
+
+    content = contents(static, tmp_path)
+    words = json.loads(content.requests)["runs"][0]["words"]
+    assert list(content.libraries) == ["libortrim.a"]
+    assert words[words.index("--library") + 1] == "/@files/library.a"

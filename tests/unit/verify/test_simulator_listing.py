@@ -1,0 +1,100 @@
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
+from ortrim.verify.devices.simulator_listing import Model, Simulator, Simulators, choose_simulator, read_simulators
+
+DATA = Path(__file__).parent / "data" / "simctl"
+OLD = (DATA / "list-xcode13.json").read_text(encoding="utf-8")
+NEW = (DATA / "list-xcode26.json").read_text(encoding="utf-8")
+
+
+def names(found: Simulators) -> list[str]:
+    """Return what is there, in order."""
+    return [f"{each.name}, {each.system}" for each in found.ready]
+
+
+def test_old_and_new_lists_are_read() -> None:
+    """The newest iOS comes first, iPhones before iPads; watches, and what has lost its runtime, are left out."""
+    assert names(read_simulators(OLD, "arm64")) == ["iPhone 8, iOS 15.5"]
+    expected = [
+        "iPhone 17, iOS 26.1",
+        "iPhone 17 Pro, iOS 26.1",
+        "iPhone 16, iOS 18.5",
+        "iPad Pro 13-inch (M5), iOS 26.1",
+    ]
+    assert names(read_simulators(NEW, "arm64")) == expected
+
+
+def test_a_runtime_of_another_architecture_is_left_out() -> None:
+    """Newer Xcodes say what their runtimes run, and what is to be made is of one that runs the target."""
+    found = read_simulators(NEW, "x86_64")
+    assert names(found) == ["iPhone 16, iOS 18.5"]
+    assert found.model is not None
+    assert (found.model.name, found.model.version) == ("iPhone 16", (18, 5))
+
+
+def test_a_booted_simulator_is_the_first_choice() -> None:
+    """Nothing has to be booted then, even where another one is newer; an Apple TV that is booted is none."""
+    booted = NEW.replace(
+        '"state" : "Shutdown",\n        "name" : "iPhone 16"', '"state" : "Booted",\n        "name" : "iPhone 16"'
+    )
+    chosen = choose_simulator(read_simulators(booted, "arm64"), "")
+    assert isinstance(chosen, Simulator)
+    assert (chosen.name, chosen.booted) == ("iPhone 16", True)
+
+
+@pytest.mark.parametrize("name", ["iPhone 16", "93EE2C69-0000-4923-B651-654FBA1CDE45"])
+def test_a_simulator_is_chosen_by_its_name_or_udid(name: str) -> None:
+    """Both are what simctl itself takes."""
+    chosen = choose_simulator(read_simulators(NEW, "arm64"), name)
+    assert isinstance(chosen, Simulator)
+    assert (chosen.udid, chosen.system) == ("93EE2C69-0000-4923-B651-654FBA1CDE45", "iOS 18.5")
+
+
+def test_without_a_simulator_one_can_be_made() -> None:
+    """Of the newest iOS, and of an iPhone that it supports."""
+    found = read_simulators(NEW, "arm64")
+    made = choose_simulator(Simulators(ready=(), model=found.model), "")
+    assert isinstance(made, Model)
+    assert made.runtime == "com.apple.CoreSimulator.SimRuntime.iOS-26-1"
+    assert made.device_type == "com.apple.CoreSimulator.SimDeviceType.iPhone-17-Pro"
+
+
+def refused(found: Simulators, name: str) -> Diagnostic:
+    """Return why there is no choice."""
+    with pytest.raises(Diagnostic) as caught:
+        choose_simulator(found, name)
+    return caught.value
+
+
+def test_names_that_are_none() -> None:
+    """What is there is named; without any iOS there is a command that fetches one."""
+    unknown = refused(read_simulators(NEW, "arm64"), "iPhone 3G")
+    assert isinstance(unknown, UsageError)
+    assert (unknown.reference, unknown.where) == ("unknown-device", "simctl:iPhone 3G")
+    assert "iPhone 17" in unknown.hint
+    nothing = refused(Simulators(ready=(), model=None), "")
+    assert (nothing.reference, nothing.exit_code) == ("no-simulator", ExitCode.VERIFY)
+    assert "downloadPlatform" in refused(Simulators(ready=(), model=None), "iPhone").hint
+
+
+@pytest.mark.parametrize(
+    "printed", ["", "[]", "{}", '{"devices": []}', '{"devices": {"a": [{"udid": "--x y"}]}}', OLD[:900]]
+)
+def test_what_is_no_list(printed: str) -> None:
+    """Cut off, of another shape, or with an identifier that could be an option."""
+    with pytest.raises(VerifyError) as caught:
+        read_simulators(printed, "arm64")
+    assert (caught.value.reference, caught.value.where) == ("simulator-trouble", "simctl")
+
+
+@given(st.text(max_size=60))
+def test_anything_is_a_list_or_refused(printed: str) -> None:
+    """No other error escapes."""
+    with suppress(VerifyError):
+        assert read_simulators(printed, "arm64").ready == ()

@@ -12,7 +12,6 @@ from typing import Final
 from ortrim.binaries.archives import MAGIC as ARCHIVE_MAGIC
 from ortrim.binaries.archives import members_of
 from ortrim.binaries.elf import read_bytes
-from ortrim.binaries.macho_image import read_image
 from ortrim.binaries.macho_layout import BITCODE_MAGICS, fat_parts, is_fat, is_thin
 from ortrim.core.macho import MachFile, MachImage, MachKind, MachSignature
 from ortrim.errors import BinaryError, Diagnostic
@@ -88,6 +87,8 @@ def _thin(data: bytes, where: str) -> MachImage:
         why = next((why for head, why in OTHERS.items() if head and data.startswith(head)), "")
         why = why or (f"it begins with {data[:4]!r}" if data else OTHERS[b""])
         raise BinaryError("not-mach-o", "this is not a Mach-O file", where=where, why=why)
+    from ortrim.binaries.macho_image import read_image  # noqa: PLC0415 - imports lief
+
     return read_image(data)
 
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from ortrim.binaries.macho_exports import with_exports
 from ortrim.core.plan import BuildJob
 from ortrim.executors.paths import JobPaths
 from ortrim.platforms.apple import EXPORTS
@@ -14,6 +13,8 @@ def offer_public_api_alone(job: BuildJob, paths: JobPaths) -> None:
 
     Raises `BinaryError` as `with_exports` does, and `StorageError`.
     """
+    from ortrim.binaries.macho_exports import with_exports  # noqa: PLC0415 - imports lief
+
     library = paths.build / job.expected_outputs[0]
     with storage_errors(library):
         names = frozenset(Path(paths.resolve(EXPORTS)).read_text(encoding="utf-8").split())

@@ -11,7 +11,6 @@ from ortrim.models.graph_costs import GraphCost, Scope, graph_cost
 from ortrim.models.inlining import inlined
 from ortrim.models.onnx_reading import facts_of, read_onnx
 from ortrim.models.static_shapes import Shapes, Sizes, dynamic_dimensions, with_shapes
-from ortrim.models.texts import require_texts
 from ortrim.storage.files import sha256_of
 
 Inputs = tuple[tuple[str, tuple[int | None, ...] | None], ...]
@@ -31,7 +30,7 @@ def cost_of(path: Path, asked: Asked, *, name: str, where: str) -> ModelCost:
 
     Raises `ModelError` as `read_onnx` and `facts_of` do, and `functions-too-deep`, `shapes-not-inferred`.
     """
-    model = inlined(_read(path, where), where)
+    model = inlined(read_onnx(path, where), where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
     given = tuple(info.name for info in facts.inputs)
     weights = {tensor.name for tensor in model.graph.initializer}
@@ -44,13 +43,7 @@ def cost_of(path: Path, asked: Asked, *, name: str, where: str) -> ModelCost:
 
 def open_dimensions(path: Path, where: str) -> tuple[str, ...]:
     """Return the names of the dimensions that a model's inputs leave open. Raises `ModelError` as `read_onnx` does."""
-    return dynamic_dimensions(_read(path, where))
-
-
-def _read(path: Path, where: str) -> onnx.ModelProto:
-    model = read_onnx(path, where)
-    require_texts(model, where)
-    return model
+    return dynamic_dimensions(read_onnx(path, where))
 
 
 def _model_cost(

@@ -10,7 +10,7 @@ from onnx import AttributeProto
 from ortrim.core.graph_facts import GraphFacts, NodeFacts
 from ortrim.core.models import TensorInfo
 from ortrim.models.external_data import external_files
-from ortrim.models.graph_texts import refuse_unreadable_text, texts_of
+from ortrim.models.graph_texts import texts_of
 from ortrim.models.graph_weights import element_type_of, weights_of
 from ortrim.models.node_types import with_types
 from ortrim.models.onnx_reading import facts_of, graphs_of, read_onnx, shape_of
@@ -30,7 +30,6 @@ def read_graph(path: Path) -> GraphFacts:
     """
     where = str(path)
     model = read_onnx(path, where)
-    refuse_unreadable_text(model, where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
     external = [path.parent / name for name in external_files(model, where)]
     typed = with_types(model)

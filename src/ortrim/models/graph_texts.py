@@ -3,34 +3,14 @@
 from collections.abc import Iterator
 
 import onnx
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
 
 from ortrim.core.graph_facts import TextFacts
-from ortrim.errors import ModelError
 from ortrim.models.onnx_reading import graphs_of
 
 
 def texts_of(model: onnx.ModelProto) -> tuple[TextFacts, ...]:
     """Return what people and exporters wrote into a model, in order; empty texts are left out."""
     return tuple(_texts(model))
-
-
-def refuse_unreadable_text(model: onnx.ModelProto, where: str) -> None:
-    """Raise `ModelError` (`not-onnx`) for a name or text that is not UTF-8, which protobuf hands over as bytes."""
-    found = next((text for text in _strings(model) if isinstance(text, bytes)), None)
-    if found is not None:
-        what, why = "a name in the model is not text", f"it is {found[:40]!r}, where UTF-8 is required"
-        hint = "export or download the model again; the file may be damaged"
-        raise ModelError("not-onnx", what, where=where, why=why, hint=hint)
-
-
-def _strings(message: Message) -> Iterator[str | bytes]:
-    for field, value in message.ListFields():
-        if field.type in {FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE}:
-            values = (value,) if isinstance(value, (str, bytes, Message)) else value
-            for each in values:
-                yield from _strings(each) if isinstance(each, Message) else (each,)
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[TextFacts]:

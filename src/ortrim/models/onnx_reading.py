@@ -11,6 +11,7 @@ from ortrim.core.models import ModelFacts, TensorInfo
 from ortrim.errors import ModelError
 from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
 from ortrim.models.onnx_types import COMPARABLE, ELEMENT_TYPES, type_words
+from ortrim.models.texts import require_texts
 
 _HEAD_BYTES: Final = 64
 _GIVE_ONNX: Final = "give the original ONNX model"
@@ -19,7 +20,7 @@ _GIVE_ONNX: Final = "give the original ONNX model"
 def read_onnx(path: Path, where: str) -> onnx.ModelProto:
     """Read a model without its external data.
 
-    Raises `ModelError`: `not-onnx` (empty, another format, damaged), `model-too-large`.
+    Raises `ModelError`: `not-onnx` (empty, another format, damaged, names that are no text), `model-too-large`.
     """
     size = path.stat().st_size
     if size > LARGEST_MODEL_BYTES:
@@ -33,6 +34,7 @@ def read_onnx(path: Path, where: str) -> onnx.ModelProto:
         _refuse("the file is damaged or not an ONNX model", where, hint, why=str(error))
     if not (model.HasField("graph") and model.HasField("ir_version")):
         _refuse("the file holds no model", where, _GIVE_ONNX)
+    require_texts(model, where)
     return model
 
 

@@ -9,7 +9,6 @@ from invoke.tasks import task
 
 from ortrim.core.serialization import to_data
 from ortrim.errors import UsageError
-from ortrim.pipeline.costs import costs_of
 from ortrim.report.cost_terminal import TOP, cost_tables
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.counts import count_option
@@ -30,6 +29,8 @@ LARGEST_SIZE: Final = 2**31 - 1
 )
 def cost(_context: Context, model: str, dim: list[str], top: str = "", json: bool = False) -> None:
     """Count a model's arithmetic, parameters and memory."""
+    from ortrim.pipeline.costs import costs_of  # noqa: PLC0415 - imports onnx
+
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
         costs = costs_of(Path(model), dict(map(_size, dim)), console)

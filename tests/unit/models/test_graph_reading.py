@@ -99,7 +99,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         read_graph(path)
     assert caught.value.reference == "not-onnx"
-    assert "UTF-8" in caught.value.why
+    assert "UTF-8" in caught.value.what
 
 
 def _seeds() -> tuple[bytes, ...]:

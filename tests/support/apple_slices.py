@@ -1,7 +1,7 @@
 """Small libraries for Apple's systems: recorded under `tests/unit/package/apple/data`, and how zig links them.
 
 They are what Xcode would link, but for their size: against a stub of the system's library, with the load commands that
-say which system they are for. `integration/test_apple_package.py` links them anew. Without the stub, zig 0.17 crashes
+say which system they are for. `integration/test_apple_assembly.py` links them anew. Without the stub, zig 0.17 crashes
 when it links for iOS, of which it carries no libraries.
 """
 

@@ -204,7 +204,7 @@ extern void *variable_place(struct variable *);
 static const struct { const char *name; void *value; } KNOWN[] = {
 #define SAME(name) {"_" #name, (void *)name}
 #define OWN(name, value) {"_" name, (void *)(value)}
-  SAME(abort), SAME(basename), SAME(bzero), SAME(calloc), SAME(close), SAME(difftime), SAME(dirname), SAME(exp),
+  SAME(abort), SAME(basename), SAME(bzero), OWN("__bzero", bzero), SAME(calloc), SAME(close), SAME(difftime), SAME(dirname), SAME(exp),
   SAME(expf), SAME(fclose), SAME(fflush), SAME(fopen), SAME(fputc), SAME(fputs), SAME(fread), SAME(free), SAME(fseeko), SAME(ftello), SAME(fwrite),
   SAME(getenv), SAME(getpid), SAME(gettimeofday), SAME(gmtime_r), SAME(ldexpf), SAME(localtime_r), SAME(log),
   SAME(log1pf), SAME(logf), SAME(lseek), SAME(malloc), SAME(memchr), SAME(memcmp), SAME(memcpy), SAME(memmove),

@@ -45,6 +45,7 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
         ("libonnxruntime_providers_xnnpack.a(a.o)", ".text", "providers_xnnpack"),
         ("CMakeFiles/onnxruntime_mlas.dir/x/sgemm.cpp.o", ".text", "mlas"),
         ("/home/a (b)/cache/libc++.a(/home/a (b)/locale.o)", ".text", "libc++"),
+        ("libortrim_cxx.a(locale.cpp.o)", ".text", "libc++"),
         ("/usr/lib/gcc/x/14/libgcc.a(x.o)", ".text", "compiler-rt"),
         ("crti.o", ".init", "libc"),
         ("libc_nonshared.a(stat.o)", ".text", "libc"),

@@ -62,8 +62,8 @@ def onnx_operator(opset: int, name: str, **types: str) -> tuple[OperatorId, Oper
 
 
 def selected(operators: RequiredOperators, job: BuildJob) -> set[str]:
-    """Return what the shipped index says that a library with these operators takes."""
-    index = shipped_index(variant_of(job))
+    """Return what the shipped index, which is of all types, says that a library with these operators takes."""
+    index = shipped_index(variant_of(replace(job, without_types=())))
     assert index is not None
     return set(select_units(index, operators))
 

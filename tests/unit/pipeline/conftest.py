@@ -17,7 +17,7 @@ from ortrim.models.prepare import prepare
 from ortrim.pipeline import converted, planned
 from ortrim.pipeline.converted import Request
 from ortrim.sources.tree import SourceTree
-from ortrim.storage.files import sha256_of
+from ortrim.storage.files import sha256_of, write_atomically
 from ortrim.tools.full_runtime import FullRuntime
 from sample_plans import SOURCES
 
@@ -64,7 +64,7 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
 
 def _converted(model: PreparedModel, *_: Any, **__: Any) -> OrtModel:
     path = model.path.with_suffix(".ort")
-    path.write_bytes(ort_model(1, 4))
+    write_atomically(path, ort_model(1, 4))
     return OrtModel(
         name=model.name, path=path, sha256=sha256_of(path), size_bytes=1, ort_version="1.21.0",
         style="fixed", level="extended", config="ai.onnx;14;Relu\n",

@@ -21,7 +21,7 @@ from onnx import TensorProto, helper
 
 from ortrim.advise.compatibility import in_doubt, judge
 from ortrim.advise.installed import InstalledRuntime
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.core.operator_uses import ModelUses
 from ortrim.errors import Diagnostic, SpecError, VerifyError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
 from ortrim.console import Console
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.profiles import ProfileName
 from ortrim.core.sessions import SessionSettings, as_the_official

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.buildspec import SessionSpec
+from ortrim.core.model_spec import SessionSpec
 from ortrim.core.plan import BuildJob
 from ortrim.core.sessions import SessionSettings, settings_of
 from ortrim.errors import UsageError

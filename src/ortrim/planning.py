@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ortrim.core.buildspec import (
-    BuildSpec,
-    TargetSpec,
+from ortrim.core.buildspec import BuildSpec
+from ortrim.core.buildspec_choices import (
     android_of,
     apple_of,
     deployment_target_of,
@@ -29,6 +28,7 @@ from ortrim.core.plan import (
     digest,
 )
 from ortrim.core.profiles import Levers, applicable
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import APPLE, FIRST_ANDROID, TARGETS, OperatingSystem, Target, matches, minimum_glibc
 from ortrim.errors import PlanError, UsageError
 from ortrim.platforms import PLATFORMS

@@ -21,8 +21,8 @@ from fake_runtime import VALUES, Programs, fake_request, programs_below
 from harness_java import JavaFarm, JavaHarness, android_jar, compile_for_android, compiled_harness, install
 from ortrim.binaries.elf import read_library
 from ortrim.console import Console
-from ortrim.core.buildspec import Budgets
 from ortrim.core.measurements import Verdict
+from ortrim.core.target_spec import Budgets
 from ortrim.package.android.harness import HarnessInputs, make_harness
 from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.planned import make_planned

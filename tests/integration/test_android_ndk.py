@@ -11,8 +11,8 @@ from elftools.elf.elffile import ELFFile
 
 from native_builds import native_executor
 from ortrim.binaries.aar import read_aar
-from ortrim.core.buildspec import AndroidSpec
 from ortrim.core.plan import BuildPlan, SourcePin
+from ortrim.core.target_spec import AndroidSpec
 from ortrim.core.targets import TARGETS
 from ortrim.executors.native import NativeExecutor
 from ortrim.executors.parallelism import choose_parallelism

@@ -11,7 +11,7 @@ from apple_slices import RECORDED, TRIPLES, compile_slice, link_slices
 from ortrim.binaries.macho import macho_of
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.console import Console
-from ortrim.core.buildspec import AppleSpec
+from ortrim.core.target_spec import AppleSpec
 from ortrim.package.apple.inputs import OBJECTIVE_C, AppleInputs
 from ortrim.package.apple.layout import ApplePackage, make_apple_package
 from ortrim.pins.tools import tool_requirements

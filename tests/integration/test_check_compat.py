@@ -18,7 +18,7 @@ from onnx_samples import model_of, value, write
 from ortrim.advise.answer import Answer, ModelAnswer
 from ortrim.advise.installed import InstalledRuntime
 from ortrim.console import Console
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.errors import VerifyError
 from ortrim.models.convert import Conversion, convert

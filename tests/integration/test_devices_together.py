@@ -15,11 +15,12 @@ from onnx import TensorProto, helper
 from fake_runtime import programs_below
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.sizes import library_size
-from ortrim.core.buildspec import Budgets, CaseSpec, ModelSpec
 from ortrim.core.measurements import Verdict
+from ortrim.core.model_spec import CaseSpec, ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.core.sessions import SessionSettings
+from ortrim.core.target_spec import Budgets
 from ortrim.core.targets import TARGETS
 from ortrim.models.onnx_reading import facts_of
 from ortrim.pins.runtime import runtime_pins

@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError

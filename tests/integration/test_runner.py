@@ -14,8 +14,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.core.sessions import SessionSettings, session_json
 from ortrim.errors import VerifyError

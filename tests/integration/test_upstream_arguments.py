@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from ortrim.core.apple import slice_of
-from ortrim.core.buildspec import AndroidSpec, AppleSpec
 from ortrim.core.plan import BuildJob, BuildPlan, SourcePin
 from ortrim.core.serialization import from_json
+from ortrim.core.target_spec import AndroidSpec, AppleSpec
 from ortrim.core.targets import ABIS, CATALYST, TARGETS
 from ortrim.core.unused_types import KINDS
 from ortrim.pins.runtime import runtime_pins

@@ -12,9 +12,10 @@ from android_samples import BINDING, RECORDED, RUNTIME, TRIPLES, sample
 from ortrim.binaries.aar import read_aar
 from ortrim.core.aar import AarFacts
 from ortrim.core.artifacts import JobResult
-from ortrim.core.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
+from ortrim.core.buildspec import RuntimeSpec
 from ortrim.core.models import OrtModel
 from ortrim.core.plan import BuildPlan, PlannedModel
+from ortrim.core.target_spec import AndroidSpec, TargetSpec
 from ortrim.package.android.inputs import AarInputs, AarPart
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.planning import make_plan

@@ -9,9 +9,9 @@ from typing import Final
 
 from apple_slices import TRIPLES, recorded
 from ortrim.core.artifacts import JobResult
-from ortrim.core.buildspec import AppleSpec, TargetSpec
 from ortrim.core.models import OrtModel
 from ortrim.core.plan import BuildPlan
+from ortrim.core.target_spec import AppleSpec, TargetSpec
 from ortrim.package.apple.inputs import AppleInputs, ApplePart
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 from sample_plans import MODELS, OPERATORS, SAMPLE_APPLE, sample_plan

@@ -8,7 +8,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from ortrim.core.buildspec import CaseSpec, ModelSpec
+from ortrim.core.model_spec import CaseSpec, ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.models.onnx_reading import facts_of
 from ortrim.pins.runtime import runtime_pins

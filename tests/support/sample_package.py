@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ortrim.core.artifacts import JobResult
-from ortrim.core.buildspec import Budgets
 from ortrim.core.models import OrtModel
 from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, RunnerJob, SourcePin, Toolchain
 from ortrim.core.profiles import PROFILES
+from ortrim.core.target_spec import Budgets
 from ortrim.core.targets import TARGETS
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 

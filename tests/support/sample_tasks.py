@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from ortrim.core import measurements
-from ortrim.core.buildspec import Budgets, ModelSpec
 from ortrim.core.library_facts import LibraryFacts, LibrarySize
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.sessions import DIRECTLY, SessionSettings
+from ortrim.core.target_spec import Budgets
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.verify.arrays import save_array
 from ortrim.verify.baseline import Baseline

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.buildspec import AndroidSpec, Budgets, TargetSpec
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.serialization import from_json, to_data, to_json
+from ortrim.core.target_spec import AndroidSpec, Budgets, TargetSpec
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError, UsageError
 from ortrim.executors.paths import JobPaths

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from ortrim.core.buildspec import Budgets
 from ortrim.core.profiles import Levers
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.sessions import SessionSettings
+from ortrim.core.target_spec import Budgets
 from ortrim.core.targets import Target
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from ortrim.core.buildspec import SessionSpec
+from ortrim.core.model_spec import SessionSpec
 from ortrim.core.serialization import to_json
 
 Load = Literal["map", "bytes", "file"]

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, FailFast, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ortrim.core.buildspec import VERSION
 from ortrim.core.serialization import from_json, to_canonical_json, to_data
+from ortrim.core.spec_words import VERSION
 from ortrim.errors import SourcesError
 
 CONFIG: Final = ConfigDict(extra="forbid", strict=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from ortrim.core import models
-from ortrim.core.buildspec import Layout
+from ortrim.core.model_spec import Layout
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.serialization import to_canonical_json

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.errors import ModelError, NetworkError
 from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
 from ortrim.storage.downloads import download

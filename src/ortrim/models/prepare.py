@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.errors import ModelError
 from ortrim.models.copies import MODEL_FILE, StoredModel, copy_file, digest_with, keep, read_stored, require_files

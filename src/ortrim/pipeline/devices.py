@@ -3,8 +3,8 @@
 import shutil
 from collections.abc import Sequence
 
-from ortrim.core.buildspec import TargetSpec
 from ortrim.core.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS, Target
 from ortrim.errors import UsageError, VerifyError
 from ortrim.pipeline.converted import Request

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
-from ortrim.core.buildspec import BuildSpec, TargetSpec, android_of
+from ortrim.core.buildspec import BuildSpec
+from ortrim.core.buildspec_choices import android_of
 from ortrim.core.plan import Toolchain
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import runtime_pins

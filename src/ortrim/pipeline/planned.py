@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.console import Console
-from ortrim.core.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of
+from ortrim.core.buildspec import BuildSpec, LoadedSpec
+from ortrim.core.buildspec_choices import session_of
 from ortrim.core.hot_operators import required_of
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.sessions import settings_of
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS, Target, minimum_glibc
 from ortrim.core.unused_types import unused_types
 from ortrim.errors import PlanError, ToolError

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from ortrim.core.buildspec import Budgets
 from ortrim.core.plan import BuildPlan, PlannedTarget
+from ortrim.core.target_spec import Budgets
 from ortrim.errors import PlanError
 from ortrim.pipeline.dispatched import ELSEWHERE, SPEC_NAME
 

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from ortrim.advise.answer import DEFAULT_CONVERSION
 from ortrim.advise.compatibility import Judgement, in_doubt, judge
 from ortrim.advise.installed import InstalledRuntime
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.operator_config import parse_config
 from ortrim.core.operator_uses import ModelUses, uses_of

@@ -6,16 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from ortrim.core.apple import slice_of
-from ortrim.core.buildspec import (
-    AppleSpec,
-    BuildSpec,
-    TargetSpec,
-    apple_of,
-    deployment_key,
-    deployment_target_of,
-    linkage_of,
-)
+from ortrim.core.buildspec import BuildSpec
+from ortrim.core.buildspec_choices import apple_of, deployment_key, deployment_target_of, linkage_of
 from ortrim.core.plan import Toolchain
+from ortrim.core.target_spec import AppleSpec, TargetSpec
 from ortrim.core.targets import APPLE, CATALYST, TARGETS, OperatingSystem
 from ortrim.core.xcode import sdk_folder
 from ortrim.errors import PlanError, ToolError

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ortrim.core.buildspec import Budgets, BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec, SessionSpec, TargetSpec
+from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
+from ortrim.core.model_spec import ModelSpec, SessionSpec
+from ortrim.core.target_spec import Budgets, TargetSpec
 from ortrim.errors import DiagnosticGroup
 from ortrim.spec.document import read_document
 from ortrim.spec.plain import plain_copy

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from ortrim.core.buildspec import CaseSpec, InputSpec, Layout, ModelSpec
+from ortrim.core.model_spec import CaseSpec, InputSpec, Layout, ModelSpec
 from ortrim.spec.problems import Location, Problem, listed, shown
 
 LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {"nchwc8": ("all",), "s8s8": ("extended", "all")}

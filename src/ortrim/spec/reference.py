@@ -24,7 +24,7 @@ dimensions = { batch = 1, samples = 16000 }
 INTRODUCTION: Final = f"""\
 # Buildspec reference
 
-<!-- Rendered from src/ortrim/core/buildspec.py by ortrim.spec.reference; a test compares the two. -->
+<!-- Rendered from the types in src/ortrim/core/buildspec.py by ortrim.spec.reference; a test compares the two. -->
 
 A buildspec is a TOML file that says which models share a trimmed ONNX Runtime, for which targets and within which
 budgets. This is a whole one:

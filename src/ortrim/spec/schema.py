@@ -8,7 +8,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from ortrim.core.buildspec import APPLE_VERSION, GLIBC, NAME, NDK, REQUIREMENT, SHA256, VERSION, XCODE, BuildSpec
+from ortrim.core.buildspec import BuildSpec
+from ortrim.core.spec_words import APPLE_VERSION, GLIBC, NAME, NDK, REQUIREMENT, SHA256, VERSION, XCODE
 from ortrim.core.targets import TARGETS
 from ortrim.spec.problems import Location
 

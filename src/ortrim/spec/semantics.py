@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ortrim.core.buildspec import Budgets, ModelSpec, RuntimeSpec, SessionSpec, TargetSpec
+from ortrim.core.buildspec import RuntimeSpec
+from ortrim.core.model_spec import ModelSpec, SessionSpec
+from ortrim.core.target_spec import Budgets, TargetSpec
 from ortrim.spec.model_rules import exists, model_problems
 from ortrim.spec.problems import Location, Problem, shown
 from ortrim.spec.session_rules import session_problems

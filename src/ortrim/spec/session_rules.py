@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ortrim.core.buildspec import SessionSpec
+from ortrim.core.model_spec import SessionSpec
 from ortrim.spec.problems import Location, Problem
 
 

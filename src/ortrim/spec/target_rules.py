@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from ortrim.core.buildspec import TargetSpec, deployment_key
+from ortrim.core.buildspec_choices import deployment_key
 from ortrim.core.processors import CPUS
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import APPLE, TARGETS, CLibrary, OperatingSystem
 from ortrim.spec.problems import Location, Problem, listed, nearest, shown
 

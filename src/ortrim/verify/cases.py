@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NoReturn
 
-from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.models import PreparedModel, TensorInfo
 from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import SpecError

@@ -5,8 +5,9 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ortrim.core.buildspec import InputSpec, Scalar
+from ortrim.core.model_spec import InputSpec
 from ortrim.core.models import TensorInfo
+from ortrim.core.spec_words import Scalar
 from ortrim.errors import SpecError
 from ortrim.verify.arrays import BFLOAT16, FLOATS, STRING, Array, narrowed, numpy_type
 

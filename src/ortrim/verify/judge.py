@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ortrim.core.buildspec import Budgets
 from ortrim.core.library_facts import LibrarySize
 from ortrim.core.measurements import Comparison, Verdict
+from ortrim.core.target_spec import Budgets
 from ortrim.verify.comparisons import lines_of
 from ortrim.verify.quantities import P50, P99, latencies, load_time, missed_deadlines, peak_memory, size_of
 from ortrim.verify.rounds import Rounds

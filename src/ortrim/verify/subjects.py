@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
-from ortrim.core.buildspec import Budgets, ModelSpec
 from ortrim.core.library_facts import LibraryFacts, LibrarySize
 from ortrim.core.measurements import Comparison, Gate
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.sessions import SessionSettings
+from ortrim.core.target_spec import Budgets
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import DEFAULT_REPETITION, Repetition

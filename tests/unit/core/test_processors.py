@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ortrim.core.buildspec import NAME
 from ortrim.core.processors import CPUS, zig_cpu
+from ortrim.core.spec_words import NAME
 from ortrim.core.targets import TARGETS, Architecture, OperatingSystem
 
 

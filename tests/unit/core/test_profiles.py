@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.buildspec import LeverChoices
 from ortrim.core.profiles import PROFILE_NAMES, PROFILES, Levers, applicable
+from ortrim.core.target_spec import LeverChoices
 from sample_plans import sample_plan, system_gcc
 
 

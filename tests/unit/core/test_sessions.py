@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from ortrim.core.buildspec import BuildSpec, ModelSpec, SessionSpec, session_of
+from ortrim.core.buildspec import BuildSpec
+from ortrim.core.buildspec_choices import session_of
+from ortrim.core.model_spec import ModelSpec, SessionSpec
 from ortrim.core.sessions import DIRECTLY, IN_PLACE, SessionSettings, as_the_official, session_json, settings_of
 
 CONTRARY = SessionSpec(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ndk_layout import lay_out_ndk
-from ortrim.core.buildspec import AndroidSpec
 from ortrim.core.ndk import PROGRAMS
 from ortrim.core.plan import BuildJob
+from ortrim.core.target_spec import AndroidSpec
 from ortrim.errors import BuildError, Diagnostic, ExitCode, ToolError
 from ortrim.executors.native import NativeExecutor
 from sample_plans import MODELS, sample_plan

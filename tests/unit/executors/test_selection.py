@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_kernels import TYPED, make_kernels
-from ortrim.core.buildspec import AndroidSpec
+from ortrim.core.target_spec import AndroidSpec
 from ortrim.core.units import Variant
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.selection import SELECTION, variant_of, write_selection

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
-from ortrim.core.buildspec import ModelSpec
+from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import PreparedModel, TensorInfo
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
 from ortrim.models import origins

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from apple_packages import apple_inputs
-from ortrim.core.buildspec import Budgets
 from ortrim.core.measurements import Verdict
+from ortrim.core.target_spec import Budgets
 from ortrim.package.apple.inputs import AppleInputs
 from ortrim.pipeline.apple_budgets import slice_budgets
 from ortrim.pipeline.apple_package import deliver_apple

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import pytest
 
 from ortrim.console import Console
-from ortrim.core.buildspec import AndroidSpec, AppleSpec
 from ortrim.core.plan import AppleBuild, BuildJob, BuildPlan, PlannedTarget
+from ortrim.core.target_spec import AndroidSpec, AppleSpec
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github.payload import decode_plan, encode_plan

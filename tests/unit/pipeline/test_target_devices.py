@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.buildspec import TargetSpec
 from ortrim.core.measurements import LeastMemory
 from ortrim.core.processors import CPUS
 from ortrim.core.reports import NOT_FOR_DEVICE, VerifyReport
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError, VerifyError
 from ortrim.pipeline.converted import Request

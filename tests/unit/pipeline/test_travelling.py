@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.buildspec import Budgets
 from ortrim.core.plan import BuildPlan, digest
+from ortrim.core.target_spec import Budgets
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github.payload import decode_plan, encode_plan
 from ortrim.pipeline.travelling import travelling

@@ -546,10 +546,11 @@ def test_a_run_for_something_else_is_not_taken_up(
     assert len(there.bodies) == 2
 
 
-def test_two_at_once_upload_once(upload: Upload, there: There) -> None:
+def test_two_at_once_upload_once(stages: Stages, upload: Upload, there: There) -> None:
     """The second takes up the run of the first."""
+    request = stages.request(target="linux-x64")
     with ThreadPoolExecutor(2) as both:
-        ended = [both.submit(upload) for _ in range(2)]
+        ended = [both.submit(build_uploaded, request, MAIN, stages.console, lambda _: False) for _ in range(2)]
     assert [each.result() for each in ended] == [(recorded_report(),)] * 2
     assert (len(there.bodies), upload.refs) == (1, [])
 

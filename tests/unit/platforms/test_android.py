@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.core.buildspec import AndroidSpec, TargetSpec
 from ortrim.core.ndk import LIBRARY_FOLDERS
 from ortrim.core.plan import AssemblyJob, BuildJob
+from ortrim.core.target_spec import AndroidSpec, TargetSpec
 from ortrim.core.targets import ABIS, TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms import android

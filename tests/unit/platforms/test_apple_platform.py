@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.buildspec import AppleSpec, TargetSpec
 from ortrim.core.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.core.target_spec import AppleSpec, TargetSpec
 from ortrim.core.targets import APPLE, TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms import apple

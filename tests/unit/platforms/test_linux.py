@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ortrim.core.buildspec import TargetSpec
 from ortrim.core.plan import BuildJob, SourcePin, digest
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.platforms import PLATFORMS, linux
 from ortrim.platforms.upstream import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources

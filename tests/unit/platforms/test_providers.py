@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.core.buildspec import AndroidSpec, AppleSpec
 from ortrim.core.plan import BuildJob, SourcePin
+from ortrim.core.target_spec import AndroidSpec, AppleSpec
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms.providers import FLAGS, require_providers

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.buildspec import TargetSpec, merged_budgets
+from ortrim.core.buildspec_choices import merged_budgets
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS, OperatingSystem
 from ortrim.spec.load import load_spec
 

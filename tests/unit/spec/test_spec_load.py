@@ -11,19 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.buildspec import (
-    Budgets,
-    BuildSpec,
-    CaseSpec,
-    InputSpec,
-    LoadedSpec,
-    ModelSpec,
-    RuntimeSpec,
-    SessionSpec,
-    TargetSpec,
-    Tolerance,
-)
+from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
+from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec, SessionSpec, Tolerance
 from ortrim.core.serialization import to_data
+from ortrim.core.target_spec import Budgets, TargetSpec
 from ortrim.core.targets import TARGETS
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
 from ortrim.spec.document import _parsed

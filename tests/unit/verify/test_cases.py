@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ortrim.core.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.errors import Diagnostic, ExitCode, SpecError
 from ortrim.verify.arrays import load_array

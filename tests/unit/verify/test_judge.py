@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.buildspec import Budgets
 from ortrim.core.library_facts import LibrarySize
 from ortrim.core.measurements import Comparison, Verdict
+from ortrim.core.target_spec import Budgets
 from ortrim.verify.devices.base import RunnerOutput
 from ortrim.verify.judge import ALL_MEANINGFUL, Meaningless, library_comparisons, model_comparisons
 from ortrim.verify.rounds import Round, Rounds

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from fake_machine import fake_machine, hungry_qemu
-from ortrim.core.buildspec import Budgets
 from ortrim.core.measurements import Verdict
 from ortrim.core.models import PreparedModel
 from ortrim.core.reports import DeviceReport
 from ortrim.core.serialization import from_json, to_json
+from ortrim.core.target_spec import Budgets
 from ortrim.errors import VerifyError
 from ortrim.verify import one_device
 from ortrim.verify.baseline import Baseline

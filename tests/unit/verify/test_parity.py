@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from ortrim.core.buildspec import Tolerance
 from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.core.model_spec import Tolerance
 from ortrim.core.serialization import from_json, to_json
 from ortrim.core.tolerances import Bounds, bounds_of
 from ortrim.errors import VerifyError

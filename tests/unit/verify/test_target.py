@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from android_samples import RUNTIME, sample
-from ortrim.core.buildspec import Budgets
 from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.models import PreparedModel
 from ortrim.core.reports import Artifact, VerifiedModel, VerifyReport
 from ortrim.core.serialization import from_json, to_json
+from ortrim.core.target_spec import Budgets
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, ToolError, UsageError, VerifyError
 from ortrim.verify.devices.base import Device, RunnerOutput
 from ortrim.verify.devices.names import DeviceName

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.buildspec import TargetSpec
 from ortrim.core.plan import BuildPlan
+from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.spec.load import load_spec

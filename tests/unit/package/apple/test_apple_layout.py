@@ -22,8 +22,8 @@ from apple_packages import TARGETS, apple_inputs, unzipped
 from apple_slices import recorded
 from ortrim.binaries.macho import read_macho
 from ortrim.core.apple_package import AppleManifest
-from ortrim.core.buildspec import AppleSpec
 from ortrim.core.serialization import from_json
+from ortrim.core.target_spec import AppleSpec
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, StorageError
 from ortrim.package.apple import layout
 from ortrim.package.apple.inputs import AppleInputs, ApplePart

@@ -27,9 +27,18 @@ from ortrim.core.plan import (
     Toolchain,
     digest,
 )
-from ortrim.core.profiles import Levers, applicable
+from ortrim.core.profiles import Levers, applicable, needs_wide_characters
 from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import APPLE, FIRST_ANDROID, TARGETS, OperatingSystem, Target, matches, minimum_glibc
+from ortrim.core.targets import (
+    APPLE,
+    FIRST_ANDROID,
+    TARGETS,
+    Architecture,
+    OperatingSystem,
+    Target,
+    matches,
+    minimum_glibc,
+)
 from ortrim.errors import PlanError, UsageError
 from ortrim.platforms import PLATFORMS
 from ortrim.platforms.layouts import require_layouts
@@ -56,9 +65,8 @@ def make_plan(
 
     `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
     which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
-    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of ortrim's CMake files; `hot_operators`
-    are those that `invoke hot` found, none for all. Raises
-    `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
+    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build;
+    `hot_operators` are those that `invoke hot` found, none for all. Raises `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
     """
     config = render_config(operators)
     jobs = tuple(
@@ -66,7 +74,7 @@ def make_plan(
             target=TARGETS[target.id],
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
-            levers=_levers(spec, target, toolchains[target.id]),
+            levers=_levers(spec, target, toolchains[target.id], operators),
             exceptions=spec.exceptions,
             minimum_glibc=_promised_glibc(target, toolchains[target.id]),
             cpu=target.cpu or "",
@@ -131,9 +139,16 @@ def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
     return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
 
 
-def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain) -> Levers:
-    elf = TARGETS[target.id].system not in APPLE
-    return applicable(levers_of(spec), toolchain=toolchain.kind, elf=elf, exceptions=spec.exceptions)
+def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators: RequiredOperators) -> Levers:
+    known = TARGETS[target.id]
+    return applicable(
+        levers_of(spec),
+        toolchain=toolchain.kind,
+        elf=known.system not in APPLE,
+        x64=known.architecture is Architecture.X64,
+        exceptions=spec.exceptions,
+        wide_characters=needs_wide_characters(operators),
+    )
 
 
 def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ...]:

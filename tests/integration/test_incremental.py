@@ -89,9 +89,9 @@ def units_of(demand: Demand, lines: Iterable[str]) -> set[str]:
     paths = demand.upstream.paths
     commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     files = {entry["output"]: entry["file"] for entry in commands}
-    places = tuple(map(str, (paths.configured, paths.sources, paths.build)))
+    places = {"sources": str(paths.sources), "build": str(paths.build)}
     made = [found[1].strip("'") for line in lines if (found := COMPILATION.match(line))]
-    return {symbolic_path(files[output], *places) or output for output in made}
+    return {symbolic_path(files[output], str(paths.configured), **places) or output for output in made}
 
 
 @contextmanager

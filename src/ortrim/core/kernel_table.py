@@ -1,6 +1,6 @@
 """MLAS's table of the processor: which kernels it names, and which sources read each of its entries. Pure.
 
-A constructor in `platform.cpp` puts the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and
+Constructors put the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and
 so names every kernel there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,
 platform.cpp}.
 """
@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-CONSTRUCTOR: Final = "platform.cpp"
+CONSTRUCTORS: Final = ("platform.cpp", "wide_vectors.cc")
+"""Upstream's, and ours for the kernels that minimal builds go without."""
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
-ASSIGNED: Final = re.compile(r"this->(\w+)(?:\[\w+\])?\s*=\s*&?(\w+)")
+ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?(\w+)")
 DEFAULT: Final = re.compile(r"(\w+)\{&(\w+)\}")
 INCLUDED: Final = re.compile(r'^\s*#\s*include\s*"(?:[^"\n]*/)?([^"/\n]+)"', re.MULTILINE)
 WORD: Final = re.compile(r"\w+")
@@ -45,16 +46,18 @@ def kernel_table(sources: Mapping[str, str]) -> KernelTable:
     A source uses an entry when it, or a header that it includes by whatever way, has the entry's name. Where the table
     is not found, there are no kernels in it.
     """
-    constructor, declarations = sources.get(CONSTRUCTOR, ""), sources.get(DECLARATIONS, "")
+    constructors = {name: sources[name] for name in CONSTRUCTORS if name in sources}
+    declarations = sources.get(DECLARATIONS, "")
     structure = STRUCTURE.search(declarations)
     if structure is None:
         return KernelTable(entries={}, readers={})
     entries: dict[str, frozenset[str]] = {}
-    for entry, kernel in (*ASSIGNED.findall(constructor), *DEFAULT.findall(structure[0])):
+    assigned = [found for text in constructors.values() for found in ASSIGNED.findall(text)]
+    for entry, kernel in (*assigned, *DEFAULT.findall(structure[0])):
         entries[kernel] = entries.get(kernel, frozenset()) | {entry}
     words = {name: frozenset(WORD.findall(text)) for name, text in sources.items()}
     words[DECLARATIONS] = frozenset(WORD.findall(declarations.replace(structure[0], "")))
-    words[CONSTRUCTOR] = frozenset(CALLED.findall(constructor))
+    words |= {name: frozenset(CALLED.findall(text)) for name, text in constructors.items()}
     seen = {name: _with_headers(name, sources) for name in sources}
     every = frozenset[str]().union(*entries.values())
     readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}

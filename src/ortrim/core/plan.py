@@ -35,6 +35,8 @@ class PlannedModel:
     """A model of the plan: digests of the original, of the converted file, and of its cases and tolerances.
 
     `layout` is the kind of processor that it is written for, empty for any; `session` are the settings to load it with.
+    `steps` are those of its preparation that were done, and `given_sha256` is then the model before them, while
+    `onnx_sha256` is the one after them.
     """
 
     name: str
@@ -45,6 +47,8 @@ class PlannedModel:
     level: str
     layout: str = ""
     session: SessionSettings = field(default_factory=SessionSettings)
+    steps: tuple[str, ...] = ()
+    given_sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +96,10 @@ class BuildJob:
     """Everything an executor needs to build one target's library.
 
     `levers` are those of the profile and the buildspec, as far as the toolchain has them. `tools` are names and
-    versions; `hooks_sha256` is the digest of ortrim's own CMake files. `cpu` is the least
-    processor that the library runs on, empty for any of the architecture; `minimum_glibc` is empty when none is
-    promised; `android` and `apple` are None for every other system. `linkage` says for Apple's systems whether the
-    framework is dynamic (`shared`) or static.
+    versions; `hooks_sha256` is the digest of ortrim's own CMake files and of its code that decides what is compiled and
+    linked. `cpu` is the least processor that the library runs on, empty for any of the architecture; `minimum_glibc` is
+    empty when none is promised; `android` and `apple` are None for every other system. `linkage` says for Apple's
+    systems whether the framework is dynamic (`shared`) or static.
 
     `without_types` are the kinds of values that are left out, as `core.unused_types` names them. `hot_operators` are
     those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.

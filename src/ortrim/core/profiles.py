@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
+from ortrim.core.operators import RequiredOperators
+
 ProfileName = Literal["balanced", "size", "speed", "upstream"]
 PROFILE_NAMES: Final[tuple[ProfileName, ...]] = get_args(ProfileName)
 
@@ -14,6 +16,9 @@ Optimization = Literal["-Oz", "-Os", "-O2", "-O3"]
 
 LINKS_WITH_LLD: Final = ("zig", "ndk")
 """Kinds of toolchains whose linker can fold functions and leave sections out."""
+
+PAST_DRIVER: Final = "-DORTRIM_PAST_DRIVER"
+"""Among the arguments of a link by zig, asks for lld itself; a definition, since no compiler takes offence at one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,8 @@ class Levers:
     """Keep kinds of tensors and of elements that none of the models has."""
     unreached_kernels: bool = True
     """Keep the kernels of MLAS's table that nothing in the library can reach."""
+    wide_vectors: bool = False
+    """Bring MLAS's kernels for AVX-512, which minimal builds go without, where they were measured to be quicker."""
     demangler: bool = True
     """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 
@@ -54,17 +61,20 @@ _SMALL: Final = Levers(
     unused_types=False,
 )  # fmt: skip
 PROFILES: Final[Mapping[str, Levers]] = {
-    "balanced": replace(_SMALL, cold="-Oz", hot="-O2"),
+    "balanced": replace(_SMALL, cold="-Oz", hot="-O3", wide_vectors=True),
     "size": replace(_SMALL, cold="-Oz", hot="-Oz", link_time=True),
-    "speed": replace(_SMALL, cold="-O2", hot="-O3", link_time=True),
+    "speed": replace(_SMALL, cold="-O2", hot="-O3", link_time=True, wide_vectors=True),
     "upstream": Levers(),
 }
 
 
-def applicable(levers: Levers, *, toolchain: str, elf: bool, exceptions: bool) -> Levers:
-    """Return the levers as far as a kind of toolchain has them for ELF or Mach-O, and as exceptions can do with them.
+def applicable(
+    levers: Levers, *, toolchain: str, elf: bool, x64: bool, exceptions: bool, wide_characters: bool = False
+) -> Levers:
+    """Return the levers as far as a kind of toolchain has them for ELF or Mach-O, and as the library can do with them.
 
-    Only zig brings the sources of its C++ library; exceptions need the tables and the toolchain's own library.
+    Wide vectors are x64's, and come where those kernels can be left out that no model reaches. Only zig brings the
+    sources of its C++ library; exceptions need the tables and the toolchain's own library, and so do wide characters.
     """
     lld = elf and toolchain in LINKS_WITH_LLD
     return replace(
@@ -73,7 +83,13 @@ def applicable(levers: Levers, *, toolchain: str, elf: bool, exceptions: bool) -
         precompiled=levers.precompiled and toolchain != "gcc",
         folding=levers.folding and lld,
         unwinding=levers.unwinding or exceptions or not lld,
-        lean_runtime=levers.lean_runtime and toolchain == "zig" and elf and not exceptions,
+        lean_runtime=levers.lean_runtime and toolchain == "zig" and elf and not (exceptions or wide_characters),
         unreached_kernels=levers.unreached_kernels or not lld,
+        wide_vectors=levers.wide_vectors and x64 and lld and not levers.unreached_kernels,
         demangler=levers.demangler or not lld,
     )
+
+
+def needs_wide_characters(operators: RequiredOperators) -> bool:
+    """Whether a kernel works on text in wide characters; upstream: core/providers/cpu/text/string_normalizer.cc."""
+    return operators.everything or any(each.name == "StringNormalizer" for each in operators.operators)

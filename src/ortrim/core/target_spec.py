@@ -117,6 +117,8 @@ class LeverChoices:
     """Keep kinds of tensors and of elements that none of the models has."""
     unreached_kernels: bool | None = None
     """Keep the kernels of MLAS's table that nothing in the library can reach."""
+    wide_vectors: bool | None = None
+    """Bring MLAS's kernels for AVX-512, which minimal builds go without, where they were measured to be quicker."""
     demangler: bool | None = None
     """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 

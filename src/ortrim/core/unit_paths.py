@@ -10,14 +10,17 @@ ORIGINALS: Final = "${sources}/onnxruntime/"
 REGISTRATIONS: Final = re.compile(r"\$\{sources\}/onnxruntime/(.*/(?:cpu_execution_provider|cpu_contrib_kernels)\.cc)")
 
 
-def symbolic_path(file: str, directory: str, sources: str, build: str) -> str | None:
+def symbolic_path(file: str, directory: str, *, sources: str, build: str, hooks: str = "") -> str | None:
     """Return the name of the unit whose source is `file`, None for what is neither source nor generated.
 
-    `file` may be relative to `directory`, as in ninja's compilation database; the other three are absolute and free
-    of symbolic links. The reduced copy of a registration file has its original's name: it is the same unit.
+    `file` may be relative to `directory`, as in ninja's compilation database; the others are absolute and free of
+    symbolic links. Without `hooks`, ortrim's own sources are no units. The reduced copy of a registration file has its
+    original's name: it is the same unit.
     """
     path = posixpath.normpath(posixpath.join(directory, file))
-    for name, folder in (("${sources}", sources), ("${build}", build)):
+    for name, folder in (("${sources}", sources), ("${build}", build), ("${hooks}", hooks)):
+        if not folder:
+            continue
         inside = path.removeprefix(posixpath.normpath(folder).rstrip("/") + "/")
         if inside != path:
             return REDUCED.sub(ORIGINALS, f"{name}/{inside}", count=1)

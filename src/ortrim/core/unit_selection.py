@@ -3,10 +3,22 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from ortrim.core.kernel_names import kernel_key
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.units import UnitIndex
+
+WIDE_UNITS: Final = tuple(
+    f"/mlas/lib/{name}"
+    for name in (
+        "convsym.cpp", "qgemm_kernel_avx2.cpp", "intrinsics/avx512/quantize_avx512f.cpp",
+        "x86_64/ConvSymKernelAvx512Core.S", "x86_64/QgemmU8X8KernelAvx2.S", "x86_64/QgemmU8X8KernelAvx512Core.S",
+        "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SoftmaxKernelAvx512F.S",
+        "x86_64/TransKernelAvx512F.S",
+    )
+)  # fmt: skip
+"""Where MLAS has the kernels that the lever `wide_vectors` brings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +38,12 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
     keys = {f"{operator.domain}:{operator.name}" for operator in operators.operators}
     chosen = [numbers for key, numbers in index.kernels if operators.everything or key in keys]
     return _closure(index, set(index.roots).union(*chosen))
+
+
+def wide_units(index: UnitIndex) -> tuple[str, ...]:
+    """Return the paths of the units that `wide_vectors.cc` names kernels of, with all that these need."""
+    named = {number for number, unit in enumerate(index.units) if unit.path.endswith(WIDE_UNITS)}
+    return _closure(index, named)
 
 
 def providers(index: UnitIndex, symbols: Iterable[str]) -> Provided:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ortrim.core.kernel_table import CONSTRUCTOR, KernelTable
+from ortrim.core.kernel_table import CONSTRUCTORS, KernelTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +17,8 @@ class LinkedObject:
 
 
 def table_kernels(table: KernelTable, objects: Iterable[LinkedObject]) -> frozenset[str]:
-    """Return the symbols of all kernels that the table's constructor names."""
-    asked = frozenset[str]().union(*(each.undefined for each in objects if each.source == CONSTRUCTOR))
+    """Return the symbols of all kernels that the table's constructors name."""
+    asked = frozenset[str]().union(*(each.undefined for each in objects if each.source in CONSTRUCTORS))
     return frozenset(symbol for symbol in asked if table.users(symbol) is not None)
 
 
@@ -29,8 +29,8 @@ def reached_kernels(left_out: frozenset[str], table: KernelTable, objects: Itera
     the object which defines them and so may call them directly.
     """
     live = tuple(each for each in objects if each.live)
-    sources = frozenset(each.source for each in live) | {CONSTRUCTOR}
+    sources = frozenset(each.source for each in live) | frozenset(CONSTRUCTORS)
     own = frozenset[str]().union(*(each.defined for each in live))
-    named = frozenset[str]().union(*(each.undefined for each in live if each.source != CONSTRUCTOR))
+    named = frozenset[str]().union(*(each.undefined for each in live if each.source not in CONSTRUCTORS))
     asked = frozenset(symbol for symbol in left_out if (table.users(symbol) or frozenset()) & sources)
     return asked | left_out & (own | named)

@@ -9,7 +9,7 @@ from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.unit_making import make_index
-from ortrim.core.unit_selection import providers, select_units
+from ortrim.core.unit_selection import providers, select_units, wide_units
 from ortrim.core.units import UnitIndex
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.executors.build_log import UNDEFINED
@@ -73,7 +73,8 @@ class Demand:
 
     def compile_selected(self, index: UnitIndex) -> tuple[Outcome, CompiledUnits | None]:
         """Compile what an index selects for the job's operators, and what the link then asks for."""
-        units = frozenset(select_units(index, parse_config(self.job.operator_config)))
+        wide = wide_units(index) if self.job.levers.wide_vectors else ()
+        units = frozenset((*select_units(index, parse_config(self.job.operator_config)), *wide))
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(units)} of {counted(len(index.units), 'file')}")
             write_selection(self._paths, sorted(units), self.job.hot_operators)

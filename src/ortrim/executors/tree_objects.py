@@ -14,6 +14,7 @@ from ortrim.errors import BuildError
 from ortrim.executors.paths import JobPaths
 from ortrim.tools.command import run
 
+EVERYWHERE: Final = ("${sources}/", "${build}/")
 LONGEST_REASON: Final = 300
 """Characters of ninja's own words that are shown."""
 
@@ -26,18 +27,20 @@ class Step:
     output: str
 
 
-def read_objects(paths: JobPaths, below: str = "") -> tuple[ObjectSymbols, ...]:
-    """Read all objects of the tree, or those whose units lie below a folder, with the sources that they are made from.
+def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[ObjectSymbols, ...]:
+    """Read the objects of the tree whose units lie below some folders, with the sources that they are made from.
+
+    By default these are all but those of ortrim's own hooks.
 
     Raises `BuildError` (`objects-unknown`) when ninja cannot say, `ToolError` when there is no ninja, and as
     `read_object` does for an object that is no ELF file.
     """
-    folders = tuple(map(str, (paths.configured, paths.sources, paths.build)))
+    places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
     return tuple(
         ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
         for step in _steps(paths)
         if (path := paths.configured / step.output).suffix == ".o" and path.is_file()
-        for unit in [symbolic_path(step.file, *folders)]
+        for unit in [symbolic_path(step.file, str(paths.configured), **places)]
         if unit is not None and unit.startswith(below)
         for defined, undefined in [read_object(path)]
     )

@@ -11,12 +11,15 @@ from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.tree_objects import read_objects
 from ortrim.executors.workspace import UNREACHED
+from ortrim.platforms.upstream import WIDE_VECTORS
 from ortrim.storage.files import storage_errors, write_if_changed
 
 SYMBOL: Final = "ortrim_unreached"
+HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
 DONE: Final = "unreached.job"
 """Names the job for which the script is complete."""
+UNTOLD: Final = "which kernels nothing reaches cannot be told: all are kept"
 LOOKS: Final = 8
 """How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
 
@@ -27,10 +30,13 @@ def leave_out_unreached(
     """Link a library again without the kernels that nothing in it reaches; `linked` is the link before.
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
-    is left depends on nothing but the job, whose digest is the `key`. Raises as `read_objects` and `read_link_map` do.
+    is left depends on nothing but the job, whose digest is the `key`. A link that fails is the outcome: were all kernels
+    kept then, a machine short of memory would give another library of the same digest. Raises as `read_objects` and
+    `read_link_map` do.
     """
     table = kernel_table(mlas_texts(paths))
     if not table.entries:
+        on_note(UNTOLD)
         return linked
     done = paths.hooks / DONE
     if not _is_done(done, key):
@@ -38,13 +44,13 @@ def leave_out_unreached(
     for _ in range(LOOKS):
         left_out = read_script(paths)
         if linked.failed:
-            break
+            return linked
         reached = reached_kernels(left_out, table, _linked_objects(paths))
         if not reached:
             write_if_changed(done, key)
             return linked
         linked = _link_without(left_out - reached, paths, link)
-    on_note("which kernels nothing reaches cannot be told: all are kept")
+    on_note(UNTOLD)
     return _link_without(frozenset(), paths, link)
 
 
@@ -76,20 +82,23 @@ def read_script(paths: JobPaths) -> frozenset[str]:
 
 
 def mlas_texts(paths: JobPaths) -> dict[str, str]:
-    """Return the texts of MLAS's sources and headers by base name; those of the same name are joined."""
+    """Return the texts of MLAS's sources and headers, and of our own constructor, by base name.
+
+    Those of the same name are joined.
+    """
     texts: dict[str, str] = {}
     folder = Path(paths.resolve(MLAS))
     with storage_errors(folder):
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
-    return texts
+        return texts | {WIDE_VECTORS: (paths.hooks / WIDE_VECTORS).read_text(encoding="utf-8")}
 
 
 def _linked_objects(paths: JobPaths) -> tuple[LinkedObject, ...]:
     live = _files_with_code(paths)
     return tuple(
         LinkedObject(source=name, defined=each.defined, undefined=each.undefined, live=f"{name}.o" in live)
-        for each in read_objects(paths, MLAS)
+        for each in read_objects(paths, (MLAS, HOOKS))
         for name in [each.unit.rsplit("/", 1)[1]]
     )
 

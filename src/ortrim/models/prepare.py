@@ -5,7 +5,16 @@ from pathlib import Path
 from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.errors import ModelError
-from ortrim.models.copies import MODEL_FILE, StoredModel, copy_file, digest_with, keep, read_stored, require_files
+from ortrim.models.copies import (
+    MODEL_FILE,
+    StoredModel,
+    copy_file,
+    digest_with,
+    keep,
+    read_stored,
+    require_files,
+    require_intact,
+)
 from ortrim.models.limits import check_limits
 from ortrim.models.origins import check_digest, fetch_model, local_digest
 from ortrim.storage.files import sha256_of
@@ -16,14 +25,17 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
     """Return our own copy of a model, checked for `ort_version`.
 
     Relative paths in `model` start at `base`; copies lie in folders below `root`, named by SHA-256; `where` is
-    the model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not opened.
-    Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`; nothing is left behind then.
+    the model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not parsed again.
+    Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`, `damaged-cache` among them for a copy
+    that is no longer what it was; nothing is left behind then.
     """
     if model.path is None:
         folder = _fetched(model, root, ort_version, where)
     else:
         folder = _copied(base / model.path, model.sha256, root, ort_version, where)
-    facts = read_stored(folder).facts
+    stored = read_stored(folder)
+    require_intact(folder, MODEL_FILE, folder.name, stored.external)
+    facts = stored.facts
     check_limits(facts, ort_version, where)
     return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
 

@@ -16,6 +16,7 @@ from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, SourcePin, Toolchain, digest
 from ortrim.core.profiles import PROFILES
 from ortrim.core.targets import TARGETS
+from ortrim.core.unused_types import KINDS
 from ortrim.errors import Diagnostic, PlanError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.tools import tool_versions
@@ -92,6 +93,8 @@ def _require_plain(job: BuildJob) -> None:
             raise _differs(job.target.identifier, f"{name} is no version")
     if job.profile not in PROFILES:
         raise _differs(job.target.identifier, "profile is none that this ortrim knows")
+    if not set(job.without_types) <= set(KINDS):
+        raise _differs(job.target.identifier, "without_types has what is no kind of value")
     if not all(map(OPERATOR.fullmatch, job.hot_operators)):
         raise _differs(job.target.identifier, "hot_operators has what is no operator's name")
 

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.core.plan import AssemblyJob, BuildJob
+from ortrim.core.profiles import PAST_DRIVER
 from ortrim.core.targets import Architecture, CLibrary, version_numbers
 from ortrim.platforms.upstream import (
     DEFINITIONS,
@@ -87,15 +88,16 @@ def _linking(job: BuildJob) -> tuple[str, ...]:
     """Linker flags of the shared library.
 
     An executable stack is refused by hardened systems, and 1.21 does not ask for a plain one (upstream's issue
-    24911). The map tells where every byte comes from.
+    24911). The map tells where every byte comes from. zig's driver takes a single script, and none of lld's other
+    options here.
     """
-    flags = ["-Wl,-z,noexecstack", *folding_flags(job)]
+    packing = ("-Wl,-z,pack-relative-relocs",) if job.levers.packing and _reads_packed(job.minimum_glibc) else ()
+    of_lld = (*folding_flags(job), *packing)
+    flags = ["-Wl,-z,noexecstack", *of_lld]
     if job.toolchain.kind == "zig":
-        flags.append("-Wl,--print-map")
+        flags += ["-Wl,--print-map", *((PAST_DRIVER,) if of_lld else ())]
     if not job.levers.both_hashes:
         flags.append("-Wl,--hash-style=gnu")
-    if job.levers.packing and _reads_packed(job.minimum_glibc):
-        flags.append("-Wl,-z,pack-relative-relocs")
     if job.levers.lean_runtime:
         flags.append("-nostdlib++")
     return (f"CMAKE_SHARED_LINKER_FLAGS={' '.join(flags)}",)

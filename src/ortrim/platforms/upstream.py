@@ -33,6 +33,8 @@ UPSTREAM: Final = ("-Os",)
 NO_DEBUGGING: Final = "-g0"
 """zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
 
+WIDE_VECTORS: Final = "wide_vectors.cc"
+
 RUNNER_SOURCES: Final = (
     "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",
     "tensor.c", "trace.c",
@@ -136,7 +138,8 @@ def _lean(job: BuildJob) -> tuple[str, ...]:
 
 def _stand_ins(job: BuildJob) -> tuple[str, ...]:
     """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
-    kernels = () if job.levers.unreached_kernels else ("unreached.c",)
+    unreached = () if job.levers.unreached_kernels else ("unreached.c",)
+    kernels = (*unreached, *((WIDE_VECTORS,) if job.levers.wide_vectors else ()))
     if job.levers.lean_runtime:
         return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
     shared = job.android is not None and job.android.stl == "c++_shared"

@@ -7,8 +7,7 @@ the wrapper was given.
 
 from typing import Final
 
-FOLDING: Final = "-Wl,--icf=all"
-"""The option for which the linker is reached past the driver."""
+from ortrim.core.profiles import PAST_DRIVER
 
 LINKING: Final = """\
 link() {{
@@ -36,11 +35,11 @@ link() {{
   head="${{line%% -o ortrim-probe.so *}}"
   exec {program} ld.lld ${{head#ld.lld}} "$@"
 }}
-case " $* " in *" {folding} "*) link "$@" ;; esac
+case " $* " in *" {mark} "*) link "$@" ;; esac
 """
 """An empty object is linked as a probe. Paths may have spaces, none of which is at the end of a folder's name."""
 
 
 def linking(program: str, command: str) -> str:
-    """Return the part of a wrapper that links when it is asked to fold; `command` compiles, both in shell syntax."""
-    return LINKING.format(program=program, command=command, folding=FOLDING)
+    """Return the part of a wrapper that links when it is asked to go past the driver; `command` compiles, both in shell syntax."""
+    return LINKING.format(program=program, command=command, mark=PAST_DRIVER)

@@ -15,8 +15,8 @@ MACHINE: Final = {
 FLOAT_ABI: Final = {Architecture.ARM: "eabihf"}
 
 PROGRAM: Final = '"$ORTRIM_COMPILER_CXX"'
-SMALLEST: Final = ("-Oz", "-Os -Xclang -Oz")
-"""zig takes -Oz for -Os unless clang itself is told."""
+LEVELS: Final = (("-Oz", "-Os -Xclang -Oz"), ("-O3", "-O2 -Xclang -O3"))
+"""zig takes -Oz for -Os, and -O3 for -O2, unless clang itself is told."""
 ARM64_FEATURES: Final = (
     ("-march=armv8.2-a+fp16", "+v8_2a+fullfp16"),
     ("-march=armv8.2-a+bf16", "+v8_2a+bf16"),
@@ -69,8 +69,8 @@ def _triple(target: Target, minimum_glibc: str) -> str:
 def _rewrites(architecture: Architecture, floor: str) -> tuple[tuple[str, str], ...]:
     match architecture:
         case Architecture.ARM64:
-            return (SMALLEST, *((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES))
+            return (*LEVELS, *((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES))
         case Architecture.ARM:
-            return (SMALLEST, *ARM_REWRITES)
+            return (*LEVELS, *ARM_REWRITES)
         case _:
-            return (SMALLEST,)
+            return LEVELS

@@ -2,10 +2,12 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ortrim.core.profiles import PROFILE_NAMES, PROFILES, Levers, applicable
+from ortrim.core.operator_config import MEANS_ALL, parse_config
+from ortrim.core.profiles import PROFILE_NAMES, PROFILES, Levers, applicable, needs_wide_characters
 from ortrim.core.target_spec import LeverChoices
 from sample_plans import sample_plan, system_gcc
 
@@ -18,7 +20,7 @@ def test_every_profile_has_its_name() -> None:
 def test_upstreams_profile_pulls_no_lever() -> None:
     """Its bytes are those of upstream's own recipe."""
     assert PROFILES["upstream"] == Levers()
-    assert applicable(Levers(), toolchain="zig", elf=True, exceptions=False) == Levers()
+    assert applicable(Levers(), toolchain="zig", elf=True, x64=True, exceptions=False) == Levers()
 
 
 def test_a_buildspec_can_choose_every_lever() -> None:
@@ -38,14 +40,14 @@ def test_a_lever_of_the_buildspec_overrules_the_profile(profile: str) -> None:
 
 def test_exceptions_keep_what_they_need() -> None:
     """Tables of unwinding, and the toolchain's own C++ library, which can throw."""
-    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=True, exceptions=True)
+    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=True, x64=True, exceptions=True)
     assert levers == dataclasses.replace(PROFILES["balanced"], unwinding=True, lean_runtime=False)
 
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang"])
 def test_a_compiler_of_the_system_pulls_no_lever_of_the_linkers(toolchain: str) -> None:
     """Its linker may be any; the plan does not claim what it cannot know."""
-    levers = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, exceptions=False)
+    levers = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, x64=True, exceptions=False)
     assert not levers.folding
     assert not levers.lean_runtime
     assert levers.unwinding
@@ -56,17 +58,18 @@ def test_a_compiler_of_the_system_pulls_no_lever_of_the_linkers(toolchain: str) 
 
 def test_only_zig_compiles_the_cpp_library_along() -> None:
     """No other toolchain brings its sources."""
-    levers = applicable(PROFILES["balanced"], toolchain="ndk", elf=True, exceptions=False)
+    levers = applicable(PROFILES["balanced"], toolchain="ndk", elf=True, x64=True, exceptions=False)
     assert levers == dataclasses.replace(PROFILES["balanced"], lean_runtime=False)
 
 
 def test_a_mach_o_library_is_linked_by_another_linker() -> None:
     """It has none of lld's levers; how sources are optimised holds there, too."""
-    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=False, exceptions=False)
+    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=False, x64=True, exceptions=False)
     assert not levers.folding
     assert not levers.lean_runtime
     assert levers.unreached_kernels
-    assert (levers.cold, levers.hot) == ("-Oz", "-O2")
+    assert (levers.cold, levers.hot) == ("-Oz", "-O3")
+    assert not levers.wide_vectors
 
 
 def test_a_plan_says_which_levers_are_pulled() -> None:
@@ -88,3 +91,22 @@ def test_the_documentation_has_the_profiles_as_they_are() -> None:
         for each in dataclasses.fields(Levers)
     ]
     assert table == expected
+
+
+@pytest.mark.parametrize("changed", [{"x64": False}, {"toolchain": "gcc"}])
+def test_wide_vectors_come_where_unreached_kernels_go(changed: dict[str, Any]) -> None:
+    """On x64, with a linker that leaves out what no model reaches; otherwise every library would carry them all."""
+    usual: dict[str, Any] = {"toolchain": "zig", "elf": True, "x64": True, "exceptions": False}
+    assert applicable(PROFILES["balanced"], **usual).wide_vectors
+    assert not applicable(PROFILES["balanced"], **{**usual, **changed}).wide_vectors
+    kept = dataclasses.replace(PROFILES["balanced"], unreached_kernels=True)
+    assert not applicable(kept, **usual).wide_vectors
+
+
+@pytest.mark.parametrize("config", ["ai.onnx;10;StringNormalizer\n", MEANS_ALL + "\n"])
+def test_wide_characters_need_the_toolchains_own_library(config: str) -> None:
+    """One kernel works on them; all others go without, and with them the C++ library that is compiled along."""
+    operators = parse_config(config, "here")
+    assert needs_wide_characters(operators)
+    assert not sample_plan(operators=operators).targets[0].job.levers.lean_runtime
+    assert sample_plan().targets[0].job.levers.lean_runtime

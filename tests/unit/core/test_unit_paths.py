@@ -26,8 +26,8 @@ NINJA = f"{BUILD}/MinSizeRel"
 )
 def test_source_has_the_name_that_it_has_everywhere(file: str, expected: str | None) -> None:
     """Absolute and relative paths give the symbolic one; what lies elsewhere has none."""
-    assert symbolic_path(file, NINJA, SOURCES, BUILD) == expected
-    assert symbolic_path(file, NINJA, SOURCES + "/", BUILD + "/") == expected
+    assert symbolic_path(file, NINJA, sources=SOURCES, build=BUILD) == expected
+    assert symbolic_path(file, NINJA, sources=SOURCES + "/", build=BUILD + "/") == expected
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_source_has_the_name_that_it_has_everywhere(file: str, expected: str | N
 )
 def test_reduced_copy_is_the_same_unit(inside: str) -> None:
     """A registration file has one name, whether the build compiles upstream's file or the copy with fewer operators."""
-    copy = symbolic_path(f"op_reduction.generated/{inside}", NINJA, SOURCES, BUILD)
+    copy = symbolic_path(f"op_reduction.generated/{inside}", NINJA, sources=SOURCES, build=BUILD)
     assert copy == "${sources}/onnxruntime/" + inside
     assert compiled_names(copy) == (copy, f"${{build}}/MinSizeRel/op_reduction.generated/{inside}")
 
@@ -50,5 +50,5 @@ def test_other_units_are_compiled_under_their_own_name() -> None:
 @given(st.lists(st.sampled_from(["a", "..", ".", "", "b.cc"]), max_size=8))
 def test_name_never_climbs(parts: list[str]) -> None:
     """A symbolic path has no part that leads out of its folder."""
-    path = symbolic_path("/".join(parts), NINJA, SOURCES, BUILD)
+    path = symbolic_path("/".join(parts), NINJA, sources=SOURCES, build=BUILD)
     assert path is None or ".." not in path.split("/")

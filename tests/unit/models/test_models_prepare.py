@@ -322,6 +322,22 @@ def test_a_file_that_changes_while_it_is_copied_is_refused(
     assert "m.onnx" in refused(base, root, "digest-mismatch").what
 
 
+@pytest.mark.parametrize("name", ["model.onnx", "w.bin"])
+@pytest.mark.parametrize("content", [b"other", None])
+def test_a_copy_that_something_wrote_to_is_not_used(name: str, content: bytes | None, base: Path, root: Path) -> None:
+    """A tool that was given the copy's path would otherwise decide what is built from then on."""
+    (base / "w.bin").write_bytes(bytes(16))
+    write(base / "m.onnx", weighted("w.bin"))
+    copy = prepared(base, root).path.with_name(name)
+    copy.unlink()
+    if content is not None:
+        copy.write_bytes(content)
+    with pytest.raises(StorageError) as caught:
+        prepared(base, root)
+    assert caught.value.reference == "damaged-cache"
+    assert str(copy.parent) in caught.value.hint
+
+
 def test_damaged_facts_are_named_with_the_way_out(base: Path, root: Path) -> None:
     """A cache that somebody edited does not end in a traceback."""
     write(base / "m.onnx", relu())

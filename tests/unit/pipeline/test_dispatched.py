@@ -157,6 +157,14 @@ def test_a_job_that_was_changed_is_refused(name: str, change: Any) -> None:
     refused(replace(target, job=changed))
 
 
+@pytest.mark.parametrize("word", ["--cmake_extra_defines", "float8 sparsetensor", "$(id)"])
+def test_a_type_that_is_none_is_refused(word: str) -> None:
+    """It would be an argument of upstream's, whose arguments can run any program; those of this job fit the word."""
+    target = own_target("linux-x64")
+    job = with_arguments(replace(target.job, without_types=("float8", word)))
+    refused(replace(target, job=job, runner=dispatched._runner(job)))
+
+
 RUNNER: Any = [("arguments", ("-o", "/etc/x")), ("runner_sha256", "0" * 64), ("links", "../x"), ("headers", SOURCES[1])]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.core.profiles import PAST_DRIVER
 from ortrim.core.targets import TARGETS
-from ortrim.toolchains.linking import FOLDING
 from ortrim.toolchains.zig import zig_toolchain
 from ortrim.tools.command import Completed, run
 
@@ -68,7 +68,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_folding_reaches_the_linker(bench: Bench) -> None:
     """Between zig's own head and tail stand the linker's words, one by one, and the objects in their order."""
-    assert bench.call(FOLDING, *OBJECTS).returncode == 0
+    assert bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS).returncode == 0
     assert bench.calls()[-1] == [
         *("ld.lld", "-O2", "-s", "-znow", "-shared", "--icf=all", "-shared", "-soname", "lib.so.1", "-o", "a lib.so"),
         *("a.o", "b c.o", "--as-needed", "-L/", f"{bench.libraries}/libc++.a", f"{bench.libraries}/libc.so.6"),
@@ -87,7 +87,7 @@ def test_other_links_are_the_drivers(bench: Bench) -> None:
 @pytest.mark.parametrize("asked", [True, False])
 def test_the_probe_goes_without_the_cpp_library_when_the_link_does(bench: Bench, asked: bool) -> None:  # noqa: FBT001
     """Then zig does not compile one that nothing takes."""
-    bench.call(FOLDING, *OBJECTS, *(("-nostdlib++",) if asked else ()))
+    bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, *(("-nostdlib++",) if asked else ()))
     *_, probe, link = bench.calls()
     assert ("-nostdlib++" in probe) == asked
     assert "-nostdlib++" not in link
@@ -95,7 +95,7 @@ def test_the_probe_goes_without_the_cpp_library_when_the_link_does(bench: Bench,
 
 def test_a_zig_that_does_not_say_how_it_links_fails_the_link(bench: Bench) -> None:
     """In words, and without calling the linker on half a line."""
-    done = bench.call(FOLDING, *OBJECTS, SILENT="1")
+    done = bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, SILENT="1")
     assert done.returncode == 1
     assert "zig does not say how it links" in done.stderr
     assert not [words for words in bench.calls() if words[0] == "ld.lld"]
@@ -104,4 +104,4 @@ def test_a_zig_that_does_not_say_how_it_links_fails_the_link(bench: Bench) -> No
 
 def test_the_linkers_exit_code_is_passed_on(bench: Bench) -> None:
     """The build stops where it should."""
-    assert bench.call(FOLDING, *OBJECTS, EXIT="3").returncode == 3
+    assert bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, EXIT="3").returncode == 3

@@ -117,6 +117,17 @@ function(ortrim_refuse_sparse)
     COMPILE_OPTIONS -include refuse_sparse.h)
 endfunction()
 
+# Lets a source read MLAS's own headers, and gives MLAS the tables of convolutions that minimal builds go without.
+function(ortrim_widen_vectors source)
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
+    INCLUDE_DIRECTORIES "$<TARGET_PROPERTY:onnxruntime_mlas,INCLUDE_DIRECTORIES>")
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
+    COMPILE_DEFINITIONS "$<TARGET_PROPERTY:onnxruntime_mlas,COMPILE_DEFINITIONS>")
+  cmake_path(SET convolutions NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/mlas/lib/convsym.cpp")
+  set_property(SOURCE "${convolutions}" TARGET_DIRECTORY onnxruntime_mlas APPEND PROPERTY
+    COMPILE_OPTIONS -UORT_MINIMAL_BUILD)
+endfunction()
+
 function(ortrim_apply)
   ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_select_sources)
   ortrim_give_types()
@@ -130,6 +141,9 @@ function(ortrim_apply)
   if(ORTRIM_STAND_INS AND TARGET onnxruntime)
     list(TRANSFORM ORTRIM_STAND_INS PREPEND "${ORTRIM_HOOKS}/")
     target_sources(onnxruntime PRIVATE ${ORTRIM_STAND_INS})
+    if("${ORTRIM_HOOKS}/wide_vectors.cc" IN_LIST ORTRIM_STAND_INS)
+      ortrim_widen_vectors("${ORTRIM_HOOKS}/wide_vectors.cc")
+    endif()
     set_property(TARGET onnxruntime APPEND PROPERTY LINK_DEPENDS "${ORTRIM_HOOKS}/unreached.ld")
   endif()
   if(onnxruntime_DISABLE_SPARSE_TENSORS)

@@ -1,13 +1,14 @@
 """Leaving unreached kernels out, with the real linker, on sources in MLAS's manner in an awkward folder."""
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from kernel_tables import SOURCES
+from ortrim.core.plan import BuildJob
 from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.unreached import MLAS, leave_out_unreached, read_script
@@ -29,9 +30,14 @@ NINJA: Final = """\
 rule cxx
   command = "$wrappers/c++" -O1 -fPIC -ffunction-sections -fdata-sections -c "$source" -o $out
 rule link
-  command = "$wrappers/c++" -shared -Wl,-z,noexecstack -Wl,--icf=all -Wl,--print-map -Wl,--gc-sections $
-    -Wl,-T,../../hooks/unreached.ld -Wl,--version-script=exports.map $in -o $out
+  command = "$wrappers/c++" -shared -DORTRIM_PAST_DRIVER -Wl,-z,noexecstack -Wl,--icf=all -Wl,--print-map $
+    -Wl,--gc-sections -Wl,-T,../../hooks/unreached.ld -Wl,--version-script=exports.map $in -o $out
 """
+
+
+def job_of(*names: str, cpu: str = "") -> BuildJob:
+    """Return a job for a library that exports some functions, for a processor and better ones."""
+    return replace(sample_plan().targets[0].job, operator_config=" ".join(names), cpu=cpu)
 
 
 @dataclass(kw_only=True)
@@ -59,12 +65,12 @@ class Tree:
         done = run((self.paths.tools / "bin" / "ninja",), cwd=self.paths.configured, environment=self.environment)
         return Outcome(code=done.returncode, lines=(*done.stdout.splitlines(), *done.stderr.splitlines()))
 
-    def make(self, *names: str) -> frozenset[str]:
-        """Make a library for these functions and return what was left out of it."""
+    def make(self, *names: str, cpu: str = "") -> frozenset[str]:
+        """Make a library for these functions and a processor, and return what was left out of it."""
         self.export(*names)
         outcome = self.link()
         assert not outcome.failed, outcome.lines
-        outcome = leave_out_unreached(self.paths, " ".join(names), outcome, self.link, self.notes.append)
+        outcome = leave_out_unreached(self.paths, job_of(*names, cpu=cpu), outcome, self.link, self.notes.append)
         assert not outcome.failed, outcome.lines
         return read_script(self.paths)
 
@@ -142,14 +148,19 @@ def test_the_same_job_again_is_linked_no_more(tree: Tree) -> None:
     assert tree.library.stat().st_mtime_ns == written
 
 
-def test_a_link_that_fails_without_kernels_is_made_with_them(tree: Tree) -> None:
-    """The reader is told, and the library has everything."""
+def test_a_link_that_fails_is_the_outcome(tree: Tree) -> None:
+    """A library with all kernels in its place would be another one of the same digest; the next build starts anew."""
     tree.export("MlasFloat")
-    first = tree.link()
-    answers = iter((Outcome(code=1, lines=("lld: no",)),))
-    leave_out_unreached(tree.paths, "job", first, lambda: next(answers, None) or tree.link(), tree.notes.append)
-    assert tree.notes == ["which kernels nothing reaches cannot be told: all are kept"]
-    assert read_script(tree.paths) == frozenset()
+    first, killed = tree.link(), Outcome(code=1, lines=("Killed",))
+    assert leave_out_unreached(tree.paths, job_of("MlasFloat"), first, lambda: killed, tree.notes.append) is killed
+    assert tree.notes == []
+    assert tree.make("MlasFloat") == ALL - {"FloatKernelSse", "FloatKernelAvx", "ExpKernel"}
+
+
+def test_a_processor_that_is_taken_for_granted_needs_no_older_kernels(tree: Tree) -> None:
+    """What it never chooses is left out, although the table's reader is there."""
+    left_out = tree.make("MlasFloat", cpu="x86-64-v3")
+    assert left_out == ALL - {"FloatKernelAvx", "ExpKernel"}
     assert tree.call("MlasFloat", 1) == 21
 
 
@@ -162,6 +173,6 @@ def test_an_interruption_leaves_nothing_that_is_believed(tree: Tree) -> None:
 
     tree.export("MlasQuant")
     with pytest.raises(KeyboardInterrupt):
-        leave_out_unreached(tree.paths, "MlasQuant", tree.link(), interrupted, tree.notes.append)
+        leave_out_unreached(tree.paths, job_of("MlasQuant"), tree.link(), interrupted, tree.notes.append)
     assert tree.make("MlasFloat") == left_out
     assert tree.call("MlasFloat", 1) == 21

@@ -31,6 +31,7 @@ MLAS_PLATFORM::MLAS_PLATFORM() {
   this->PoolRoutine[1] = PoolKernel;
   this->DepthwiseRoutine = Depthwise<signed char, unsigned char>;
   this->ExpRoutine = &ExpKernel;
+  // Check if the processor supports AVX2/FMA3 features.
   if (Processor() > 1) {
     this->FloatRoutine = FloatKernelAvx;
     this->QuantEntry = &QuantDispatchAvx2;
@@ -55,11 +56,8 @@ const Dispatch QuantDispatchDefault = {Run};
 #include "mlasi.h"
 extern "C" int MlasFloat(int x) { return GetMlasPlatform().FloatRoutine(x); }
 """,
-    "sgemm_kernels.cpp": """\
-#include "mlasi.h"
-extern "C" int FloatKernelSse(int x) { return x + 10; }
-extern "C" int FloatKernelAvx(int x) { return x + 20; }
-""",
+    "sgemm_sse.cpp": '#include "mlasi.h"\nextern "C" int FloatKernelSse(int x) { return x + 10; }\n',
+    "sgemm_avx.cpp": '#include "mlasi.h"\nextern "C" int FloatKernelAvx(int x) { return x + 20; }\n',
     "snchwc.cpp": """\
 #include "mlasi.h"
 extern "C" int MlasPool(int x) { return GetMlasPlatform().PoolRoutine[1](x); }

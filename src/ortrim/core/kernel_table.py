@@ -6,7 +6,7 @@ platform.cpp}.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,11 +40,11 @@ class KernelTable:
         return frozenset[str]().union(*(self.readers[entry] for entries in named for entry in entries))
 
 
-def kernel_table(sources: Mapping[str, str]) -> KernelTable:
+def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -> KernelTable:
     """Read the table out of the texts of MLAS's sources and headers, by base name.
 
-    A source uses an entry when it, or a header that it includes by whatever way, has the entry's name. Where the table
-    is not found, there are no kernels in it.
+    A source uses an entry when it, or a header that it includes by whatever way, has the entry's name. Kernels that are
+    `superseded` stand in no entry. Where the table is not found, there are no kernels in it.
     """
     constructors = {name: sources[name] for name in CONSTRUCTORS if name in sources}
     declarations = sources.get(DECLARATIONS, "")
@@ -54,7 +54,7 @@ def kernel_table(sources: Mapping[str, str]) -> KernelTable:
     entries: dict[str, frozenset[str]] = {}
     assigned = [found for text in constructors.values() for found in ASSIGNED.findall(text)]
     for entry, kernel in (*assigned, *DEFAULT.findall(structure[0])):
-        entries[kernel] = entries.get(kernel, frozenset()) | {entry}
+        entries[kernel] = entries.get(kernel, frozenset()) | (set() if kernel in superseded else {entry})
     words = {name: frozenset(WORD.findall(text)) for name, text in sources.items()}
     words[DECLARATIONS] = frozenset(WORD.findall(declarations.replace(structure[0], "")))
     words |= {name: frozenset(CALLED.findall(text)) for name, text in constructors.items()}

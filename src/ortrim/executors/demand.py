@@ -7,7 +7,7 @@ from typing import Final
 from ortrim.console import counted
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.operator_config import parse_config
-from ortrim.core.plan import BuildJob, digest
+from ortrim.core.plan import BuildJob
 from ortrim.core.unit_making import make_index
 from ortrim.core.unit_selection import providers, select_units, wide_units
 from ortrim.core.units import UnitIndex
@@ -53,7 +53,7 @@ class Demand:
         """
         if linked.failed or self.job.levers.unreached_kernels:
             return linked
-        return leave_out_unreached(self._paths, digest(self.job), linked, self.upstream.link, self.on_note)
+        return leave_out_unreached(self._paths, self.job, linked, self.upstream.link, self.on_note)
 
     def compile_needed(self) -> tuple[Outcome, CompiledUnits | None]:
         """Compile what the link takes; everything when no index serves the job, which is then learnt."""

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.link_map import read_link_map
-from ortrim.core.kernel_table import kernel_table
+from ortrim.core.kernel_table import CONSTRUCTORS, kernel_table
+from ortrim.core.plan import BuildJob, digest
+from ortrim.core.superseded_kernels import superseded_kernels
 from ortrim.core.unreached_kernels import LinkedObject, reached_kernels, table_kernels
 from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
@@ -25,16 +27,17 @@ LOOKS: Final = 8
 
 
 def leave_out_unreached(
-    paths: JobPaths, key: str, linked: Outcome, link: Callable[[], Outcome], on_note: Callable[[str], None]
+    paths: JobPaths, job: BuildJob, linked: Outcome, link: Callable[[], Outcome], on_note: Callable[[str], None]
 ) -> Outcome:
     """Link a library again without the kernels that nothing in it reaches; `linked` is the link before.
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
-    is left depends on nothing but the job, whose digest is the `key`. A link that fails is the outcome: were all kernels
+    is left depends on nothing but the job. A link that fails is the outcome: were all kernels
     kept then, a machine short of memory would give another library of the same digest. Raises as `read_objects` and
     `read_link_map` do.
     """
-    table = kernel_table(mlas_texts(paths))
+    texts, key = mlas_texts(paths), digest(job)
+    table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu))
     if not table.entries:
         on_note(UNTOLD)
         return linked

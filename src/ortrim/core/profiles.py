@@ -37,6 +37,8 @@ class Levers:
     """Compile common headers once: a faster build, the same code."""
     folding: bool = False
     """Keep one of several functions of the same code."""
+    compressible: bool = False
+    """Lay functions and data out so that the library compresses better, for a smaller download."""
     unwinding: bool = True
     """Keep tables of unwinding, of no use to a library without exceptions."""
     both_hashes: bool = True
@@ -62,7 +64,7 @@ _SMALL: Final = Levers(
 )  # fmt: skip
 PROFILES: Final[Mapping[str, Levers]] = {
     "balanced": replace(_SMALL, cold="-Oz", hot="-O3", wide_vectors=True),
-    "size": replace(_SMALL, cold="-Oz", hot="-Oz", link_time=True),
+    "size": replace(_SMALL, cold="-Oz", hot="-Oz", link_time=True, compressible=True),
     "speed": replace(_SMALL, cold="-O2", hot="-O3", link_time=True, wide_vectors=True),
     "upstream": Levers(),
 }
@@ -82,6 +84,7 @@ def applicable(
         link_time=levers.link_time and lld,
         precompiled=levers.precompiled and toolchain != "gcc",
         folding=levers.folding and lld,
+        compressible=levers.compressible and toolchain == "zig" and elf,
         unwinding=levers.unwinding or exceptions or not lld,
         lean_runtime=levers.lean_runtime and toolchain == "zig" and elf and not (exceptions or wide_characters),
         unreached_kernels=levers.unreached_kernels or not lld,

@@ -91,7 +91,10 @@ DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), mod
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class LeverChoices:
-    """Levers that are to stand otherwise than the profile has them; what each brings is in docs/profiles.md."""
+    """Levers that are to stand otherwise than the profile has them; what each brings is in docs/profiles.md.
+
+    Profile `upstream` takes none: beside `profile = "upstream"` they are refused, and `--profile upstream` sets them aside.
+    """
 
     cold: Optimization | None = None
     """How sources are optimised that run seldom."""
@@ -105,6 +108,8 @@ class LeverChoices:
     """Compile common headers once: a faster build, the same code."""
     folding: bool | None = None
     """Keep one of several functions of the same code."""
+    compressible: bool | None = None
+    """Lay functions and data out so that the library compresses better, for a smaller download."""
     unwinding: bool | None = None
     """Keep tables of unwinding; a library with exceptions always does."""
     both_hashes: bool | None = None

@@ -25,6 +25,7 @@ WIDE: Final = (Architecture.X64, Architecture.ARM64, Architecture.RISCV64)
 """Architectures whose compilers know numbers of 128 bits."""
 
 FOLDING: Final = "-Wl,--icf=all"
+COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
 NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwinding.ld")
 UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
 """As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
@@ -116,8 +117,8 @@ def hook_definitions(job: BuildJob) -> tuple[str, ...]:
 
 
 def folding_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return the flags by which lld folds functions, and leaves out tables of unwinding and unreached kernels."""
-    folding = (FOLDING,) if job.levers.folding else ()
+    """Return the flags by which lld folds and orders functions, and leaves out tables of unwinding and unreached kernels."""
+    folding = (*((FOLDING,) if job.levers.folding else ()), *((COMPRESSIBLE,) if job.levers.compressible else ()))
     kernels = () if job.levers.unreached_kernels else (UNREACHED,)
     return (*folding, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
 

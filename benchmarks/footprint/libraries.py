@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from footprint.contenders import WHEEL
 from footprint.record import Library
 from footprint.subject import Model, Subject
+from ortrim.binaries.elf import with_elf
 from ortrim.binaries.sizes import library_size
 from ortrim.core.measurements import Verdict
 from ortrim.storage.files import sha256_of
@@ -15,11 +17,18 @@ from ortrim.verify.parity import compare
 from ortrim.verify.reference import reference_outputs
 from ortrim.verify.rounds import Measurement
 
+PACKED: Final = ".relr.dyn"
+
 
 def libraries_of(subject: Subject, device: Device) -> tuple[Library, ...]:
     """Return the wheel's library and ours. Raises `BinaryError`, and as `reference_outputs` and `Device.run` do."""
     wheel = _library(subject, WHEEL, subject.runtime.library, ())
     return (wheel, *(_ours(subject, profile, device) for profile in subject.libraries))
+
+
+def has_packed_relocations(path: Path) -> bool:
+    """Whether a library has relative relocations in packed form. Raises `BinaryError`."""
+    return with_elf(path, lambda elf: elf.get_section_by_name(PACKED) is not None)
 
 
 def _ours(subject: Subject, profile: str, device: Device) -> Library:
@@ -37,6 +46,7 @@ def _library(subject: Subject, contender: str, path: Path, agree: tuple[bool, ..
         compressed_bytes=size.compressed_bytes,
         outputs=len(agree),
         outputs_agree=sum(agree),
+        packed=has_packed_relocations(path),
     )
 
 

@@ -104,7 +104,7 @@ class _Session:
     def _prove(self, subject: Subject) -> None:
         """Measure the libraries' sizes, and hold their outputs against the full runtime's."""
         with self._console.step(f"sizes and outputs of {subject.name}"), closing(Host()) as device:
-            self._keep(self.record.with_libraries(subject.name, libraries_of(subject, device)))
+            self._keep(self.record.with_spec(subject.name, libraries_of(subject, device), subject.kinds()))
 
     def _measure(self, contest: Contest) -> None:
         name = contest.model if contest.model == contest.spec else f"{contest.spec}, {contest.model}"

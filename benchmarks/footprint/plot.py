@@ -7,8 +7,8 @@ from typing import Final
 from footprint.contenders import WHEEL, WHEEL_ORT
 from footprint.summary import Summary
 from ortrim.core.profiles import PROFILE_NAMES
+from ortrim.core.statistics import Interval
 from ortrim.report.svg import Canvas, ticks
-from ortrim.verify.statistics import Interval
 
 WIDTH, HEIGHT = 760.0, 420.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 60.0, 370.0

@@ -18,7 +18,8 @@ HINT: Final = "move the file away, or name another folder with --output"
 class Library:
     """A library of a spec, and how often its outputs were held against the full runtime's and agreed.
 
-    `contender` is `wheel` or a profile; `compressed_bytes` is gzip's at level 9.
+    `contender` is `wheel` or a profile; `compressed_bytes` is gzip's at level 9; `packed` says whether its relocations
+    are relative ones in packed form.
     """
 
     spec: str
@@ -28,6 +29,17 @@ class Library:
     compressed_bytes: int
     outputs: int = 0
     outputs_agree: int = 0
+    packed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelKind:
+    """What decides on what is asked of a model: whether it has convolutions, and whether its spec names a layout."""
+
+    spec: str
+    model: str
+    convolutions: bool
+    layout: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +87,12 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """All rounds on one machine, and the libraries that were measured last of each spec."""
+    """All rounds on one machine, and the libraries and models that were measured last of each spec."""
 
     schema: Literal["ortrim-footprint/1"] = "ortrim-footprint/1"
     machine: Machine
     libraries: tuple[Library, ...] = ()
+    kinds: tuple[ModelKind, ...] = ()
     rounds: tuple[Round, ...] = ()
 
     def of(self, spec: str, model: str, key: str) -> tuple[Round, ...]:
@@ -96,10 +109,11 @@ class Record:
         """Return the record with a round more; those of the same model that older libraries ran stay."""
         return replace(self, rounds=(*self.rounds, new))
 
-    def with_libraries(self, spec: str, libraries: tuple[Library, ...]) -> "Record":
-        """Return the record with other libraries of a spec."""
+    def with_spec(self, spec: str, libraries: tuple[Library, ...], kinds: tuple[ModelKind, ...]) -> "Record":
+        """Return the record with other libraries and models of a spec."""
         others = tuple(each for each in self.libraries if each.spec != spec)
-        return replace(self, libraries=(*others, *libraries))
+        models = tuple(each for each in self.kinds if each.spec != spec)
+        return replace(self, libraries=(*others, *libraries), kinds=(*models, *kinds))
 
     def _newest_key(self, spec: str, model: str) -> str:
         own = (each for each in self.rounds if (each.spec, each.model) == (spec, model))

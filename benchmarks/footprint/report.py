@@ -5,13 +5,14 @@ from itertools import groupby
 
 from rich.table import Table
 
-from footprint.contenders import DEFAULT, UPSTREAM, WHEEL
+from footprint.contenders import UPSTREAM, WHEEL
+from footprint.goals import GOALS
 from footprint.record import Record
-from footprint.summary import GOALS, Summary
+from footprint.summary import Summary
 from ortrim.console import printable
+from ortrim.core.statistics import Interval
 from ortrim.report.figures import NONE, bytes_text, ms_text
 from ortrim.report.markdown_text import escaped, table
-from ortrim.verify.statistics import Interval
 
 HEADINGS = (
     "library", "bytes", "of upstream's", "compressed", "outputs", "peak RSS", "of wheel's", "load", "of wheel's",
@@ -46,7 +47,7 @@ def tables(found: Iterable[Summary]) -> Iterator[Table]:
 
 
 def markdown(found: Iterable[Summary], record: Record) -> str:
-    """Write all that was found: each model with its cases, and the goals of the default profile."""
+    """Write all that was found: each model with its cases, and the goals."""
     found = tuple(found)
     parts = ["# Size, memory and speed", FOREWORD.format(wheel=WHEEL, upstream=UPSTREAM)]
     parts.append(f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.system}.")
@@ -55,7 +56,7 @@ def markdown(found: Iterable[Summary], record: Record) -> str:
         cases = [[escaped(cell) for cell in row] for row in _case_cells(own)]
         parts += [f"## {escaped(title)}", table(HEADINGS, rows, right=range(1, len(HEADINGS)))]
         parts += [table(CASE_HEADINGS, cases, right=range(2, len(CASE_HEADINGS)))]
-    parts += ["## Goals of the default profile", table(("model", "measure", "at most", "is", ""), _goals(found))]
+    parts += ["## Goals", table(("model", "measure", "at most", "is", ""), _goals(found))]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -95,11 +96,9 @@ def _case_cells(own: Sequence[Summary]) -> Iterator[tuple[str, ...]]:
 
 
 def _goals(found: Iterable[Summary]) -> Iterator[tuple[str, ...]]:
+    words = {None: NONE, True: "met", False: "missed"}
     for summary in found:
-        if summary.contender != DEFAULT:
-            continue
         for goal in GOALS:
-            figure = goal.measured(summary)
-            middle = figure.median if isinstance(figure, Interval) else figure
-            met = NONE if middle is None else "met" if middle <= goal.most else "missed"
-            yield escaped(summary.model), goal.text, figure_text(goal.most), figure_text(figure), met
+            if goal.asked(summary):
+                figure, met = figure_text(goal.measured(summary)), words[goal.is_met(summary)]
+                yield escaped(summary.model), goal.text, figure_text(goal.most), figure, met

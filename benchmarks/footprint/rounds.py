@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from footprint.contenders import Contender, Contest
 from footprint.record import CaseSample, Round, Sample
+from ortrim.core.statistics import distribution
 from ortrim.verify.devices.base import CaseRun, Device, RunnerOutput
-from ortrim.verify.statistics import distribution
 
 
 def measure_round(

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
+from footprint.record import ModelKind
 from ortrim.console import Console
 from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.operator_config import parse_config
 from ortrim.core.profiles import ProfileName
 from ortrim.core.sessions import SessionSettings, as_the_official
 from ortrim.pipeline.builders import executor_for
@@ -40,6 +42,18 @@ class Subject:
     runner: Path
     folder: Path
 
+    def kinds(self) -> tuple[ModelKind, ...]:
+        """Return what decides on what is asked of each model."""
+        return tuple(
+            ModelKind(
+                spec=self.name,
+                model=model.prepared.name,
+                convolutions=has_convolutions(model.converted.config),
+                layout=model.spec.layout is not None,
+            )
+            for model in self.models
+        )
+
     def contests(self) -> tuple[Contest, ...]:
         """Return what is to be measured of each model."""
         return tuple(
@@ -60,6 +74,11 @@ class Subject:
         converted = model.converted.path, model.converted.sha256
         for name, library in ((WHEEL_ORT, self.runtime.library), *self.libraries.items()):
             yield _contender(name, library, converted, model.session)
+
+
+def has_convolutions(operator_config: str) -> bool:
+    """Whether a converted model has a convolution of any kind: `Conv`, `FusedConv`, `QLinearConv`, `ConvTranspose`."""
+    return any("Conv" in operator.name for operator in parse_config(operator_config).operators)
 
 
 def _contender(name: str, library: Path, model: tuple[Path, str], session: SessionSettings) -> Contender:

@@ -7,11 +7,10 @@ what counts: what the machine did besides falls on both alike.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log
-from typing import Final
 
 from footprint.contenders import UPSTREAM, WHEEL, WHEEL_ORT
-from footprint.record import CaseSample, Library, Record, Round, Sample
-from ortrim.verify.statistics import Interval, median, median_interval
+from footprint.record import CaseSample, Library, ModelKind, Record, Round, Sample
+from ortrim.core.statistics import Interval, median, median_interval
 
 Figure = Callable[[Sample], float]
 
@@ -42,7 +41,7 @@ class Summary:
     """One contender with one model; `p50` is of the geometric mean over the cases.
 
     `library` is None for the wheel's second row, which is the same file; `of_upstream` divides its bytes by those of
-    upstream's recipe.
+    upstream's recipe; `kind` is None for a model that was measured before kinds were told.
     """
 
     spec: str
@@ -51,6 +50,7 @@ class Summary:
     rounds: int
     disturbed: bool
     library: Library | None
+    kind: ModelKind | None
     of_upstream: float | None
     load_ms: float
     peak_rss_bytes: float
@@ -58,29 +58,6 @@ class Summary:
     peak_rss: Ratio
     p50: Ratio
     cases: tuple[CaseSummary, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Goal:
-    """What issue 7 asks of the default profile, for each model."""
-
-    text: str
-    most: float
-    measured: Callable[[Summary], Interval | float | None]
-
-
-GOALS: Final = (
-    Goal(text="library, bytes", most=1.25e6, measured=lambda one: one.library.file_bytes if one.library else None),
-    Goal(text="library of upstream's", most=0.68, measured=lambda one: one.of_upstream),
-    Goal(text="p50 of the wheel's at the same level", most=1.0, measured=lambda one: one.p50.of_level),
-    Goal(
-        text="p50 of the wheel's at its default level (1 without convolutions)",
-        most=1.05,
-        measured=lambda one: one.p50.of_default,
-    ),
-    Goal(text="peak RSS of the wheel's", most=0.33, measured=lambda one: one.peak_rss.of_default),
-    Goal(text="load time of the wheel's", most=0.45, measured=lambda one: one.load.of_default),
-)
 
 
 def summaries(record: Record) -> tuple[Summary, ...]:
@@ -110,6 +87,7 @@ def _summary(record: Record, rounds: Sequence[Round], contender: str) -> Summary
         rounds=len(samples),
         disturbed=any(each.disturbed for each in rounds),
         library=own,
+        kind=next((each for each in record.kinds if (each.spec, each.model) == (spec, rounds[0].model)), None),
         of_upstream=own.file_bytes / recipe.file_bytes if own and recipe else None,
         load_ms=median(sample.load_ms for sample in samples),
         peak_rss_bytes=median(sample.peak_rss_bytes for sample in samples),

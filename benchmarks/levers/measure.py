@@ -1,21 +1,27 @@
 """What `invoke measure.levers` does: builds each variant, and shows what each lever brings."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rich.table import Table
-
+from levers.record import Outcome, Record, read_record, write_record
+from levers.report import markdown, table
 from levers.variants import Variant, variants, with_levers
 from ortrim.binaries.sizes import library_size
 from ortrim.console import Console
-from ortrim.core.plan import PlannedTarget
+from ortrim.core.plan import BuildJob, digest
+from ortrim.core.profiles import PROFILE_NAMES, ProfileName
+from ortrim.errors import BuildError, UsageError
 from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.pipeline.planned import make_planned
 from ortrim.storage.files import require_writable, write_atomically
 
 BOTTOM: Final = "upstream"
+
+Build = Callable[[Variant, BuildJob], Path]
+"""Builds a job and returns its library. Raises `BuildError`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,70 +30,76 @@ class Wanted:
 
     spec: Path
     target: str
-    profile: str = "balanced"
+    profile: ProfileName = "balanced"
     jobs: int | None = None
     output: Path = Path("artifacts/benchmarks")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """The size of a variant's library."""
+def measure(wanted: Wanted, console: Console) -> Record:
+    """Build all variants that were not built before, show the table, write it down, and return the record.
 
-    variant: Variant
-    file_bytes: int
-    compressed_bytes: int
-
-
-def measure(wanted: Wanted, console: Console) -> tuple[Measured, ...]:
-    """Build all variants, show the table, write it down, and return the sizes. Raises what building raises."""
+    Each outcome is in the record as soon as it is there; a variant that cannot be built is one with its reason. Raises
+    `UsageError` (`bad-option` for the profile without levers), and what planning raises.
+    """
+    _check(wanted.profile)
     require_writable(wanted.output)
     request = Request(
-        spec=wanted.spec, target=wanted.target, profile="balanced", jobs=wanted.jobs, output=wanted.output
+        spec=wanted.spec, target=wanted.target, profile=wanted.profile, jobs=wanted.jobs, output=wanted.output
     )
     planned = make_planned(request, console, to_run=True)
     (target,) = planned.plan.targets
-    measured = tuple(_measured(each, planned, target, request, console) for each in variants(BOTTOM, wanted.profile))
-    for table in tables(measured):
-        console.render(table)
-    report = wanted.output / f"levers-{planned.plan.spec_name}-{target.job.target.identifier}.md"
-    write_atomically(report, markdown(measured))
-    console.note(f"report: {report}")
-    return measured
+
+    def build(variant: Variant, job: BuildJob) -> Path:
+        with console.step(f"build {planned.plan.spec_name}: {variant.words}") as step:
+            return executor_for(planned, target, request, step).run(job).library
+
+    name = f"levers-{planned.plan.spec_name}-{target.job.target.identifier}-{wanted.profile}"
+    try:
+        return measure_variants(target.job, wanted.profile, wanted.output / f"{name}.json", build)
+    finally:
+        _show(wanted, name, console)
 
 
-def _measured(
-    variant: Variant, planned: Planned, target: PlannedTarget, request: Request, console: Console
-) -> Measured:
-    job = with_levers(target.job, variant.levers, target.job.without_types)
-    words = f"{variant.profile}, {variant.lever} the other way" if variant.lever else variant.profile
-    with console.step(f"build {planned.plan.spec_name}: {words}") as step:
-        library = executor_for(planned, target, request, step).run(job).library
-    size = library_size(library, None)
-    return Measured(variant=variant, file_bytes=size.file_bytes, compressed_bytes=size.compressed_bytes)
+def measure_variants(job: BuildJob, top: str, path: Path, build: Build) -> Record:
+    """Build the variants of a job whose outcomes are not in the record at `path`, and keep each there at once."""
+    record = read_record(path)
+    for variant in variants(BOTTOM, top):
+        changed = with_levers(job, variant.levers, job.without_types)
+        if record.built(variant.profile, variant.lever, digest(changed)) is None:
+            record = record.with_outcome(_outcome(variant, changed, build))
+            write_record(path, record)
+    return record
 
 
-def rows(measured: tuple[Measured, ...]) -> tuple[tuple[str, str, str], ...]:
-    """Return for each lever its name and what pulling it alone saves, and what letting it alone go costs, in bytes."""
-    found = {(each.variant.profile, each.variant.lever): each.file_bytes for each in measured}
-    bottom, top = dict.fromkeys(each.variant.profile for each in measured)
-    names = dict.fromkeys(each.variant.lever for each in measured if each.variant.lever)
-    whole = ("all", f"{found[bottom, '']:,}", f"{found[top, '']:,}")
-    return (
-        whole,
-        *((name, f"{found[bottom, name] - found[bottom, '']:+,}", f"{found[top, name] - found[top, '']:+,}")
-          for name in names),
-    )  # fmt: skip
+def _check(profile: ProfileName) -> None:
+    if profile == BOTTOM:
+        others = ", ".join(name for name in PROFILE_NAMES if name != BOTTOM)
+        what = f"profile {BOTTOM!r} pulls no lever: it is what the others are measured against"
+        raise UsageError("bad-option", what, where="--profile", hint=f"choose among: {others}")
 
 
-def tables(measured: tuple[Measured, ...]) -> tuple[Table, ...]:
-    """Return the table for the terminal."""
-    table = Table("lever", "pulled alone", "let go alone")
-    for row in rows(measured):
-        table.add_row(*row)
-    return (table,)
+def _outcome(variant: Variant, job: BuildJob, build: Build) -> Outcome:
+    profile, lever, key = variant.profile, variant.lever, digest(job)
+    try:
+        size = library_size(build(variant, job), None)
+    except BuildError as failure:
+        why = next(iter(failure.why.splitlines()), "")
+        reason = f"{failure.reference}: {why or failure.what}"
+        return Outcome(profile=profile, lever=lever, key=key, failure=reason)
+    return Outcome(
+        profile=profile,
+        lever=lever,
+        key=key,
+        file_bytes=size.file_bytes,
+        compressed_bytes=size.compressed_bytes,
+    )
 
 
-def markdown(measured: tuple[Measured, ...]) -> str:
-    """Return the table as Markdown."""
-    head = "| lever | pulled alone, bytes | let go alone, bytes |\n|---|---|---|\n"
-    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows(measured))
+def _show(wanted: Wanted, name: str, console: Console) -> None:
+    """Show what was built so far, and write it down beside the record."""
+    outcomes = read_record(wanted.output / f"{name}.json").outcomes
+    if outcomes:
+        console.render(table(outcomes, BOTTOM, wanted.profile))
+        report = wanted.output / f"{name}.md"
+        write_atomically(report, markdown(outcomes, BOTTOM, wanted.profile))
+        console.note(f"report: {report}")

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import BuildJob
-from ortrim.core.profiles import PROFILES, Levers, applicable
-from ortrim.core.targets import APPLE
+from ortrim.core.profiles import PROFILES, Levers, applicable, needs_wide_characters
+from ortrim.core.targets import APPLE, Architecture
 from ortrim.planning import with_arguments
 
 NOT_OF_THE_CODE: Final = "precompiled"
@@ -20,6 +21,11 @@ class Variant:
     profile: str
     lever: str
     levers: Levers
+
+    @property
+    def words(self) -> str:
+        """What is built, for progress and errors."""
+        return f"{self.profile}, {self.lever} the other way" if self.lever else self.profile
 
 
 def variants(bottom: str, top: str) -> Iterator[Variant]:
@@ -35,7 +41,13 @@ def variants(bottom: str, top: str) -> Iterator[Variant]:
 
 def with_levers(job: BuildJob, levers: Levers, unused_types: tuple[str, ...]) -> BuildJob:
     """Return a job with other levers; `unused_types` are what the models' types allow to leave out."""
-    elf = job.target.system not in APPLE
-    pulled = applicable(levers, toolchain=job.toolchain.kind, elf=elf, exceptions=job.exceptions)
+    pulled = applicable(
+        levers,
+        toolchain=job.toolchain.kind,
+        elf=job.target.system not in APPLE,
+        x64=job.target.architecture is Architecture.X64,
+        exceptions=job.exceptions,
+        wide_characters=needs_wide_characters(parse_config(job.operator_config)),
+    )
     left_out = () if pulled.unused_types else unused_types
     return with_arguments(replace(job, levers=pulled, without_types=left_out))

@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Final, Literal
 
 from ortrim.core.measurements import Host
+from ortrim.core.statistics import median, median_interval, quantile
 from ortrim.verify.devices.base import RunnerOutput
-from ortrim.verify.statistics import median, median_interval, quantile
 
 MEASURES: Final = ("load_ms", "first_run_ms", "p50_ms", "p99_ms", "loaded_rss_bytes", "peak_rss_bytes", "cpu_ms")
 MEGABYTE: Final = 1e6

@@ -11,6 +11,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     BUDGET = 3
     PARITY = 4
+    REGRESSION = 5
     SPEC = 10
     MODEL = 11
     CONVERT = 12
@@ -83,6 +84,12 @@ class ParityError(Diagnostic):
     """The trimmed runtime's outputs differ from the full runtime's by more than the tolerance."""
 
     exit_code = ExitCode.PARITY
+
+
+class Regression(Diagnostic):
+    """A build is larger, hungrier or slower than the one that was accepted last, by more than is allowed."""
+
+    exit_code = ExitCode.REGRESSION
 
 
 class SpecError(Diagnostic):

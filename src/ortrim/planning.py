@@ -66,7 +66,8 @@ def make_plan(
     `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
     which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
     `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build;
-    `hot_operators` are those that `invoke hot` found, none for all. Raises `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
+    `hot_operators` are those that `invoke hot` found, none for all. Raises `PlanError` for what is
+    valid but cannot work, such as an execution provider without its sources.
     """
     config = render_config(operators)
     jobs = tuple(

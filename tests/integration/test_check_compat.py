@@ -2,15 +2,17 @@
 
 import io
 import json
+import signal
 import sys
 import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -37,10 +39,12 @@ from ortrim.tools.full_runtime import full_runtime
 from ortrim.verify.cases import make_cases
 from ortrim.verify.devices.base import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
+from ortrim.verify.runner_output import RunnerEnded
 
 ROOT: Final = Path(__file__).parents[2]
 FLOAT, DOUBLE, INT32, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64
 BOOL = TensorProto.BOOL
+Level = Literal["disable", "extended"]
 VERSION: Final = "1.21.0"
 DEMO: Final = """\
 ai.onnx;13;Gemm{"inputs": {"0": ["float"]}}
@@ -234,11 +238,12 @@ def built(spec: str | None, tmp_path_factory: pytest.TempPathFactory) -> Install
     return Installed(package=package.archive, library=result.library, runner=runner)
 
 
-def refusal(installed: Installed, path: Path, folder: Path) -> VerifyError | None:
-    """Convert a model as the demo's, load and run it on the trimmed library; return what that makes of it."""
+def refusal(installed: Installed, path: Path, folder: Path, level: Level = "extended") -> VerifyError | None:
+    """Convert a model, as the demo's by default, load and run it on the trimmed library; return what came of it."""
     spec = ModelSpec(name="model", path=Path(path.name))
     prepared = prepare(spec, base=folder, root=folder / "models", ort_version=VERSION, where="model")
-    ort = convert(prepared, Conversion(), runtime=full_runtime(VERSION, None), root=folder / "conversions")
+    conversion = Conversion(level=level)
+    ort = convert(prepared, conversion, runtime=full_runtime(VERSION, None), root=folder / "conversions")
     request = RunRequest(
         runner=installed.runner,
         library=installed.library,
@@ -272,6 +277,36 @@ def product_of_bytes() -> onnx.ModelProto:
 
 
 UNSIGNED: Final = TensorProto.UINT32
+
+
+def sparse_weights() -> onnx.ModelProto:
+    """Return a model of an operator that the demo has, with weights of which only what is not zero is stored."""
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, (4,))], [value("y", FLOAT, (4,))])
+    numbers, places = helper.make_tensor("w", FLOAT, [2], [1.0, 2.0]), helper.make_tensor("p", INT64, [2], [0, 3])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(numbers, places, [4]))
+    return model
+
+
+def eight_bit_weights() -> onnx.ModelProto:
+    """Return a model with weights of 8-bit floats, which no kernel takes but casts and quantization."""
+    weights = helper.make_tensor("w", TensorProto.FLOAT8E4M3FN, [4], [1.0, 2.0, 3.0, 4.0])
+    nodes = [helper.make_node("Cast", ["w"], ["a"], to=FLOAT), helper.make_node("Add", ["x", "a"], ["y"])]
+    ends = [value(name, FLOAT, (4,)) for name in "xy"]
+    return model_of(nodes, ends[:1], ends[1:], opsets=[("", 19)], ir_version=9, initializers=[weights])
+
+
+def optional_value() -> onnx.ModelProto:
+    """Return a model that asks whether a value is there: all of optional values that ORT format can hold."""
+    node = helper.make_node("OptionalHasElement", ["x"], ["y"])
+    return model_of([node], [value("x", FLOAT, (4,))], [value("y", BOOL, ())], opsets=[("", 18)])
+
+
+LEFT_OUT: Final[dict[str, tuple[onnx.ModelProto, str]]] = {
+    "sparse weights": (sparse_weights(), "this library is compiled without sparse tensors"),
+    "8-bit floats": (eight_bit_weights(), "Could not find an implementation for Cast(19)"),
+    "optional values": (optional_value(), "Could not find an implementation for OptionalHasElement(18)"),
+}
+"""Models with kinds of values that the demo's library is compiled without, and what it says of them."""
 MODELS: Final[dict[str, tuple[onnx.ModelProto, str]]] = {
     "as in the demo": (one("Relu", [FLOAT]), ""),
     "an operator in a branch": (branch_of("Relu"), ""),
@@ -318,13 +353,65 @@ def test_the_verdict_is_what_the_trimmed_library_does(installed: Installed, tmp_
 def test_with_exceptions_the_same_models_are_refused(
     installed_with_exceptions: Installed, tmp_path: Path, name: str
 ) -> None:
-    """By a status in place of an abort: the runner goes on to say what was wrong."""
+    """By the same status that a library without exceptions gives for a missing operator."""
     model, lacking = MODELS[name]
     error = refusal(installed_with_exceptions, write(tmp_path / "model.onnx", model), tmp_path)
     assert (error is None) is (not lacking), error
     if error:
         assert error.reference == "model-refused"
         assert missing_kernel(error.why) is not None, error.why
+
+
+@pytest.mark.slow
+@pytest.mark.build
+@pytest.mark.network
+@pytest.mark.parametrize("name", LEFT_OUT)
+@pytest.mark.parametrize("runtime", ["installed", "installed_with_exceptions"])
+def test_kinds_of_values_that_were_left_out_are_refused_when_a_model_is_loaded(
+    request: pytest.FixtureRequest, tmp_path: Path, runtime: str, name: str
+) -> None:
+    """By a message and the runner's exit code, with exceptions and without: nothing ends in a signal."""
+    model, words = LEFT_OUT[name]
+    path = write(tmp_path / "model.onnx", model)
+    error = refusal(request.getfixturevalue(runtime), path, tmp_path, level="disable")
+    assert isinstance(error, RunnerEnded)
+    assert (error.reference, error.returncode) == ("model-refused", 4), error
+    assert words in error.why
+
+
+def eight_bit_output(path: Path) -> Path:
+    """Write a model in ORT format with an output of 8-bit floats, which ortrim itself does not convert."""
+    weights = [
+        helper.make_tensor(name, kind, [2], [1.0, 2.0]) for name, kind in (("e", TensorProto.FLOAT8E5M2), ("f", FLOAT))
+    ]
+    ends = [value("y", FLOAT, (2,)), value("e", TensorProto.FLOAT8E5M2, (2,))]
+    node = helper.make_node("Add", ["x", "f"], ["y"])
+    model = model_of([node], [value("x", FLOAT, (2,))], ends, opsets=[("", 18)], ir_version=9, initializers=weights)
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.build
+@pytest.mark.network
+@pytest.mark.parametrize(("runtime", "reference", "returncode"), [
+    ("installed", "runner-crashed", -signal.SIGABRT), ("installed_with_exceptions", "model-refused", 4),
+])  # fmt: skip
+def test_eight_bit_floats_at_a_models_ends_end_the_process_without_exceptions(
+    request: pytest.FixtureRequest, tmp_path: Path, runtime: str, reference: str, returncode: int
+) -> None:
+    """All its operators are there, so that upstream meets the type itself, and throws; the message says which it is."""
+    here = request.getfixturevalue(runtime)
+    model = eight_bit_output(tmp_path / "model.ort")
+    once = Repetition(runs=1, warmup=0, timeout_seconds=60)
+    with closing(Host()) as host, pytest.raises(RunnerEnded) as caught:
+        host.run(RunRequest(runner=here.runner, library=here.library, model=model, cases=(), repetition=once))
+    assert (caught.value.reference, caught.value.returncode) == (reference, returncode)
+    assert "tensor(float8e5m2) is not currently registered or supported" in caught.value.why
 
 
 @pytest.mark.build

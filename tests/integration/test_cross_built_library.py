@@ -5,12 +5,14 @@ zig's compiler and linker and ortrim's own last step have made. A Mac's loader a
 """
 
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_objects import object_symbols
 from ortrim.binaries.macho_signature import is_signature_true
 from ortrim.core.macho import MachSignature
 from ortrim.core.plan import BuildJob
@@ -18,7 +20,9 @@ from ortrim.core.targets import TARGETS
 from ortrim.executors.finishing import finish
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
+from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.tools import tool_requirements
+from ortrim.sources.fetch import fetch_sources
 from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.zig_apple import zig_apple_toolchain
 from ortrim.tools.command import run
@@ -76,6 +80,25 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     assert image.signature is (MachSignature.AD_HOC if target == "macos-arm64" else MachSignature.NONE)
     assert is_signature_true(library.read_bytes()) is (target == "macos-arm64")
     assert loaded(job, paths, library) == "forty-one 1.5 6\n"
+
+
+@pytest.mark.parametrize("target", LINUX)
+def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_path: Path) -> None:
+    """A build of all operators links them; what they ask CoreFoundation for stands in a header of ours in its place."""
+    toolchain, hooks = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0"), shipped_folder("cmake")
+    abseil = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "abseil_cpp"
+    tools = packages_folder("tools", tool_requirements())
+    inputs = Inputs(sources=abseil, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
+    paths = prepare_workspace(tmp_path / "work", inputs, toolchain)
+    (paths.configured / "CoreFoundation").mkdir(parents=True)
+    shutil.copy(hooks / "apple_time_zone.h", paths.configured / "CoreFoundation" / "CFTimeZone.h")
+    source = abseil / "absl" / "time" / "internal" / "cctz" / "src" / "time_zone_lookup.cc"
+    flags = ("-std=c++20", "-fno-exceptions", "-Wall", "-Wextra", "-Werror", "-I.", f"-I{abseil}")
+    job = sample_plan(target, toolchain=toolchain).targets[0].job
+    succeeded((str(paths.wrappers / "c++"), *flags, "-c", str(source), "-o", "zones.o"), job, paths)
+    symbols = dict(object_symbols((paths.configured / "zones.o").read_bytes()))
+    assert symbols["_ZN4absl12lts_2024072213time_internal4cctz15local_time_zoneEv"]
+    assert not [name for name in symbols if name.startswith("CF")]
 
 
 def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:

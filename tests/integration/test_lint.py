@@ -47,6 +47,21 @@ def _reshaped(shape: tuple[int, ...], length: int) -> onnx.ModelProto:
     return model_of([node], *ends, initializers=[sizes])
 
 
+def _windowed(length: int) -> onnx.ModelProto:
+    """Return a model that takes sound of some length and more."""
+    weights = numpy_helper.from_array(np.ones((1, 1, length), np.float32), "w")
+    ends = [value("x", shape=("batch", 1, "samples"))], [value("y", shape=None)]
+    return model_of([helper.make_node("Conv", ["x", "w"], ["y"])], *ends, initializers=[weights])
+
+
+def _never() -> onnx.ModelProto:
+    """Return a model that no length suits: it brings its input into two shapes of different sizes."""
+    shapes = [numpy_helper.from_array(np.array([size, 4], np.int64), f"s{size}") for size in (5, 7)]
+    nodes = [helper.make_node("Reshape", ["x", each.name], [f"y{each.name}"]) for each in shapes]
+    ends = [value("x", shape=("length", 4))], [value("ys5", shape=None), value("ys7", shape=None)]
+    return model_of(nodes, *ends, initializers=shapes)
+
+
 def _added() -> onnx.ModelProto:
     """Return a model whose two inputs have to be equally long, and say so by no name."""
     ends = [value("x", shape=("a", 4)), value("z", shape=("b", 4))], [value("y", shape=None)]
@@ -87,7 +102,9 @@ SHOWN: Final = (
     Shows(reference="does-not-run", model=_fails, words="Reshape"),
     Shows(reference="dynamic-size-baked-in", model=lambda: _reshaped((3, 4), 4), words="'length' runs at 3 alone"),
     Shows(reference="dynamic-size-limited", model=lambda: _reshaped((2, -1), 1), words="not at 1, 3, 17"),
-    Shows(reference="no-size-runs", model=lambda: _reshaped((7, 4), 4), words="none of 11 choices"),
+    Shows(reference="dynamic-size-baked-in", model=lambda: _reshaped((7, 11), 1), words="'length' runs at 77 alone"),
+    Shows(reference="dynamic-size-limited", model=lambda: _windowed(600), words="runs at 600, 1024, 4096, not at"),
+    Shows(reference="no-size-runs", model=_never, words="none of"),
     Shows(reference="mobile-partitions", model=lambda: _one("Erf"), words="NNAPI takes 0 of 1 nodes"),
 )
 

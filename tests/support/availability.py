@@ -18,6 +18,7 @@ KNOWN_TOOLS: Final = (
     "apt-get",
     "buildah",
     "ccache",
+    "chromium",
     "clang",
     "cpio",
     "dockerd",

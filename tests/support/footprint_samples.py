@@ -6,7 +6,7 @@ from typing import Final
 
 from build_time.record import Machine
 from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
-from footprint.record import CaseSample, Library, Record, Round, Sample
+from footprint.record import CaseSample, Library, ModelKind, Record, Round, Sample
 
 from ortrim.core.sessions import SessionSettings
 from ortrim.verify.cases import Case
@@ -44,7 +44,7 @@ def turn(number: int = 1, *, key: str = "k", started: str = "", busy: float = 0.
     )
 
 
-def library(contender: str, size: int) -> Library:
+def library(contender: str, size: int, *, packed: bool = False) -> Library:
     """Return a library of that many bytes."""
     return Library(
         spec="demo",
@@ -54,14 +54,16 @@ def library(contender: str, size: int) -> Library:
         compressed_bytes=size // 3,
         outputs=0 if contender == WHEEL else 2,
         outputs_agree=0 if contender == WHEEL else 2,
+        packed=packed,
     )
 
 
-def record(*rounds: Round) -> Record:
-    """Return a record of some rounds, with the libraries."""
-    sizes = {WHEEL: 20_000_000, "upstream": 1_800_000, "balanced": 1_200_000}
-    libraries = tuple(library(name, size) for name, size in sizes.items())
-    return Record(machine=MACHINE, libraries=libraries, rounds=rounds)
+def record(*rounds: Round, packed: bool = False, kind: tuple[bool, bool] | None = None) -> Record:
+    """Return a record of some rounds, with the libraries; `kind`: whether the model has convolutions, and a layout."""
+    sizes = {WHEEL: 20_000_000, "upstream": 1_800_000, "balanced": 1_200_000, "size": 900_000}
+    libraries = tuple(library(name, size, packed=packed and name != WHEEL) for name, size in sizes.items())
+    kinds = (ModelKind(spec="demo", model="net", convolutions=kind[0], layout=kind[1]),) if kind else ()
+    return Record(machine=MACHINE, libraries=libraries, kinds=kinds, rounds=rounds)
 
 
 def contest(**changes: str) -> Contest:

@@ -16,7 +16,7 @@ LAYERS: Final = (
     ("tasks",),
     ("pipeline",),
     (
-        *("spec", "models", "planning", "executors", "package", "verify", "report", "workflows"),
+        *("spec", "models", "steps", "planning", "executors", "package", "verify", "report", "workflows"),
         *("fetch", "advise", "bench", "history", "lint"),
     ),
     ("platforms", "toolchains", "sources", "binaries", "github"),

@@ -12,6 +12,8 @@ from ortrim.binaries.extents import Piece
 from ortrim.binaries.file_layout import Part, file_pieces, sections_in_memory, zeroed_bytes
 from ortrim.binaries.leaves import Accounting, Leaf
 from ortrim.binaries.link_map import read_link_map
+from ortrim.binaries.macho import is_macho
+from ortrim.binaries.macho_accounting import account_macho
 from ortrim.binaries.map_inputs import require_match
 from ortrim.binaries.map_sections import MapOutput
 from ortrim.binaries.mapped_leaves import mapped_leaves
@@ -29,12 +31,15 @@ LINKED: Final = "are code made at link time: its object files are not known, com
 def account(path: Path, link_map: Path | None, index: UnitIndex | None = None) -> Accounting:
     """Return the leaves of a shared library; their sizes sum to the file's, whatever the file or the map says.
 
-    Without a map the leaves are the library's own symbols, or its sections when it is stripped. By an index of units,
+    Without a map the leaves are the library's own symbols, or its sections when it is stripped; those of a Mach-O
+    library are always its sections. By an index of units,
     operators have the files that serve them alone. Raises `BinaryError`
     (those of `read_library` and `read_link_map`, and `link-map-mismatch` when the map is of another link).
     """
-    outputs = () if link_map is None else read_link_map(link_map)
     data = read_bytes(path)
+    if is_macho(data):
+        return account_macho(data, str(path))
+    outputs = () if link_map is None else read_link_map(link_map)
 
     def read(elf: ELFFile) -> Accounting:
         if outputs:

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.elf import read_library
+from ortrim.binaries.elf import read_bytes, read_library
+from ortrim.binaries.macho import is_macho
+from ortrim.binaries.macho_library import read_apple_library
 from ortrim.binaries.sizes import library_size
-from ortrim.core.library_facts import LibrarySize
+from ortrim.core.library_facts import LibraryFacts, LibrarySize
 from ortrim.storage.files import sha256_of
 
 OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"
@@ -14,12 +16,13 @@ OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"
 def differences(first: Path, second: Path) -> tuple[str, ...]:
     """Return in words how two shared libraries differ in size, sections, exports and needs; none when in nothing.
 
-    Bytes that differ within sections of the same sizes are one difference of their own. Raises `BinaryError`.
+    Of libraries for Macs segments are told in the place of sections. Bytes that differ within sections of the same
+    sizes are one difference of their own. Raises `BinaryError`.
     """
-    facts = (read_library(first), read_library(second))
+    (one_facts, one_size), (other_facts, other_size) = _read(first), _read(second)
+    facts, sizes = (one_facts, other_facts), (one_size, other_size)
     if sha256_of(first) == sha256_of(second):
         return ()
-    sizes = (library_size(first, None), library_size(second, None))
     pairs = (
         ("file bytes", *(size.file_bytes for size in sizes)),
         *(
@@ -42,6 +45,12 @@ def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: 
     does not take as well; on x86-64 it does without most of those entries. Raises `OSError`.
     """
     return found == (OTHER_BYTES,) and first_map.read_bytes() == second_map.read_bytes()
+
+
+def _read(library: Path) -> tuple[LibraryFacts, LibrarySize]:
+    if is_macho(read_bytes(library)):
+        return read_apple_library(library)
+    return read_library(library), library_size(library, None)
 
 
 def _sections(size: LibrarySize) -> dict[str, int]:

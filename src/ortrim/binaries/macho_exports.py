@@ -23,6 +23,8 @@ from ortrim.binaries.macho_signature import signed_anew
 from ortrim.binaries.macho_trie import exports_trie
 from ortrim.errors import BinaryError
 
+lief.logging.disable()
+
 LIBRARY_TYPE: Final = 6
 LC_DYLD_INFO_ONLY: Final = 0x80000022
 WEAK_FIELD, EXPORT_FIELD = 24, 40

@@ -8,7 +8,7 @@ from typing import Any, Final
 import lief
 
 from ortrim.binaries.macho_layout import checked_header
-from ortrim.core.macho import MachBuild, MachImage, MachKind, MachNeed, MachSegment, MachSignature
+from ortrim.core.macho import MachBuild, MachImage, MachKind, MachNeed, MachSection, MachSegment, MachSignature
 
 lief.logging.disable()
 
@@ -29,6 +29,11 @@ SIMULATED: Final = frozenset({"x86_64", "x86_64h", "i386"})
 """The older command does not tell a simulator from a device; of these processors there never was a device."""
 STAB_MASK, PRIVATE_EXTERN, TYPE_MASK, EXTERN = 0xE0, 0x10, 0x0E, 0x01
 BITCODE_SECTIONS: Final = frozenset({"__bitcode", "__bundle"})
+ZEROED: Final = frozenset({
+    lief.MachO.Section.TYPE.ZEROFILL, lief.MachO.Section.TYPE.GB_ZEROFILL,
+    lief.MachO.Section.TYPE.THREAD_LOCAL_ZEROFILL,
+})  # fmt: skip
+"""Sections that are in memory and not in the file."""
 SIGNATURE_MAGIC: Final = 0xFADE0CC0
 CMS_SLOT: Final = 0x10000
 EMPTY_BLOB: Final = 8
@@ -41,6 +46,25 @@ def read_image(data: bytes) -> MachImage:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # LIEF warns of numbers that it has no word for
         return _image(data, header.architecture, KINDS.get(header.file_type, MachKind.OTHER), _parsed(data))
+
+
+def read_sections(data: bytes) -> tuple[MachSection, ...]:
+    """Return the sections of one architecture, and its __LINKEDIT, which has none. Raises as `read_image` does."""
+    checked_header(data)
+    return tuple(_sections(_parsed(data)))
+
+
+def _sections(binary: lief.MachO.Binary) -> Iterator[MachSection]:
+    for segment in binary.segments:
+        name = _text(segment.name)
+        for section in segment.sections:
+            zeroed = section.type in ZEROED
+            where = 0 if zeroed else section.offset
+            yield MachSection(
+                segment=name, name=_text(section.name), offset=where, size_bytes=section.size, zeroed=zeroed
+            )
+        if not len(segment.sections):
+            yield MachSection(segment=name, name="", offset=segment.file_offset, size_bytes=segment.file_size)
 
 
 def _parsed(data: bytes) -> lief.MachO.Binary:

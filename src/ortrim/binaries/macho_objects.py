@@ -23,11 +23,12 @@ def object_symbols(data: bytes) -> Iterator[tuple[str, bool]]:
     """
     if checked_header(data).file_type != OBJECT_TYPE:
         raise ValueError("it is no object")
-    for place, count, names, names_size in _tables(data):
+    for place, count, start_of_names, names_size in _tables(data):
+        names = data[start_of_names : start_of_names + names_size]
         for number in range(count):
             start, kind, _, _, value = ENTRY.unpack_from(data, place + number * ENTRY.size)
             if kind & EXTERN and not kind & STAB_MASK:
-                name = _name(data[names : names + names_size], start)
+                name = _name(names, start)
                 yield name.removeprefix("_"), bool(kind & TYPE_MASK or value)
 
 

@@ -18,6 +18,8 @@ from ortrim.storage.files import sha256_of
 SUFFIX: Final = ".xcframework"
 INFO: Final = "Info.plist"
 LIBRARIES: Final = "AvailableLibraries"
+PATHS: Final = ("BinaryPath", "HeadersPath", "DebugSymbolsPath")
+"""Keys of an entry that name something in the slice's folder, beside the library itself."""
 MOST_SLICES: Final = 32
 DOUBLE: Final = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$)")
 """What Finder and its archives put beside files."""
@@ -106,7 +108,14 @@ def _slices(bundle: Bundle, root: str, plist: dict[str, Any]) -> Iterator[SliceF
             variant=_word(entry, "SupportedPlatformVariant"),
             architectures=tuple(map(str, architectures)) if isinstance(architectures, list) else (),
             size_bytes=_size(bundle, folder),
+            astray=tuple(key for key in PATHS if _word(entry, key) and not _leads(bundle, folder, _word(entry, key))),
         )
+
+
+def _leads(bundle: Bundle, folder: str, said: str) -> bool:
+    """Whether something is where an entry says, in the slice's own folder."""
+    found = bundle.found(inside(folder, said))
+    return found is not None and found.startswith(f"{folder}/")
 
 
 def _alone(bundle: Bundle, root: str, path: Path) -> SliceFacts:

@@ -11,7 +11,12 @@ from ortrim.core.targets import APPLE, CATALYST, TARGETS, OperatingSystem
 
 
 def levers_of(spec: BuildSpec) -> Levers:
-    """Return the levers of a buildspec: its profile's, but for those that it chooses itself."""
+    """Return the levers of a buildspec: its profile's, but for those that it chooses itself.
+
+    Profile `upstream` is upstream's own flags, whatever a buildspec for another profile chooses.
+    """
+    if spec.profile == "upstream":
+        return PROFILES[spec.profile]
     chosen = {name: value for name, value in vars(spec.levers).items() if value is not None}
     return dataclasses.replace(PROFILES[spec.profile], **chosen)
 

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import Final
 
 from ortrim.core.models import ModelFacts, TensorInfo
+
+NAMELESS: Final = ("?", "-1", "None")
+"""What exporters write for a size that they do not know (Paddle's writes `?`): two of them need not be equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,11 @@ class GraphFacts:
     functions: tuple[tuple[str, str], ...] = ()
 
 
+def operators_of(graph: GraphFacts) -> frozenset[tuple[str, str]]:
+    """Return the domains and names of a model's operators."""
+    return frozenset((node.domain, node.operator) for node in graph.nodes)
+
+
 def elements(value: TensorInfo) -> int | None:
     """Return the number of a tensor's elements; None when it is not fixed."""
     if value.shape is None or any(not isinstance(size, int) for size in value.shape):
@@ -97,4 +106,4 @@ def dimension_name(value: TensorInfo, axis: int) -> str:
     size = value.shape[axis]
     if isinstance(size, int):
         return ""
-    return size or f"{value.name}[{axis}]"
+    return size if size and size not in NAMELESS else f"{value.name}[{axis}]"

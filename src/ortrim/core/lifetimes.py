@@ -1,9 +1,13 @@
 """The most memory that the tensors of a run take at a time, by when each is made and last read."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ortrim.core.model_cost import LiveTensor, Peak
+
+WORKSPACE: Final = "(the kernel's own)"
+"""Stands among tensors for what a kernel takes for itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,7 +15,8 @@ class Moment:
     """One node's turn: the tensors that it reads and makes, and what it needs besides, as the graphs inside it do.
 
     `view` says that the first output is the first input under another shape. `in_place` are inputs whose memory the
-    first output may take over when nothing reads them any more and both are of one size.
+    first output may take over when nothing reads them any more and both are of one size. `workspace` is the memory in
+    bytes that the kernel itself takes while it runs.
     """
 
     node: str
@@ -20,6 +25,7 @@ class Moment:
     view: bool = False
     in_place: tuple[str, ...] = ()
     inside: Peak | None = None
+    workspace: int = 0
 
 
 def peak_of(
@@ -31,18 +37,38 @@ def peak_of(
     others from when they are made to the last.
     """
     owners = _owners(moments, sizes, kept={*inputs, *outputs})
+    return peak_over([replace(each, workspace=0) for each in moments], sizes, owners, kept=(inputs, outputs))
+
+
+def peak_over(
+    moments: Sequence[Moment],
+    sizes: Mapping[str, int],
+    owners: Mapping[str, str],
+    *,
+    kept: tuple[Collection[str], Collection[str]],
+) -> Peak:
+    """Return the peak over moments in their order when `owners` says whose memory each tensor lies in.
+
+    `kept` are the inputs and the outputs of the run.
+    """
+    inputs, outputs = kept
     last = _last_reads(moments, owners, kept={*inputs, *outputs})
     live = {name: sizes[name] for name in inputs if name in sizes}
     best = Peak(size_bytes=sum(live.values()), node="", tensors=_tensors(live))
+    timeline = []
     for number, moment in enumerate(moments):
         live |= {owners[name]: sizes[owners[name]] for name in moment.makes if name in owners}
         inside = moment.inside
-        total = sum(live.values()) + (inside.size_bytes if inside else 0)
+        outside = sum(live.values())
+        total = outside + (inside.size_bytes if inside else 0) + moment.workspace
+        within = inside.timeline if inside else ()
+        timeline += [(name, outside + size) for name, size in within] or [(moment.node, total)]
         if total > best.size_bytes:
-            tensors = (*_tensors(live), *(inside.tensors if inside else ()))
+            own = (LiveTensor(name=WORKSPACE, size_bytes=moment.workspace),) if moment.workspace else ()
+            tensors = (*_tensors(live), *own, *(inside.tensors if inside else ()))
             best = Peak(size_bytes=total, node=inside.node if inside and inside.node else moment.node, tensors=tensors)
         live = {name: size for name, size in live.items() if last.get(name, -1) > number}
-    return best
+    return replace(best, timeline=tuple(timeline))
 
 
 @dataclass(frozen=True, kw_only=True)

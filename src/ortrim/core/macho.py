@@ -56,6 +56,17 @@ class MachSegment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MachSection:
+    """A section, or a whole segment that has none: what is at `offset` of the file, unless it is `zeroed` memory."""
+
+    segment: str
+    name: str
+    offset: int
+    size_bytes: int
+    zeroed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class MachImage:
     """One architecture of a file.
 

@@ -5,6 +5,7 @@ The rules of counting are those of `docs/cost.md`.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +38,19 @@ class LiveTensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Peak:
-    """The most memory that activations take at a time: while which node runs, and for which tensors, largest first."""
+    """The most memory that activations take at a time: while which node runs, and for which tensors, largest first.
+
+    `timeline` has each node in the order of running, those of the graphs inside in place of the node around them, with
+    the bytes of what is alive while it runs.
+    """
 
     size_bytes: int
     node: str
     tensors: tuple[LiveTensor, ...]
+    timeline: tuple[tuple[str, int], ...] = ()
+
+
+NO_PEAK: Final = Peak(size_bytes=0, node="", tensors=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +71,9 @@ class ModelCost:
     """The cost of one inference of a model with inputs of the given shapes; None for a dimension that is not known.
 
     `nodes` are those that run, in the order of the file. `constant_nodes` is the number of those that depend on no
-    input: they are worked out when the model is loaded. With `at_least`, something could not be counted, and every
-    sum is a lower bound; `unknown` says what, for the model as a whole.
+    input: they are worked out when the model is loaded. `memory` is what a run of ONNX Runtime takes for activations
+    and its kernels, by its own plan of buffers and without an arena. With `at_least`, something could not be counted,
+    and every sum is a lower bound; `unknown` says what, for the model as a whole.
     """
 
     model: str
@@ -80,6 +90,7 @@ class ModelCost:
     unknown: tuple[str, ...]
     operators: tuple[OperatorCost, ...]
     nodes: tuple[NodeCost, ...]
+    memory: Peak = NO_PEAK
 
 
 def by_operator(nodes: Iterable[NodeCost]) -> tuple[OperatorCost, ...]:

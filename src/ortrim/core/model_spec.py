@@ -8,12 +8,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ortrim.core.spec_words import CONFIG, REQUIREMENT, Dimension, Name, Scalar, Sha256
+from ortrim.core.step_specs import Step
+from ortrim.core.tolerance_spec import ElementType, Tolerance
 
 Layout = Literal["nchwc8", "s8s8"]
-ElementType = Literal[
-    "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64",
-    "uint8", "uint16", "uint32", "uint64", "bool", "string",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -47,24 +45,6 @@ class CaseSpec:
     """Values of the model's dynamic dimensions, by their name in the model."""
     inputs: dict[str, InputSpec] = Field(default_factory=dict)
     """Exceptions for single inputs, by input name."""
-
-
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
-class Tolerance:
-    """The largest differences from the full runtime that count as parity, for one element type.
-
-    An element passes when its absolute *or* its relative difference is within bounds. A key that is left out has the
-    element type's own default.
-    """
-
-    absolute: Annotated[float, Field(ge=0)] | None = None
-    """Largest absolute difference of an element."""
-    relative: Annotated[float, Field(ge=0)] | None = None
-    """Largest relative difference of an element."""
-    cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """Smallest cosine similarity of a whole output."""
-    argmax_agreement: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Smallest share of rows (last axis) whose largest element is the same."""
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -124,9 +104,13 @@ class ModelSpec:
     channels in blocks of 8 (needs level `all`); `s8s8` for ARM, where quantized operators stay signed (needs `extended`
     or `all`).
     """
+    steps: tuple[Step, ...] = ()
+    """What is done to the model before it is converted, in order, see docs/prepare.md."""
     cases: tuple[CaseSpec, ...] = ()
     """Test cases; without any, one seeded random case with every dynamic dimension 1."""
     tolerances: dict[ElementType, Tolerance] = Field(default_factory=dict)
     """Tolerances by element type of the output."""
     session: SessionSpec | None = None
     """Choices for this model's session; keys given here replace the buildspec's."""
+    reference: bool = False
+    """Reckon from this model how long the others should take on a device, see docs/cost.md; true for one at most."""

@@ -98,7 +98,15 @@ def as_the_official(settings: SessionSettings) -> SessionSettings:
 
     That is what an application has before it takes a trimmed library; its model in ONNX format cannot be used in place.
     """
-    return replace(settings, load="file", arena=True, memory_pattern=True, optimization_level=None, configuration=())
+    return replace(
+        settings,
+        load="file",
+        allow_spinning=True,
+        arena=True,
+        memory_pattern=True,
+        optimization_level=None,
+        configuration=(),
+    )
 
 
 def session_json(ort_version: str, models: Mapping[str, SessionSettings]) -> str:

@@ -12,9 +12,11 @@ GLIBC: Final = r"^2\.[0-9]+$"
 NDK: Final = r"^[1-9][0-9]\.[0-9]{1,2}\.[0-9]{6,9}$"
 XCODE: Final = r"^[1-9][0-9]\.[0-9]{1,2}(\.[0-9]{1,2})?$"
 APPLE_VERSION: Final = r"^[1-9][0-9]?\.[0-9]{1,2}$"
+PROVIDER: Final = r"^[A-Za-z0-9]{1,64}$"
 REQUIREMENT: Final = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.+!_-]*$"
 """`name==version`; a leading dash is refused, since pip would take it for an option."""
 Name = Annotated[str, Field(pattern=NAME)]
 Sha256 = Annotated[str, Field(pattern=SHA256)]
 Dimension = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Scalar = bool | int | float | str
+Text = Annotated[str, Field(min_length=1)]

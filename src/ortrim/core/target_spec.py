@@ -93,7 +93,7 @@ DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), mod
 class LeverChoices:
     """Levers that are to stand otherwise than the profile has them; what each brings is in docs/profiles.md.
 
-    Profile `upstream` takes none: beside `profile = "upstream"` they are refused, and `--profile upstream` sets them aside.
+    Profile `upstream` takes none: beside `profile = "upstream"` they are refused, `--profile upstream` sets them aside.
     """
 
     cold: Optimization | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from ortrim.core.model_spec import Tolerance
+from ortrim.core.tolerance_spec import Tolerance
 
 
 @dataclass(frozen=True, kw_only=True)

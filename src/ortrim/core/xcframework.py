@@ -46,7 +46,8 @@ class SliceFacts:
 
     `platform`, `variant` and `architectures` are what the entry says; a framework by itself says it in its binary
     alone. `library` is the path of the framework or library file; `binary` is None where there is none at
-    `binary_path`. `size_bytes` is that of all files that belong to it, debug symbols left out.
+    `binary_path`. `size_bytes` is that of all files that belong to it, debug symbols left out. `astray` are the keys of
+    the entry that name a path where nothing is.
     """
 
     identifier: str
@@ -58,6 +59,7 @@ class SliceFacts:
     binary: MachFile | None
     framework: FrameworkFacts | None
     size_bytes: int
+    astray: tuple[str, ...] = ()
 
     @property
     def images(self) -> tuple[MachImage, ...]:

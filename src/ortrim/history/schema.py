@@ -44,6 +44,62 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         ) STRICT""",
         "CREATE INDEX measures_of_build ON measures (build)",
     ),
+    (
+        """CREATE TABLE benches (
+            id INTEGER PRIMARY KEY,
+            recorded_at TEXT NOT NULL,
+            spec TEXT NOT NULL,
+            target TEXT NOT NULL,
+            model TEXT NOT NULL,
+            model_sha256 TEXT NOT NULL,
+            training_run TEXT NOT NULL,
+            library TEXT NOT NULL,
+            library_sha256 TEXT NOT NULL,
+            ort_version TEXT NOT NULL,
+            ortrim_version TEXT NOT NULL,
+            point TEXT NOT NULL,
+            settings TEXT NOT NULL,
+            recommended INTEGER NOT NULL,
+            rounds INTEGER NOT NULL,
+            deadline_ms REAL NOT NULL,
+            system TEXT NOT NULL,
+            cpu TEXT NOT NULL,
+            cores INTEGER NOT NULL
+        ) STRICT""",
+        "CREATE INDEX benches_of_target ON benches (spec, target, model, id)",
+        """CREATE TABLE bench_measures (
+            bench INTEGER NOT NULL REFERENCES benches (id) ON DELETE CASCADE,
+            "case" TEXT NOT NULL,
+            measure TEXT NOT NULL,
+            unit TEXT NOT NULL,
+            value REAL NOT NULL
+        ) STRICT""",
+        "CREATE INDEX bench_measures_of_bench ON bench_measures (bench)",
+    ),
+    (
+        "ALTER TABLE builds ADD COLUMN training_run TEXT NOT NULL DEFAULT ''",
+        """CREATE TABLE models (
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            original_sha256 TEXT NOT NULL,
+            sha256 TEXT NOT NULL
+        ) STRICT""",
+        "CREATE INDEX models_of_build ON models (build)",
+        """CREATE TABLE machines (
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            device TEXT NOT NULL,
+            machine TEXT NOT NULL,
+            memory_meaningful INTEGER NOT NULL,
+            time_meaningful INTEGER NOT NULL
+        ) STRICT""",
+        "CREATE INDEX machines_of_build ON machines (build)",
+        """CREATE TABLE acceptances (
+            id INTEGER PRIMARY KEY,
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            accepted_at TEXT NOT NULL,
+            note TEXT NOT NULL
+        ) STRICT""",
+    ),
 )
 
 

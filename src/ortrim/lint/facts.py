@@ -75,7 +75,8 @@ class ProviderFacts:
 class LintFacts:
     """One model with all that is known of it; None stands for what was not looked at.
 
-    `library` is the code size of each operator in a finished build, by name as `invoke size` shows it.
+    `library` is the code size of each operator in a finished build, by name as `invoke size` shows it; `elsewhere` are
+    the operators of the other models that are judged with this one, which keep their code in a common library.
     """
 
     graph: GraphFacts
@@ -84,3 +85,4 @@ class LintFacts:
     run: RunFacts | None = None
     providers: tuple[ProviderFacts, ...] | None = None
     library: tuple[tuple[str, int], ...] | None = None
+    elsewhere: frozenset[Operator] = frozenset()

@@ -54,7 +54,7 @@ def lines_of(model: ModelFindings, most: int | None) -> tuple[str, ...]:
     for reference, group in groupby(model.findings, key=lambda finding: finding.reference):
         found, rule = tuple(group), BY_REFERENCE[reference]
         lines.append(f"{rule.level}: {reference}: {rule.title}")
-        lines += [f"  {_placed(finding)}" for finding in found[:most]]
+        lines += [f"  {placed(finding)}" for finding in found[:most]]
         if most is not None and len(found) > most:
             lines.append(f"  and {len(found) - most:,} more")
         lines += [f"  why: {rule.why}", f"  fix: {rule.fix}"]
@@ -62,7 +62,7 @@ def lines_of(model: ModelFindings, most: int | None) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _placed(finding: Finding) -> str:
+def placed(finding: Finding) -> str:
     """Write a finding with its place, unless that stands in the words already, or is all of the model."""
     told = finding.place in finding.words or finding.place == WHOLE
     return finding.words if told else f"{finding.place}: {finding.words}"

@@ -13,10 +13,11 @@ FEW_NODES: Final = 4
 
 
 def costly_operators(facts: LintFacts) -> Iterator[Shown]:
-    """Find operators of few nodes whose code is large in a finished build."""
+    """Find operators of few nodes, and of no other model, whose code is large in a finished build."""
+    shared = {_shown(domain, name) for domain, name in facts.elsewhere}
     uses = Counter(_shown(node.domain, node.operator) for node in facts.graph.nodes)
     for name, size in facts.library or ():
-        if size >= WORTH_BYTES and 0 < uses[name] <= FEW_NODES:
+        if size >= WORTH_BYTES and 0 < uses[name] <= FEW_NODES and name not in shared:
             count = f"{uses[name]} node{'' if uses[name] == 1 else 's'}"
             yield Shown(place=name, words=f"removing {name} ({count}) saves {size / 1024:.0f} KiB of the library")
 

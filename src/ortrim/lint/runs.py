@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ortrim.core.graph_facts import dynamic_dimensions
+from ortrim.lint import versions
 from ortrim.lint.facts import LintFacts, RunFacts
 from ortrim.lint.findings import Shown
 
@@ -18,9 +19,10 @@ class Outcome:
 
 
 def does_not_load(facts: LintFacts) -> Iterator[Shown]:
-    """Find a model that the full runtime refuses for another reason than a kernel."""
-    missing = facts.kernels is not None and facts.kernels.missing is not None
-    if facts.run and facts.run.load_failure and not missing:
+    """Find a model that the full runtime refuses for another reason than a kernel, or than what its header says."""
+    told = facts.kernels is not None and facts.kernels.missing is not None
+    told = told or any((*versions.opset(facts), *versions.ir_version(facts)))
+    if facts.run and facts.run.load_failure and not told:
         yield Shown(place="model", words=facts.run.load_failure)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ortrim.core.graph_facts import NodeFacts, dynamic_dimensions
+from ortrim.core.graph_facts import NAMELESS, NodeFacts, dynamic_dimensions
 from ortrim.lint.facts import LintFacts
 from ortrim.lint.findings import Shown
 
@@ -36,12 +36,20 @@ def transposed_product(facts: LintFacts) -> Iterator[Shown]:
     """Find products with a weight matrix between two transpositions that undo each other."""
     makers = {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
     for node in facts.graph.nodes:
-        product = _maker(node, makers) if node.operator == "Transpose" and not node.scope else None
-        if product is not None and product.operator == "MatMul" and product.constants:
+        product = _product(node, makers) if node.operator == "Transpose" and not node.scope else None
+        if product is not None:
             before = _maker(product, makers)
             if before is not None and before.operator == "Transpose" and _undo(before, node):
                 words = f"'{product.place}' stands between two Transposes: a convolution of length 1 without them"
                 yield Shown(place=product.place, words=words)
+
+
+def _product(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
+    """Return the product with a weight matrix that a node reads, as it is or with a bias added."""
+    found = _maker(node, makers)
+    if found is not None and found.operator == "Add" and len(found.constants) == 1:
+        found = next((makers[value.name] for value in found.inputs if value.name in makers), None)
+    return found if found is not None and found.operator == "MatMul" and found.constants else None
 
 
 def _maker(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
@@ -76,5 +84,5 @@ def unnamed_dimension(facts: LintFacts) -> Iterator[Shown]:
     """Find dynamic dimensions of inputs that have no name."""
     for value in facts.graph.model.inputs:
         for axis, size in enumerate(value.shape or ()):
-            if size is None:
+            if size is None or size in NAMELESS:
                 yield Shown(place=value.name, words=f"dimension {axis} of input '{value.name}' is open and has no name")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ortrim.core.graph_facts import TextFacts
 from ortrim.lint.facts import LintFacts
 from ortrim.lint.findings import Shown
 
@@ -21,11 +22,17 @@ def source_paths(facts: LintFacts) -> Iterator[Shown]:
     """Find paths of the exporting machine in doc strings, metadata and names."""
     places: dict[str, list[str]] = {}
     for text in facts.graph.texts:
-        if found := PATH.search(text.text):
+        if not _is_module(text) and (found := PATH.search(text.text)):
             places.setdefault(found[0], []).append(text.place)
     for path, shown in places.items():
         more = f" and {len(shown) - 1:,} more places" if len(shown) > 1 else ""
         yield Shown(place=shown[0], words=f"the {shown[0]}{more} shows '{_short(path)}'")
+
+
+def _is_module(text: TextFacts) -> bool:
+    """Tell the name that PyTorch's exporter gives a node, modules and operator (`/data/conv/Relu`), from a path."""
+    _, of, operator = text.place.partition("name of ")
+    return bool(of) and re.fullmatch(rf"/\S*/{re.escape(operator)}(_\d+)?", text.text) is not None
 
 
 def _short(text: str) -> str:

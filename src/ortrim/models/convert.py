@@ -12,15 +12,16 @@ from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import ConvertError
 from ortrim.models.alignment import misaligned_tensors
-from ortrim.models.copies import keep, read_facts
+from ortrim.models.copies import keep, read_facts, require_intact
 from ortrim.models.emulated import emulated
 from ortrim.models.kernels import check_kernels, kernel_diagnostic
 from ortrim.models.ort_canonical import canonical
 from ortrim.models.ort_reading import Damaged
-from ortrim.models.scripts import SCRIPTS, run_script
+from ortrim.models.scripts import run_script
 from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.full_runtime import FullRuntime
+from ortrim.tools.scripts import SCRIPTS
 
 ORT_FILE: Final = "model.ort"
 SCRIPT: Final = "convert.py"
@@ -81,6 +82,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
     folder = root / hashlib.sha256(to_canonical_json(identity).encode()).hexdigest()
     publish_folder(folder, lambda temporary: _convert(model, conversion, runtime, temporary))
     converted = read_facts(folder, _Converted)
+    require_intact(folder, ORT_FILE, converted.sha256)
     return OrtModel(
         name=model.name,
         path=folder / ORT_FILE,

@@ -10,7 +10,7 @@ from ortrim.core.model_cost import ModelCost, by_operator
 from ortrim.models.graph_costs import GraphCost, Scope, graph_cost
 from ortrim.models.inlining import inlined
 from ortrim.models.onnx_reading import facts_of, read_onnx
-from ortrim.models.static_shapes import Shapes, Sizes, dynamic_dimensions, with_shapes
+from ortrim.models.static_shapes import Shapes, Sizes, dynamic_dimensions, open_kinds, with_shapes
 from ortrim.storage.files import sha256_of
 
 Inputs = tuple[tuple[str, tuple[int | None, ...] | None], ...]
@@ -34,8 +34,9 @@ def cost_of(path: Path, asked: Asked, *, name: str, where: str) -> ModelCost:
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
     given = tuple(info.name for info in facts.inputs)
     weights = {tensor.name for tensor in model.graph.initializer}
+    kinds = open_kinds(model, where) if dynamic_dimensions(model) else None
     inferred, values = with_shapes(model, where, dimensions=asked.dimensions, shapes=asked.shapes)
-    scope = Scope(model=inferred, counted=set(), no_parameters=values)
+    scope = Scope(model=inferred, counted=set(), no_parameters=values, kinds=kinds)
     cost = graph_cost(inferred.graph, scope, given=given, weights=weights)
     inputs, dynamic = _inputs(inferred.graph, given), dynamic_dimensions(inferred)
     return _model_cost(cost, name=name, sha256=facts.sha256, asked=asked, inputs=inputs, dynamic=dynamic)
@@ -60,6 +61,7 @@ def _model_cost(
         parameters=sum(node.parameters for node in cost.nodes),
         parameter_bytes=sum(node.parameter_bytes for node in cost.nodes),
         peak=cost.peak,
+        memory=cost.memory,
         constant_nodes=cost.constant_nodes,
         at_least=bool(unknown) or any(node.unknown for node in cost.nodes),
         unknown=unknown,

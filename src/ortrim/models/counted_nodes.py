@@ -17,11 +17,11 @@ VIEWS: Final = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze"
 """Operators whose output is their input under another shape."""
 
 IN_PLACE: Final = frozenset({
-    "Abs", "Add", "Ceil", "Clip", "Cos", "Div", "Elu", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu", "Log",
-    "Max", "Min", "Mul", "Neg", "Not", "Reciprocal", "Relu", "Selu", "Sigmoid", "Sin", "Softplus", "Softsign", "Sqrt",
-    "Sub", "Sum", "Tanh", "ThresholdedRelu",
+    "Cast", "Celu", "Clip", "Elu", "HardSigmoid", "LeakyRelu", "LogSoftmax", "Relu", "Scatter", "ScatterElements",
+    "Selu", "Shrink", "Sigmoid", "Softmax", "Softplus", "Softsign", "Tanh", "ThresholdedRelu", "Trilu",
 })  # fmt: skip
-"""Operators that may write over their input, as their kernels' registrations in ONNX Runtime say (`MayInplace`)."""
+"""Operators that may write over their first input, as their kernels' registrations in ONNX Runtime 1.21.0 say
+(`MayInplace(0, 0)` under `core/providers/cpu`); Add, Mul and others of two inputs are not among them."""
 
 MOST_INTEGERS: Final = 64
 """Of a list that is an attribute; none that a rule reads is longer."""
@@ -37,7 +37,7 @@ def counting_of(node: onnx.NodeProto, sizes: Mapping[str, ValueSize]) -> Countin
     )
 
 
-def moment_of(node: onnx.NodeProto, name: str, inside: Peak | None) -> Moment:
+def moment_of(node: onnx.NodeProto, name: str, inside: Peak | None, workspace: int) -> Moment:
     """Return a node's turn; what its inner graphs read from outside, it reads."""
     inner = (each for graph in graphs_of(node) for each in captured(graph))
     own = node.domain in {"", "ai.onnx"}
@@ -46,8 +46,9 @@ def moment_of(node: onnx.NodeProto, name: str, inside: Peak | None) -> Moment:
         reads=tuple(each for each in (*node.input, *inner) if each),
         makes=tuple(each for each in node.output if each),
         view=own and node.op_type in VIEWS and any(node.input[:1]),
-        in_place=tuple(node.input) if own and node.op_type in IN_PLACE else (),
+        in_place=tuple(node.input[:1]) if own and node.op_type in IN_PLACE else (),
         inside=inside,
+        workspace=workspace,
     )
 
 

@@ -7,15 +7,17 @@ from typing import Final
 
 import onnx
 
-from ortrim.core.counting import Arithmetic, count, operator_name
+from ortrim.core.counting import ONNX_DOMAINS, Arithmetic, count, operator_name
 from ortrim.core.lifetimes import Moment, peak_of
 from ortrim.core.model_cost import NodeCost, Peak
+from ortrim.core.run_plan import Kinds, planned_peak
+from ortrim.core.workspaces import workspace_of
 from ortrim.models.bodies import inferred_body
 from ortrim.models.constants import constant_nodes, sources_of
 from ortrim.models.counted_nodes import counting_of, moment_of
 from ortrim.models.onnx_reading import graphs_of
 from ortrim.models.shape_values import known_tensors
-from ortrim.models.value_sizes import ARGUMENTS, ValueSize, value_sizes
+from ortrim.models.value_sizes import ARGUMENTS, BITS, ValueSize, value_sizes
 
 LOOPS: Final = ("Loop", "Scan", "SequenceMap")
 NO_ORDER: Final = "a node stands before one whose result it reads: the order of running is not known"
@@ -27,6 +29,7 @@ class GraphCost:
 
     nodes: tuple[NodeCost, ...]
     peak: Peak
+    memory: Peak
     constant_nodes: int
     unknown: tuple[str, ...] = ()
 
@@ -36,7 +39,7 @@ class Scope:
     """What a graph can see: sizes and constants of its own and from outside, with the node that makes a constant.
 
     `tensors` are the constants of known value; `no_parameters` those that follow from shapes; `counted` those that
-    were counted as parameters so far.
+    were counted as parameters so far. `kinds` say which tensors may share a buffer; None for those of equal sizes.
     """
 
     model: onnx.ModelProto
@@ -45,6 +48,7 @@ class Scope:
     constants: Mapping[str, onnx.NodeProto | None] = field(default_factory=dict)
     tensors: Mapping[str, onnx.TensorProto] = field(default_factory=dict)
     no_parameters: frozenset[str] = frozenset()
+    kinds: Kinds | None = None
     path: str = ""
 
 
@@ -58,16 +62,34 @@ def graph_cost(graph: onnx.GraphProto, outer: Scope, *, given: Iterable[str], we
     wanted = {name for node in running for name in node.input} | {value.name for value in graph.output}
     costs: list[NodeCost] = []
     moments: list[Moment] = []
+    planned: list[Moment] = []
     for number, node in enumerate(running):
         name = f"{outer.path}{node.name or f'{node.op_type} {number}'}"
         inner = _bodies_cost(node, name, scope)
         costs += [_node_cost(node, name, scope, inner, wanted), *inner.nodes]
-        moments.append(moment_of(node, name, inner.peak))
+        workspace = workspace_of(counting_of(node, scope.sizes), _opset(scope))
+        moments.append(moment_of(node, name, inner.peak, workspace))
+        planned.append(replace(moments[-1], inside=inner.memory))
     own = [name for moment in moments for name in moment.makes]
     bytes_of = {name: size for name in (*given, *own) if (size := _bytes(name, scope)) is not None}
-    peak = peak_of(moments, bytes_of, inputs=tuple(given), outputs=[value.name for value in graph.output])
+    inputs, outputs = tuple(given), [value.name for value in graph.output]
+    peak = peak_of(moments, bytes_of, inputs=inputs, outputs=outputs)
+    memory = planned_peak(planned, bytes_of, _kinds(scope, bytes_of), inputs=inputs, outputs=outputs)
     unknown = () if _in_order(moments, set(own)) else (NO_ORDER,)
-    return GraphCost(nodes=tuple(costs), peak=peak, constant_nodes=len(graph.node) - len(running), unknown=unknown)
+    constant = len(graph.node) - len(running)
+    return GraphCost(nodes=tuple(costs), peak=peak, memory=memory, constant_nodes=constant, unknown=unknown)
+
+
+def _kinds(scope: Scope, names: Iterable[str]) -> Kinds:
+    """Return what makes tensors alike for a plan: what was known before sizes were given, else all that is known."""
+    if scope.kinds is not None:
+        return scope.kinds
+    sizes = {name: scope.sizes[name] for name in names}
+    return {name: (BITS[size.element_type], size.shape) for name, size in sizes.items() if size.shape}
+
+
+def _opset(scope: Scope) -> int:
+    return next((each.version for each in scope.model.opset_import if each.domain in ONNX_DOMAINS), 0)
 
 
 def _inner_scope(graph: onnx.GraphProto, outer: Scope, weights: Iterable[str]) -> Scope:
@@ -88,6 +110,7 @@ class Bodies:
 
     nodes: tuple[NodeCost, ...] = ()
     peak: Peak | None = None
+    memory: Peak | None = None
     parameters: int = 0
     parameter_bytes: int = 0
     unknown: tuple[str, ...] = ()
@@ -104,6 +127,7 @@ def _bodies_cost(node: onnx.NodeProto, name: str, scope: Scope) -> Bodies:
     return Bodies(
         nodes=tuple(each for cost in taken for each in cost.nodes),
         peak=max((cost.peak for cost in costs), key=lambda peak: peak.size_bytes),
+        memory=max((cost.memory for cost in costs), key=lambda memory: memory.size_bytes),
         parameters=sum(each.parameters for each in left),
         parameter_bytes=sum(each.parameter_bytes for each in left),
         unknown=tuple(dict.fromkeys(words for cost in costs for words in cost.unknown)),
@@ -112,7 +136,7 @@ def _bodies_cost(node: onnx.NodeProto, name: str, scope: Scope) -> Bodies:
 
 def _body_cost(node: onnx.NodeProto, body: onnx.GraphProto, name: str, scope: Scope) -> GraphCost:
     graph, values = inferred_body(scope.model, node, body, scope.sizes, scope.tensors)
-    inner = replace(scope, path=f"{name}/", no_parameters=scope.no_parameters | values)
+    inner = replace(scope, path=f"{name}/", kinds=None, no_parameters=scope.no_parameters | values)
     return graph_cost(graph, inner, given=[value.name for value in body.input])
 
 

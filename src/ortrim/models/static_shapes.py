@@ -1,15 +1,17 @@
 """The shapes of all of a model's values for inputs of given shapes, as far as they can be inferred."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
 
+from ortrim.core.run_plan import Kinds
 from ortrim.errors import ModelError
 from ortrim.models.shape_values import with_known_values
+from ortrim.models.value_sizes import BITS
 
 LARGEST_VALUE: Final = 1024
 """Elements of an initializer that is looked into for a shape; the weights are left out of the inference."""
@@ -49,6 +51,31 @@ def with_shapes(
         raise ModelError("shapes-not-inferred", what, where=where, why=str(error), hint=hint) from error
 
 
+def open_kinds(model: onnx.ModelProto, where: str) -> Kinds:
+    """Return what can be known of a model's tensors before its inputs have sizes: element bits, and sizes or names.
+
+    A tensor with a dimension of which neither is known is left out. The model loses its weights' data. Raises
+    `ModelError` (`shapes-not-inferred`).
+    """
+    _without_weights(model.graph)
+    told = (*model.graph.value_info, *model.graph.input, *model.graph.output)
+    own = {each.dim_param for value in told for each in value.type.tensor_type.shape.dim}
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    inferred, _ = with_shapes(copy, where, dimensions={}, shapes={})
+    graph = inferred.graph
+    kinds = ((value.name, _kind(value, own)) for value in (*graph.value_info, *graph.input, *graph.output))
+    return {name: kind for name, kind in kinds if kind is not None}
+
+
+def _kind(value: onnx.ValueInfoProto, names: Collection[str]) -> tuple[int, tuple[int | str, ...]] | None:
+    """`names` are those that the model itself has: shape inference makes up others, which ONNX Runtime's does not."""
+    tensor = value.type.tensor_type
+    shape = tuple(each.dim_value if _is_known(each) else each.dim_param for each in tensor.shape.dim)
+    known = all(isinstance(size, int) or (size and size in names) for size in shape)
+    return (BITS[tensor.elem_type], shape) if shape and known and tensor.elem_type in BITS else None
+
+
 def dynamic_dimensions(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return how the dimensions of the inputs that the model leaves open can be named, each once."""
     provided = {tensor.name for tensor in model.graph.initializer}
@@ -70,15 +97,15 @@ def _is_known(dimension: onnx.TensorShapeProto.Dimension) -> bool:
 
 
 def _sizes_by_name(graph: onnx.GraphProto, shapes: Shapes) -> dict[str, int]:
-    """Return what the shapes of inputs say of named dimensions."""
-    sizes: dict[str, int] = {}
+    """Return what the shapes of inputs say of named dimensions; a name of two sizes (Paddle's `?`) says nothing."""
+    sizes: dict[str, set[int]] = {}
     for value in graph.input:
         dimensions = value.type.tensor_type.shape.dim
         shape = shapes.get(value.name, ())
         if len(shape) == len(dimensions):
-            named = ((each.dim_param, size) for each, size in zip(dimensions, shape, strict=True) if each.dim_param)
-            sizes |= dict(named)
-    return sizes
+            for each, size in zip(dimensions, shape, strict=True):
+                sizes.setdefault(each.dim_param, set()).add(size)
+    return {name: size for name, (size, *others) in sizes.items() if name and not others}
 
 
 def _fix(value: onnx.ValueInfoProto, sizes: Sizes, shape: tuple[int, ...] | None) -> None:

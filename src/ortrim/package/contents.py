@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import is_plain_path
+from ortrim.core.sums import SUMS, is_plain_path, sums_text
 from ortrim.errors import PackageError
 from ortrim.storage.files import sha256_of
 
@@ -65,3 +65,11 @@ def write_contents(folder: Path, files: Iterable[PackagedFile], links: Iterable[
         (folder / link.path).symlink_to(link.target)
     for inner in folder.rglob("*/"):
         inner.chmod(PROGRAM_MODE)
+
+
+def write_sums(folder: Path) -> None:
+    """Write `SHA256SUMS` of all files in a folder into it; nothing else may be written there afterwards."""
+    written = (path for path in folder.rglob("*") if path.is_file())
+    entries = [PackagedFile(path=path.relative_to(folder).as_posix(), content=path).entry for path in written]
+    (folder / SUMS).write_text(sums_text(entries), encoding="utf-8")
+    (folder / SUMS).chmod(FILE_MODE)

@@ -45,6 +45,11 @@ class PackageInputs:
         """Name of the package: of its folder, and of its archive without the suffix."""
         return f"ortrim-{self.plan.spec_name}-{self.job.target.identifier}-{self.plan.ort_version}"
 
+    @property
+    def headers(self) -> tuple[Path, ...]:
+        """Upstream's public headers, those of execution providers among them, in order of their names."""
+        return tuple(sorted(path for path in self.result.headers.glob("*.h") if path.is_file()))
+
 
 def check_inputs(inputs: PackageInputs) -> None:
     """Refuse inputs that are absent or not those of the plan.

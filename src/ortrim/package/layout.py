@@ -55,7 +55,7 @@ def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[Pac
     library, links = library_files(inputs)
     files = (
         *library,
-        *(PackagedFile(path=f"include/onnxruntime/{path.name}", content=path) for path in _headers(inputs)),
+        *(PackagedFile(path=f"include/onnxruntime/{path.name}", content=path) for path in inputs.headers),
         *model_files(inputs),
         PackagedFile(path="LICENSE", content=plain_text(inputs.licence)),
         PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(inputs.notices, inputs.licences)),
@@ -64,16 +64,12 @@ def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[Pac
     return files, links
 
 
-def _headers(inputs: PackageInputs) -> list[Path]:
-    return sorted(path for path in inputs.result.headers.glob("*.h") if path.is_file())
-
-
 def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tuple[tuple[PackagedFile, ...], Manifest]:
     """Add the bill of materials, the manifest that covers it, and the sums that cover both."""
     from ortrim.package.sbom import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import, needed only when packaging
 
     entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
-    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(inputs), entries).encode())
+    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(inputs, inputs.name), entries).encode())
     manifest = make_manifest(inputs, (*entries, bill.entry))
     listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
     sums = PackagedFile(path=SUMS, content=sums_text((*manifest.files, listing.entry)).encode())

@@ -46,10 +46,10 @@ class Subject:
     licences: tuple[ComponentLicence, ...]
 
 
-def subject_of(inputs: PackageInputs) -> Subject:
-    """Return what the bill of one target's package is of."""
+def subject_of(inputs: PackageInputs, name: str) -> Subject:
+    """Return what the bill of a package of that name is of: its only target's inputs, or those of its first."""
     job = inputs.job
-    return Subject(name=inputs.name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
+    return Subject(name=name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
 
 
 def sbom_text(subject: Subject, files: tuple[FileEntry, ...]) -> str:

@@ -25,3 +25,10 @@ def tool_versions() -> tuple[tuple[str, str], ...]:
 def converter_requirements(version: str) -> str | None:
     """Return the requirements of the full ONNX Runtime `version` for converting models, None when not pinned."""
     return pin_text(f"requirements/onnxruntime-{version}.txt")
+
+
+def step_requirements(name: str) -> str:
+    """Return the requirements of a program that simplifies models, `onnxslim` or `onnxsim`; pinned with hashes."""
+    text = pin_text(f"requirements/{name}.txt")
+    assert text is not None
+    return text

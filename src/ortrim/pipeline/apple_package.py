@@ -13,7 +13,6 @@ from ortrim.binaries.xcframework import read_xcframework
 from ortrim.core.apple_package import AppleManifest
 from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import Gate
-from ortrim.errors import DiagnosticGroup
 from ortrim.package.apple.inputs import OBJECTIVE_C, AppleInputs, ApplePart
 from ortrim.package.apple.layout import ApplePackage, make_apple_package
 from ortrim.package.inputs import PackageInputs
@@ -49,14 +48,14 @@ def deliver_apple(
 
     `sources` is the folder of the source tree; the xcframework is signed if the environment names an identity. Raises
     as `make_apple_package` does, `ToolError` (`codesign-missing`) and `PackageError` (`not-signed`) where it is to be
-    signed, and a `DiagnosticGroup` of all that is wrong with the xcframework; the package is then gone.
+    signed, and a `DiagnosticGroup` of all that is wrong with the xcframework. A package that has not passed is gone.
     """
     inputs = AppleInputs(parts=tuple(parts), objective_c=sources / "onnxruntime" / OBJECTIVE_C)
     package = make_apple_package(inputs, destination, _signing(environment.get(IDENTITY, "")))
-    facts, promise = read_xcframework(package.xcframework), _promise(inputs, package)
     try:
+        facts, promise = read_xcframework(package.xcframework), _promise(inputs, package)
         require_sound_xcframework(facts, replace(promise, budgets=()))  # those are for the report to judge
-    except DiagnosticGroup:
+    except BaseException:  # Ctrl-C too: who finds a package takes it for one that has passed
         shutil.rmtree(package.folder)
         raise
     return SoundXcframework(package=package, gates=check_xcframework(facts, promise))

@@ -13,6 +13,8 @@ from ortrim.models.copies import FACTS_LAYOUT
 from ortrim.models.prepare import prepare
 from ortrim.models.reduce import reduce_operators
 from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.pipeline.preparation import Preparation
+from ortrim.pipeline.preparations import preparations_of
 from ortrim.spec.load import load_spec
 from ortrim.storage.cache import cache_folder
 from ortrim.tools.containers import ContainerOptions
@@ -28,7 +30,7 @@ class Request:
     another machine compiles, so that this one needs no NDK; `on_macs` that these are GitHub's, Macs for what Apple's
     tools compile. `devices` are names as `ortrim.verify.devices.names` reads
     them; without any, each target has its own defaults. `cores` are those that runs are kept on, where a device has
-    any of its own; all of them when it is empty.
+    any of its own; all of them when it is empty. `training_run` is kept in the history with what is verified.
     """
 
     spec: Path
@@ -45,15 +47,20 @@ class Request:
     cores: tuple[int, ...] = ()
     least_memory: bool = False
     trace: bool = False
+    training_run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """The buildspec's models through prepare, convert and reduce."""
+    """The buildspec's models through prepare, convert and reduce.
+
+    `preparations` are those of models with steps, None for others; `prepared` are the models after their steps.
+    """
 
     loaded: LoadedSpec
     pins: RuntimePins
     runtime: FullRuntime
+    preparations: tuple[Preparation | None, ...]
     prepared: tuple[PreparedModel, ...]
     converted: tuple[OrtModel, ...]
     operators: RequiredOperators
@@ -75,13 +82,16 @@ def load(request: Request) -> LoadedSpec:
 def converted_models(loaded: LoadedSpec, console: Console) -> Models:
     """Take copies of a buildspec's models, convert them and derive the required operators."""
     pins = runtime_pins(loaded.spec.onnxruntime.version)
-    prepared = prepared_models(loaded, console)
+    originals = prepared_models(loaded, console)
     runtime = full_runtime(pins.version, pins.converter_requirements)
+    preparations = preparations_of(loaded, originals, runtime, console)
+    prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
     converted = _convert(loaded, prepared, runtime, console)
     return Models(
         loaded=loaded,
         pins=pins,
         runtime=runtime,
+        preparations=preparations,
         prepared=prepared,
         converted=converted,
         operators=reduce_operators(converted),

@@ -41,11 +41,15 @@ def _costs_of_buildspec(path: Path, console: Console) -> tuple[ModelCost, ...]:
     root = cache_folder("cases")
     for model, spec in zip(prepared_models(loaded, console), loaded.spec.models, strict=True):
         cases = make_cases(model, spec, loaded.file.parent, root)
-        costs += _costs_of_cases(model, cases)
+        costs += costs_of_cases(model, cases)
     return tuple(costs)
 
 
-def _costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelCost]:
+def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelCost]:
+    """Return the cost of each case of a model; cases of the same shapes are counted once, for the first of them.
+
+    Raises `ModelError`.
+    """
     by_shapes: dict[tuple[tuple[int, ...], ...], Case] = {}
     for case in cases:
         by_shapes.setdefault(_shapes(model, case), case)

@@ -14,10 +14,11 @@ from ortrim.report.history_html import history_page
 from ortrim.storage.files import write_atomically
 
 
-def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None]) -> None:
+def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None], training_run: str = "") -> None:
     """Put a verified build into the history of an output folder; what hinders that is a warning, never an error."""
     try:
-        aside = record(output / NAME, entry_of(report, datetime.now(UTC).isoformat(timespec="seconds")))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        aside = record(output / NAME, entry_of(report, now, training_run))
     except StorageError as error:
         warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.reference})")
         return
@@ -30,7 +31,7 @@ def history_of(output: Path, spec: str | None, target: str | None) -> tuple[Buil
 
     Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (those of `builds`).
     """
-    name = _spec_name(spec) if spec else ""
+    name = spec_name(spec) if spec else ""
     found = builds(output / NAME, spec=name, target=target or "")
     if found:
         return found
@@ -44,5 +45,6 @@ def write_history_page(entries: tuple[BuildEntry, ...], path: Path) -> None:
     write_atomically(path, history_page(entries))
 
 
-def _spec_name(word: str) -> str:
+def spec_name(word: str) -> str:
+    """Return the name of a buildspec that is named by itself or by its file. Raises `SpecError`."""
     return load(Request(spec=Path(word))).spec.name if word.endswith(".toml") else word

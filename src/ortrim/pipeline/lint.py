@@ -10,7 +10,7 @@ from typing import Final
 from ortrim.binaries.leaves import NO_OPERATOR, by_operator, shares
 from ortrim.console import Console
 from ortrim.core.buildspec import RuntimeSpec
-from ortrim.core.graph_facts import GraphFacts
+from ortrim.core.graph_facts import GraphFacts, operators_of
 from ortrim.errors import Diagnostic, ModelError, UsageError
 from ortrim.lint.facts import LintFacts, RuntimeFacts
 from ortrim.lint.judgement import Linted, ModelFindings, judge
@@ -24,6 +24,8 @@ from ortrim.storage.files import write_atomically
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
 
 MOST_LINES: Final = 12
+
+NOT_ASKED: Final = "kernels, mobile execution providers, loading and running: invoke lint and invoke page ask for them"
 
 Sizes = tuple[tuple[str, int], ...]
 
@@ -52,6 +54,15 @@ class _Subject:
     ort_version: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """Each operator's bytes, why they are not known, and the operators that other models need as well."""
+
+    sizes: Sizes | None
+    untold: tuple[str, ...]
+    elsewhere: frozenset[tuple[str, str]]
+
+
 def lint_models(asked: LintRequest, console: Console) -> Linted:
     """Judge models; bad ones end with a diagnostic or have findings.
 
@@ -64,10 +75,20 @@ def lint_models(asked: LintRequest, console: Console) -> Linted:
     sizes, untold = _library_sizes(asked, console)
     found = []
     with console.step("lint models") as step:
-        for number, subject in enumerate(subjects):
+        graphs = _graphs(subjects)
+        for number, (subject, graph) in enumerate(zip(subjects, graphs, strict=True)):
             step.progress(number, len(subjects), subject.name)
-            found.append(_findings(subject, sizes, untold, run=asked.run))
+            others = (each for each in graphs if each is not graph)
+            library = Library(sizes=sizes, untold=untold, elsewhere=frozenset().union(*map(operators_of, others)))
+            found.append(_findings(subject, graph, library, run=asked.run))
     return Linted(models=tuple(found))
+
+
+def findings_of(
+    name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool | None
+) -> ModelFindings:
+    """Judge one model that was read; without `run` being said, by its file alone. Raises as `lint_models` does."""
+    return _findings(_Subject(name=name, path=path, ort_version=ort_version), graph, library, run=run)
 
 
 def failure_of(linted: Linted) -> Diagnostic | None:
@@ -110,10 +131,13 @@ def _check_version(word: str | None) -> None:
         raise UsageError("bad-option", f"{word!r} is not possible here", where="--ort-version", hint=hint)
 
 
-def _findings(subject: _Subject, sizes: Sizes | None, untold: tuple[str, ...], *, run: bool) -> ModelFindings:
+def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:
     from ortrim.models.graph_reading import read_graph  # noqa: PLC0415 - it imports onnx
 
-    graph = read_graph(subject.path)
+    return [read_graph(subject.path) for subject in subjects]
+
+
+def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool | None) -> ModelFindings:
     looked = _looked(subject, graph, run=run)
     facts = LintFacts(
         graph=graph,
@@ -121,18 +145,21 @@ def _findings(subject: _Subject, sizes: Sizes | None, untold: tuple[str, ...], *
         kernels=looked.kernels,
         run=looked.run,
         providers=looked.providers,
-        library=sizes,
+        library=library.sizes,
+        elsewhere=library.elsewhere,
     )
     return ModelFindings(
         model=subject.name,
         sha256=graph.model.sha256,
         ort_version=subject.ort_version,
         findings=judge(facts),
-        not_checked=(*looked.not_checked, *untold),
+        not_checked=(*looked.not_checked, *library.untold),
     )
 
 
-def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
+def _looked(subject: _Subject, graph: GraphFacts, *, run: bool | None) -> Looked:
+    if run is None:
+        return Looked(not_checked=(NOT_ASKED,))
     pins = runtime_pins(subject.ort_version)
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
     return look(subject.path, graph, runtime, run=run)
@@ -164,6 +191,6 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, 
     except Diagnostic as error:
         if asked.library:
             raise
-        return None, (f"what operators cost: {error.what}",)
+        return None, (f"what operators cost: {error.what}{f'; {error.hint}' if error.hint else ''}",)
     groups = shares(accounting.leaves, by_operator)
     return tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR), ()

@@ -1,11 +1,13 @@
 """What the full runtime says of a model that `lint` judges: its kernels, its runs, and its checker's counts."""
 
+import os
 import re
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.core.graph_facts import GraphFacts, dynamic_dimensions
+from ortrim.core.graph_facts import GraphFacts, dimension_name, dynamic_dimensions
 from ortrim.core.models import TensorInfo
 from ortrim.errors import ConvertError, ToolError
 from ortrim.lint.facts import KernelFacts, Operator, ProviderFacts, RunFacts, Trial
@@ -21,6 +23,25 @@ TIMES_MODEL: Final = 6
 """How much address space a model may take, in its own sizes, beyond what any may."""
 CONSTANT: Final = ("ai.onnx", "Constant")
 """Has no kernel: loading makes initializers of them."""
+LONGEST_WORDS: Final = 300
+LARGEST_SIZE: Final = 2**16
+MOST_SIZES: Final = 16
+"""Of a model's own that are tried besides the usual ones."""
+NOISE: Final = (
+    (re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : "), ""),
+    (
+        re.compile(r"Non-zero status code returned while running (\w+) node\. Name:'([^']*)' Status Message: "),
+        r"\1 '\2': ",
+    ),
+    (re.compile(r"(\w) '': "), r"\1: "),
+    (
+        re.compile(
+            r"(?:/onnxruntime_src/)?[\w/.]*\w\.(?:cc|h):\d+ (?:[^()]*\((?:[^()]|\([^()]*\))*\)(?: const)?(?= ))?"
+        ),
+        "",
+    ),
+)
+"""What says where ONNX Runtime's own code is, and not what is wrong with the model."""
 PLAIN_NAME: Final = re.compile(r"[^+*/() ]+")
 """A dimension whose size no other decides, unlike `past + 1`."""
 
@@ -70,15 +91,15 @@ def _with_runs(path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Look
     sizes = {"memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes)}
     request = {"model": str(path), "inputs": inputs, "dimensions": names, "run": not why_not, "seconds": RUN_SECONDS}
     try:
-        answer = _asked(runtime, "lint_runs.py", {**request, **sizes}, path)
+        answer = _asked(runtime, "lint_runs.py", {**request, **sizes, "sizes": own_sizes(graph)}, path)
     except (ConvertError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return replace(looked, run=RunFacts(crash=error.what))
     trials = tuple(
-        Trial(sizes=tuple(each["sizes"].items()), failure=_without_path(each["failure"], path))
+        Trial(sizes=tuple(each["sizes"].items()), failure=plain_words(each["failure"], path))
         for each in answer["trials"]
     )
-    run = RunFacts(load_failure=_without_path(answer["load"], path), trials=trials)
+    run = RunFacts(load_failure=plain_words(answer["load"], path), trials=trials)
     words = tuple(f"some sizes: {each}" for each in (why_not, answer["skipped"]) if each)
     kernels = _with_missing(looked.kernels, answer["load"]) if answer["load"] else KernelFacts()
     return replace(looked, run=run, kernels=kernels, not_checked=(*looked.not_checked, *words))
@@ -124,8 +145,7 @@ def _not_runnable(graph: GraphFacts) -> str:
 
 def _input(value: TensorInfo) -> dict[str, object]:
     shape = [
-        size if isinstance(size, int) else size or f"{value.name}[{axis}]"
-        for axis, size in enumerate(value.shape or ())
+        size if isinstance(size, int) else dimension_name(value, axis) for axis, size in enumerate(value.shape or ())
     ]
     return {"name": value.name, "type": value.element_type, "shape": shape}
 
@@ -138,6 +158,16 @@ def _provider(answer: dict[str, Any]) -> ProviderFacts:
     return ProviderFacts(**{**answer, "unsupported": tuple(answer["unsupported"])})
 
 
-def _without_path(words: str, path: Path) -> str:
-    """Leave out the folder of the model, which is this machine's, from ONNX Runtime's words."""
-    return " ".join(words.replace(str(path), path.name).split())
+def own_sizes(graph: GraphFacts) -> tuple[int, ...]:
+    """Return sizes that a model may have been exported with: those of its weights, and of shapes that it fixes."""
+    fixed = {prod(weight.values) for weight in graph.weights if weight.values and min(weight.values) > 0}
+    fixed |= {size for weight in graph.weights for size in (*weight.values, *weight.dimensions)}
+    return tuple(sorted(size for size in fixed if 1 < size <= LARGEST_SIZE)[-MOST_SIZES:])
+
+
+def plain_words(words: str, path: Path) -> str:
+    """Return ONNX Runtime's words without codes, places in its sources, and this machine's folder of the model."""
+    plain = words.replace(str(path), path.name).replace(f"{path.parent}{os.sep}", "")
+    for pattern, instead in NOISE:
+        plain = pattern.sub(instead, plain)
+    return " ".join(plain.split())[:LONGEST_WORDS]

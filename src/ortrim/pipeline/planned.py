@@ -8,6 +8,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
+from ortrim import binaries, core, executors
 from ortrim.console import Console
 from ortrim.core.buildspec import BuildSpec, LoadedSpec
 from ortrim.core.buildspec_choices import session_of
@@ -106,7 +107,11 @@ def planned_here(request: Request, console: Console) -> Planned:
 
     Raises as `make_planned` does.
     """
-    loaded = load(request)
+    return planned_to_run(load(request), request, console)
+
+
+def planned_to_run(loaded: LoadedSpec, request: Request, console: Console) -> Planned:
+    """Decide the same for a buildspec that is loaded already, or was never in a file. Raises as `make_planned` does."""
     here = (TargetSpec(id=host_target().identifier, linkage="shared"),)
     targets = with_deployment_targets(loaded.spec, here)
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
@@ -191,25 +196,28 @@ def _require_images(toolchains: Iterable[Toolchain]) -> None:
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
     """Make the inputs of all cases; they lie in the cache, named after all that they depend on."""
     base, root = models.loaded.file.parent, cache_folder("cases")
-    both = zip(models.prepared, models.loaded.spec.models, strict=True)
-    return tuple(make_cases(prepared, spec, base, root) for prepared, spec in both)
+    both = zip(models.preparations, models.prepared, models.loaded.spec.models, strict=True)
+    return tuple(done.cases if done else make_cases(prepared, spec, base, root) for done, prepared, spec in both)
 
 
 def _planned_models(models: Models, cases: tuple[tuple[Case, ...], ...]) -> tuple[PlannedModel, ...]:
-    whole = models.loaded.spec
-    together = zip(models.prepared, models.converted, whole.models, cases, strict=True)
-    return tuple(
-        PlannedModel(
-            name=spec.name,
-            onnx_sha256=prepared.facts.sha256,
-            ort_sha256=converted.sha256,
-            tests_sha256=_tests_digest(spec, own),
-            style=spec.style,
-            level=spec.level,
-            layout=spec.layout or "",
-            session=settings_of(session_of(whole, spec), style=spec.style, aligned=converted.aligned),
-        )
-        for prepared, converted, spec, own in together
+    return tuple(_planned_model(models, number, own) for number, own in enumerate(cases))
+
+
+def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> PlannedModel:
+    whole, spec = models.loaded.spec, models.loaded.spec.models[number]
+    converted, preparation = models.converted[number], models.preparations[number]
+    return PlannedModel(
+        name=spec.name,
+        onnx_sha256=models.prepared[number].facts.sha256,
+        ort_sha256=converted.sha256,
+        tests_sha256=_tests_digest(spec, cases),
+        style=spec.style,
+        level=spec.level,
+        layout=spec.layout or "",
+        session=settings_of(session_of(whole, spec), style=spec.style, aligned=converted.aligned),
+        steps=preparation.steps_done if preparation else (),
+        given_sha256=preparation.original.facts.sha256 if preparation else "",
     )
 
 
@@ -225,12 +233,17 @@ def runner_digest() -> str:
 
 
 def hooks_digest() -> str:
-    """Return the digest of ortrim's own CMake files."""
-    return _digest_of(shipped_folder("cmake").iterdir())
+    """Return the digest of ortrim's own CMake files and of its code that decides what is compiled and linked.
+
+    Rather than list the modules in vain, all of a package count.
+    """
+    packages = (core, binaries, executors)
+    code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
+    return _digest_of((*shipped_folder("cmake").iterdir(), *code))
 
 
 def _digest_of(files: Iterable[Path]) -> str:
-    listing = "".join(f"{file.name} {sha256_of(file)}\n" for file in sorted(files))
+    listing = "".join(f"{file.parent.name}/{file.name} {sha256_of(file)}\n" for file in sorted(files))
     return hashlib.sha256(listing.encode()).hexdigest()
 
 

@@ -11,7 +11,7 @@ from ortrim.console import Console
 from ortrim.core.buildspec import RuntimeSpec
 from ortrim.core.units import UnitIndex, Variant
 from ortrim.errors import BinaryError, UsageError
-from ortrim.executors.results import LIBRARY
+from ortrim.executors.results import DYLIB, LIBRARY
 from ortrim.pins.unit_index import shipped_index
 from ortrim.pipeline.builders import built_before
 from ortrim.pipeline.converted import Request
@@ -23,8 +23,10 @@ from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of, storage_errors, write_atomically
 
 MAP: Final = "link.map"
-PLACES: Final = (LIBRARY, f"lib/{LIBRARY}")
+PLACES: Final = (LIBRARY, f"lib/{LIBRARY}", DYLIB, f"lib/{DYLIB}")
 """Where a library lies in the folder of a finished build and in that of a package."""
+ELSEWHERE: Final = (LIBRARY, DYLIB, "onnxruntime.framework/onnxruntime")
+"""What a library is called deeper in a folder; a framework for a Mac has a link to it there."""
 ONE_MAPPED: Final = "only one of the two has a link map, so that both are told by section and symbol alone"
 
 
@@ -105,10 +107,10 @@ def _library_in(folder: Path) -> Path:
         for place in PLACES:
             if (folder / place).is_file():
                 return folder / place
-        found = sorted(folder.rglob(LIBRARY))
+        found = sorted(path for name in ELSEWHERE for path in folder.rglob(name) if path.is_file())
     if len(found) == 1:
         return found[0]
-    what = f"the folder has {len(found)} files {LIBRARY}, where one was looked for"
+    what = f"the folder has {len(found)} libraries of ONNX Runtime, where one was looked for"
     raise BinaryError("no-library", what, where=str(folder), hint="name the library itself")
 
 
@@ -121,7 +123,7 @@ def _map_of(library: Path) -> Path | None:
         return None
     with storage_errors(library):
         size, digest = library.stat().st_size, ""
-        for build in sorted(cache_folder("builds").glob(f"*/{LIBRARY}")):
+        for build in sorted(cache_folder("builds").glob(f"*/{library.name}")):
             if build.with_name(MAP).is_file() and build.stat().st_size == size:
                 digest = digest or sha256_of(library)
                 if sha256_of(build) == digest:

@@ -14,8 +14,10 @@ from ortrim.pipeline.builders import builder_for, compiled_before
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.devices import answers
 from ortrim.pipeline.history import record_build
+from ortrim.pipeline.model_pages import add_model_pages
 from ortrim.pipeline.packages import Group, groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.pipeline.prepared import write_steps
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, verify
 from ortrim.report.write import OUTDATED, read_report, write_reports
@@ -120,6 +122,9 @@ def _verify(planned: Planned, subject: Packaged, request: Request, console: Cons
     report = verify(planned, subject, request, console)
     with console.step("report") as step:
         write_reports(report, folder)
+        for preparation in filter(None, planned.models.preparations):
+            write_steps(preparation.report, folder)
         step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {REPORT}")
-    record_build(report, request.output, console.warn)
+    add_model_pages(planned, subject.target, subject.result, report, console)
+    record_build(report, request.output, console.warn, request.training_run)
     return report

@@ -12,6 +12,7 @@ from ortrim.core.models import PreparedModel
 from ortrim.errors import PlanError
 from ortrim.github.git_objects import StoredFile
 from ortrim.models.copies import read_stored
+from ortrim.pipeline.step_words import step_files
 
 LARGEST_FILE: Final = 32 << 20
 """A third more as the text that travels. GitHub gives back files up to 100 MB this way; how much it takes it says
@@ -58,6 +59,8 @@ def _named(loaded: LoadedSpec, prepared: tuple[PreparedModel, ...]) -> Iterator[
             yield spec.path, loaded.resolve(spec.path)
             for name in read_stored(model.path.parent).external:
                 yield spec.path.parent / name, loaded.resolve(spec.path.parent / name)
+        for path in step_files(spec.steps):
+            yield path, loaded.resolve(path)
         for case in spec.cases:
             if case.data:
                 yield from _data(loaded, case.data)

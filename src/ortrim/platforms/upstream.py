@@ -117,10 +117,11 @@ def hook_definitions(job: BuildJob) -> tuple[str, ...]:
 
 
 def folding_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return the flags by which lld folds and orders functions, and leaves out tables of unwinding and unreached kernels."""
-    folding = (*((FOLDING,) if job.levers.folding else ()), *((COMPRESSIBLE,) if job.levers.compressible else ()))
+    """Return how lld folds and orders functions, and leaves out tables of unwinding and unreached kernels."""
+    folding = (FOLDING,) if job.levers.folding else ()
+    order = (COMPRESSIBLE,) if job.levers.compressible else ()
     kernels = () if job.levers.unreached_kernels else (UNREACHED,)
-    return (*folding, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
+    return (*folding, *order, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
 
 
 def _optimization(job: BuildJob) -> tuple[str, ...]:

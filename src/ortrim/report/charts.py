@@ -79,7 +79,7 @@ def bar_chart(label: str, bars: Sequence[Bar], width: float) -> Markup:
         return Markup("")
     groups = sum(bar.group != before for bar, before in zip(bars, ["", *(bar.group for bar in bars)], strict=False))
     canvas = Canvas(width, ROW * len(bars) + (HEADING + GAP) * groups + 4, label)
-    left, right = min(124.0, 14 + LETTER * max(len(bar.label) for bar in bars)), width - 112.0
+    left, right = min(124.0, 24 + LETTER * max(len(bar.label) for bar in bars)), width - 112.0
     largest = max((finite for bar in bars for finite in (bar.value, bar.high) if math.isfinite(finite)), default=0.0)
     scale = (right - left) / largest if largest > 0 else 0.0
     y, group = 2.0, ""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ortrim.console import counted, printable
-from ortrim.core.model_cost import ModelCost, NodeCost, OperatorCost
+from ortrim.core.model_cost import ModelCost, NodeCost, OperatorCost, Peak
 from ortrim.report.figures import NONE, bytes_text, share_text, shortened
 
 TOP: Final = 8
@@ -45,7 +45,8 @@ def _totals(cost: ModelCost) -> Table:
     table.add_row("multiply-accumulates", f"{least}{_sum_text(cost.macs)}")
     table.add_row("other operations", f"{least}{_sum_text(cost.operations)}")
     table.add_row("parameters", f"{least}{_sum_text(cost.parameters)}, {bytes_text(cost.parameter_bytes)}")
-    table.add_row("activations' peak", Text(f"{least}{bytes_text(cost.peak.size_bytes)}{_peak_words(cost)}"))
+    table.add_row("activations' peak", Text(f"{least}{bytes_text(cost.peak.size_bytes)}{_peak_words(cost.peak)}"))
+    table.add_row("memory of a run", Text(f"{least}{bytes_text(cost.memory.size_bytes)}{_peak_words(cost.memory)}"))
     constant = f", {counted(cost.constant_nodes, 'other')} when the model is loaded" if cost.constant_nodes else ""
     table.add_row("nodes that run", f"{len(cost.nodes):,}{constant}")
     return table
@@ -55,12 +56,12 @@ def _sum_text(number: int) -> str:
     return amount_text(number) if number else "0"
 
 
-def _peak_words(cost: ModelCost) -> str:
-    if not cost.peak.node:
+def _peak_words(peak: Peak) -> str:
+    if not peak.node:
         return ""
-    tensors = (f"{shortened(each.name, NAME_CELLS)} {bytes_text(each.size_bytes)}" for each in cost.peak.tensors)
+    tensors = (f"{shortened(each.name, NAME_CELLS)} {bytes_text(each.size_bytes)}" for each in peak.tensors)
     held = ", ".join([each for each, _ in zip(tensors, range(LARGEST_TENSORS), strict=False)])
-    return printable(f" in {shortened(cost.peak.node, NAME_CELLS)} ({held})")
+    return printable(f" in {shortened(peak.node, NAME_CELLS)} ({held})")
 
 
 def _operators(cost: ModelCost, most: int) -> Table:

@@ -11,6 +11,7 @@ from ortrim.core.build_history import BuildEntry
 from ortrim.report.families import FAMILIES, STYLES, family
 from ortrim.report.figures import bytes_text, quantity_text
 from ortrim.report.history_content import Curve, Series, change_text
+from ortrim.report.names import name_text
 from ortrim.report.svg import Canvas, ticks
 
 WIDTH: Final = 1000.0
@@ -110,4 +111,5 @@ def _step(count: int) -> float:
 
 
 def _when(entry: BuildEntry) -> str:
-    return f"{entry.recorded_at[:16].replace('T', ' ')} plan {entry.plan_digest[:12]}"
+    run = f"\ntraining run {name_text(entry.training_run)}" if entry.training_run else ""
+    return f"{entry.recorded_at[:16].replace('T', ' ')} plan {entry.plan_digest[:12]}{run}"

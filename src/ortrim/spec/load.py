@@ -6,7 +6,7 @@ from typing import Any
 
 from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
 from ortrim.core.model_spec import ModelSpec, SessionSpec
-from ortrim.core.target_spec import Budgets, TargetSpec
+from ortrim.core.target_spec import Budgets, LeverChoices, TargetSpec
 from ortrim.errors import DiagnosticGroup
 from ortrim.spec.document import read_document
 from ortrim.spec.plain import plain_copy
@@ -82,6 +82,8 @@ def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
 
     return SoundParts(
         runtime=table(RuntimeSpec, "onnxruntime"),
+        profile=str(data.get("profile")),
+        levers=table(LeverChoices, "levers"),
         models=items(ModelSpec, "models"),
         targets=items(TargetSpec, "targets"),
         linkage="static" if data.get("linkage") == "static" else "shared",

@@ -7,7 +7,9 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from ortrim.core.model_spec import CaseSpec, InputSpec, Layout, ModelSpec
+from ortrim.spec.files import exists
 from ortrim.spec.problems import Location, Problem, listed, shown
+from ortrim.spec.step_rules import step_problems
 
 LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {"nchwc8": ("all",), "s8s8": ("extended", "all")}
 """At which levels a layout is made: `graph_transformer_utils.cc` of 1.21.0."""
@@ -23,16 +25,10 @@ def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterat
     yield from _url(model, location)
     yield from _member(model, location)
     yield from _layout(model, location)
+    for index, step in enumerate(model.steps):
+        yield from step_problems(step, (*location, "steps", index), folder)
     for index, case in enumerate(model.cases):
         yield from _case(case, (*location, "cases", index), folder)
-
-
-def exists(path: Path, *, folder: bool) -> bool:
-    """Whether a folder, or a plain file, is there; a path that cannot exist on this system is not."""
-    try:
-        return path.is_dir() if folder else path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:

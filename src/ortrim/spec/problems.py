@@ -25,6 +25,7 @@ REFERENCES: Final = {
     "bad-value": "The value is of the right type but not one that the key takes.",
     "stray-key": "The key has no meaning beside the others given.",
     "duplicate-name": "Two models, cases or targets have the same name.",
+    "second-reference": "Two models are to be the reference of the others' latency.",
     "model-source": "A model has no source, or more than one.",
     "unsafe-url": "The address is neither HTTPS nor on loopback, or it holds a password.",
     "unsafe-member": "The path inside the wheel is not a plain relative path.",
@@ -32,6 +33,8 @@ REFERENCES: Final = {
     "unknown-cpu": "No such processor is known for the target's architecture; the names are given.",
     "model-missing": "The model's file does not exist.",
     "data-missing": "The recorded inputs of a case do not exist.",
+    "step-file-missing": "A file that a step names does not exist.",
+    "idle-step": "A step of a model's preparation is told nothing to do.",
     "source-missing": "The checkout of ONNX Runtime does not exist.",
 }
 LONGEST_SHOWN: Final = 72

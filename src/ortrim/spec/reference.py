@@ -54,6 +54,12 @@ BOUNDS: Final = {
 }
 
 
+SHARED: Final = {
+    "title": "Step",
+    "description": "The keys of every step; `use` says which step it is, and each has keys of its own, below.",
+}
+
+
 @dataclass(frozen=True)
 class _Table:
     """A table of the buildspec: its heading, its keys as a path, and its schema."""
@@ -86,6 +92,23 @@ def _tables(table: _Table, root: dict[str, Any]) -> Iterator[_Table]:
         for candidate in below:
             if "properties" in candidate.node:
                 yield from _tables(candidate, root)
+        yield from _kinds(path, node.get("items", {}), root)
+
+
+def _kinds(path: str, node: dict[str, Any], root: dict[str, Any]) -> Iterator[_Table]:
+    """Yield a table that is of several kinds: the keys that all have, then those of each kind."""
+    kinds = [resolved(each, root) for each in node.get("oneOf", ())]
+    if kinds:
+        shared = [key for key in kinds[0]["properties"] if all(key in kind["properties"] for kind in kinds)]
+        yield _Table(f"`[[{path}]]`", path, _with_keys(kinds[0], [key for key in shared if key != "use"]) | SHARED)
+    for kind in kinds:
+        keys = [key for key in kind["properties"] if key not in shared]
+        name = kind["properties"]["use"]["const"]
+        yield _Table(f'`[[{path}]]` with `use = "{name}"`', path, _with_keys(kind, keys))
+
+
+def _with_keys(node: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    return node | {"properties": {key: node["properties"][key] for key in keys}}
 
 
 def _entry(key: str) -> str:
@@ -103,6 +126,8 @@ def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:
         return f"## {table.heading}\n\nThe same keys as {first.heading}.\n"
     required = table.node.get("required", ())
     rows = (_row(key, node, key in required, root) for key, node in table.node["properties"].items())
+    if not table.node["properties"]:
+        return f"## {table.heading}\n\n{table.node['description']}\n"
     head = "| key | value | default | meaning |\n|---|---|---|---|\n"
     more = MORE.get(table.node["title"], lambda: "")()
     return f"## {table.heading}\n\n{table.node['description']}\n\n{head}{''.join(rows)}{more}"
@@ -148,7 +173,7 @@ def _value(node: dict[str, Any], root: dict[str, Any]) -> str:
     if "items" in node:
         items = node["items"]
         plural = "" if {"enum", "const"} & set(items) else "s"
-        return "array of tables" if "$ref" in items else f"array of {_value(items, root)}{plural}"
+        return "array of tables" if {"$ref", "oneOf"} & set(items) else f"array of {_value(items, root)}{plural}"
     if "additionalProperties" in node and "properties" not in node:
         return f"table by {'element type' if 'propertyNames' in node else 'name'}"
     name = {"object": "table", "path": "path"}.get(node.get("format", resolved(node, root)["type"]))

@@ -9,7 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from ortrim.core.buildspec import BuildSpec
-from ortrim.core.spec_words import APPLE_VERSION, GLIBC, NAME, NDK, REQUIREMENT, SHA256, VERSION, XCODE
+from ortrim.core.spec_words import APPLE_VERSION, GLIBC, NAME, NDK, PROVIDER, REQUIREMENT, SHA256, VERSION, XCODE
 from ortrim.core.targets import TARGETS
 from ortrim.spec.problems import Location
 
@@ -21,6 +21,7 @@ PATTERN_WORDS: Final = {
     NDK: "the whole version of an NDK, such as 27.2.12479018",
     APPLE_VERSION: "a version of iOS or macOS, such as 15.1",
     XCODE: "a version of Xcode, such as 16.4",
+    PROVIDER: "an execution provider's name, such as CPUExecutionProvider",
     REQUIREMENT: "a package and its exact version, such as silero-vad==6.2.3",
 }
 """What the patterns of strings mean."""
@@ -54,7 +55,10 @@ def buildspec_schema() -> dict[str, Any]:
 
 
 def known_keys(location: Location) -> tuple[str, ...]:
-    """Return the keys that the table at `location` takes; none when any key goes."""
+    """Return the keys that the table at `location` takes; none when any key goes.
+
+    Where tables are of several kinds, the location has the kind behind the number, as pydantic writes it.
+    """
     node = _node(location)
     return tuple(node.get("properties", ())) or tuple(node.get("propertyNames", {}).get("enum", ()))
 
@@ -76,7 +80,18 @@ def _node(location: Location) -> dict[str, Any]:
     for part in location:
         if isinstance(part, int):
             node = node.get("items", {})
+        elif "discriminator" in node:
+            node = _of_kind(node, part)
         else:
             node = node.get("properties", {}).get(part) or node.get("additionalProperties") or {}
         node = resolved(node, _schema())
     return node
+
+
+def _of_kind(node: dict[str, Any], part: str) -> dict[str, Any]:
+    """Return the kind of a table that is of several, or, without its name, the property of the first that has it."""
+    kinds = node["discriminator"]["mapping"]
+    if part in kinds:
+        return {"$ref": kinds[part]}
+    properties = (resolved(each, _schema())["properties"] for each in node["oneOf"])
+    return next((each[part] for each in properties if part in each), {})

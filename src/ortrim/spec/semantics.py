@@ -7,9 +7,10 @@ from typing import Literal
 
 from ortrim.core.buildspec import RuntimeSpec
 from ortrim.core.model_spec import ModelSpec, SessionSpec
-from ortrim.core.target_spec import Budgets, TargetSpec
-from ortrim.spec.model_rules import exists, model_problems
-from ortrim.spec.problems import Location, Problem, shown
+from ortrim.core.target_spec import Budgets, LeverChoices, TargetSpec
+from ortrim.spec.files import exists
+from ortrim.spec.model_rules import model_problems
+from ortrim.spec.problems import Location, Problem, listed, shown
 from ortrim.spec.session_rules import session_problems
 from ortrim.spec.target_rules import target_problems
 
@@ -19,6 +20,8 @@ class SoundParts:
     """The parts of a buildspec whose keys and types are right; models and targets with their index."""
 
     runtime: RuntimeSpec
+    profile: str
+    levers: LeverChoices
     models: tuple[tuple[int, ModelSpec], ...]
     targets: tuple[tuple[int, TargetSpec], ...]
     linkage: Literal["shared", "static"]
@@ -29,9 +32,11 @@ class SoundParts:
 def semantic_problems(parts: SoundParts, folder: Path) -> Iterator[Problem]:
     """Yield what is wrong with the sound parts; relative paths are seen from `folder`."""
     yield from _runtime(parts.runtime, folder)
+    yield from _levers(parts.profile, parts.levers)
     yield from _budgets(parts.budgets, ("budgets",))
     yield from session_problems(parts.session, ("session",))
     yield from _duplicates((("models", index, "name"), model.name) for index, model in parts.models)
+    yield from _references(index for index, model in parts.models if model.reference)
     for index, model in parts.models:
         yield from model_problems(model, ("models", index), folder)
         yield from session_problems(model.session or SessionSpec(), ("models", index, "session"))
@@ -58,6 +63,21 @@ def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
         what = f"names {shown(str(runtime.path))}, which is not a folder"
         hint = "paths are relative to the buildspec's folder"
         yield Problem(reference="source-missing", location=place, what=what, hint=hint)
+
+
+def _levers(profile: str, levers: LeverChoices) -> Iterator[Problem]:
+    chosen = [repr(name) for name, value in vars(levers).items() if value is not None]
+    if profile == "upstream" and chosen:
+        what = "has no meaning beside profile = 'upstream'"
+        why = "that profile is exactly upstream's own flags"
+        hint = f"leave {listed(chosen, 'and')} out, or take another profile"
+        yield Problem(reference="stray-key", location=("levers",), what=what, why=why, hint=hint)
+
+
+def _references(found: Iterable[int]) -> Iterator[Problem]:
+    for index in list(found)[1:]:
+        place = ("models", index, "reference")
+        yield Problem(reference="second-reference", location=place, what="is true for the second time")
 
 
 def _duplicates(names: Iterable[tuple[Location, str]]) -> Iterator[Problem]:

@@ -29,6 +29,10 @@ BOUNDS: Final = {
     "less_than_equal": ("at most", "le"),
 }
 
+KIND_KEY: Final = "use"
+"""The key that says what kind a table is of, where there are several."""
+KIND_KEY_FINDINGS: Final = ("union_tag_invalid", "union_tag_not_found")
+
 Finding = Mapping[str, Any]
 
 
@@ -61,7 +65,9 @@ def _adapter(kind_of_value: Any) -> TypeAdapter[Any]:
 
 def _located(finding: Finding, data: Any) -> Location:
     """Return where in the document a finding is; pydantic adds union members and `[key]` to the way."""
-    location: Location = finding["loc"]
+    location = _without_kinds(finding["loc"], data)
+    if finding["type"] in KIND_KEY_FINDINGS:
+        return (*location, KIND_KEY)
     if finding["type"] == "missing":
         return location
     for depth, part in enumerate(location):
@@ -69,6 +75,17 @@ def _located(finding: Finding, data: Any) -> Location:
             return location[:depth]
         data = data[part]
     return location
+
+
+def _without_kinds(location: Location, data: Any) -> Location:
+    """Leave out the kinds of tables, the values of their key `use`, which pydantic puts behind their numbers."""
+    kept: list[str | int] = []
+    for part in location:
+        if kept and isinstance(kept[-1], int) and isinstance(data, dict) and data.get(KIND_KEY) == part:
+            continue
+        kept.append(part)
+        data = data[part] if _holds(data, part) else None
+    return tuple(kept)
 
 
 def _holds(data: Any, part: str | int) -> bool:
@@ -86,16 +103,16 @@ def _problem(location: Location, findings: list[Finding]) -> Problem | None:
     """Return the problem that the findings at one place come to."""
     first = findings[0]
     if any(_is_about_key(finding) for finding in findings):
-        return _unknown_key(location)
-    if first["type"] == "missing":
+        return _unknown_key(location, first)
+    if first["type"] in {"missing", "union_tag_not_found"}:
         return Problem(reference="missing-key", location=location, what="is missing")
     if all(finding["type"] in WANTED for finding in findings):
         return _wrong_type(location, [WANTED[finding["type"]] for finding in findings], first["input"])
     return _bad_value(location, first)
 
 
-def _unknown_key(location: Location) -> Problem:
-    known = known_keys(location[:-1])
+def _unknown_key(location: Location, finding: Finding) -> Problem:
+    known = known_keys(finding["loc"][:-1] if finding["type"] == "unexpected_keyword_argument" else location[:-1])
     hint = nearest(location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}")
     return Problem(reference="unknown-key", location=location, what="is not a known key", hint=hint)
 
@@ -110,7 +127,7 @@ def _wrong_type(location: Location, wanted: list[str], value: Any) -> Problem:
 def _bad_value(location: Location, finding: Finding) -> Problem | None:
     what, hint = _words(finding)
     if finding["type"] == "too_short":
-        what, hint = "is empty", f"add a [[{location[-1]}]] table"
+        what, hint = "is empty", f"add a [[{location[-1]}]] table" if len(location) == 1 else ""
         # pydantic counts only the sound items, so that a list of one unsound model is "too short" as well
         if finding["input"]:
             return None
@@ -122,10 +139,16 @@ def _bad_value(location: Location, finding: Finding) -> Problem | None:
 def _words(finding: Finding) -> tuple[str, str]:
     """Return what is wrong with a value, and a hint."""
     value, context = finding["input"], finding.get("ctx", {})
+    if finding["type"] == "union_tag_invalid":
+        kinds = context["expected_tags"].split("'")[1::2]
+        quoted = listed([repr(kind) for kind in kinds])
+        return f"must be {quoted}, not {shown(context['tag'])}", nearest(context["tag"], kinds)
     if finding["type"] == "literal_error":
         return f"must be {context['expected']}, not {shown(value)}", nearest(
             value, context["expected"].split("'")[1::2]
         )
+    if finding["type"] == "string_too_short":
+        return "is empty", ""
     if finding["type"] == "string_pattern_mismatch":
         return f"must be {PATTERN_WORDS[context['pattern']]}, not {shown(value)}", ""
     if finding["type"] in BOUNDS:

@@ -3,8 +3,10 @@
 from invoke.collection import Collection
 
 from ortrim.tasks import (
+    bench,
     build,
     ci,
+    compare,
     compat,
     cost,
     devices,
@@ -15,7 +17,10 @@ from ortrim.tasks import (
     lint,
     measure,
     models,
+    page,
     pins,
+    prepare,
+    profile,
     release,
     reports,
     runs,
@@ -28,10 +33,13 @@ namespace = Collection()
 for _module in (
     build,
     models,
+    prepare,
     reports,
+    page,
     inspect,
     lint,
     compat,
+    compare,
     cost,
     devices,
     fetch,
@@ -39,6 +47,8 @@ for _module in (
     setup,
     size,
     hot,
+    bench,
+    profile,
     history,
     workflows,
 ):

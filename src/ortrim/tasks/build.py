@@ -38,6 +38,7 @@ def build(
     cores: str | None = None,
     least_memory: bool = False,
     trace: bool = False,
+    training_run: str = "",
     repo: str | None = None,
     ref: str | None = None,
     token_file: str | None = None,
@@ -46,7 +47,13 @@ def build(
     """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json) as console:
         container = container_options(executor, engine, mount, engine_flag)
-        here = {"device": device, "cores": cores, "least-memory": least_memory, "trace": trace}
+        here = {
+            "device": device,
+            "cores": cores,
+            "least-memory": least_memory,
+            "trace": trace,
+            "training-run": training_run,
+        }
         words = {"repo": repo, "ref": ref, "token_file": token_file}
         require_possible(executor, upload_models=upload_models, here=here, **words)
         remote = remote_from(repo, ref, token_file)
@@ -62,6 +69,7 @@ def build(
             cores=cores,
             least_memory=least_memory,
             trace=trace,
+            training_run=training_run,
         )
         if plan_only:
             show_plan(console, make_planned(request, console).plan, json_mode=json)

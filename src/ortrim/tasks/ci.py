@@ -8,6 +8,7 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.github.payload import MOST_OUTPUT_LETTERS, encode_plan
+from ortrim.pipeline.acceptance import check_reports, regression_of
 from ortrim.pipeline.farmed import compile_app, require_farm_target, verify_on_farms
 from ortrim.pipeline.planned import host_target
 from ortrim.pipeline.remote import (
@@ -22,7 +23,7 @@ from ortrim.pipeline.remote import (
 )
 from ortrim.report.step_summary import step_summary
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.rendering import conclude, show_plan
+from ortrim.tasks.rendering import conclude, show_checks, show_plan
 from ortrim.workflows import inputs, results
 from ortrim.workflows.machine import install_emulators, install_ndks, require_jdk, require_xcodes, start_phone
 from ortrim.workflows.matrix import matrix_json, matrix_of
@@ -79,6 +80,10 @@ def deliver(_context: Context, target: str) -> None:
         reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
         append_summary(step_summary(reports))
         conclude(console, reports, json_mode=False)
+        found = check_reports(Path(asked.spec), reports)
+        show_checks(found, console)
+        if failure := regression_of(found):
+            raise failure
 
 
 @task

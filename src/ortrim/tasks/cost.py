@@ -2,19 +2,17 @@
 
 import json as json_module
 from pathlib import Path
-from typing import Final
 
 from invoke.context import Context
 from invoke.tasks import task
 
+from ortrim.core.proportion import Expectation
 from ortrim.core.serialization import to_data
-from ortrim.errors import UsageError
 from ortrim.report.cost_terminal import TOP, cost_tables
+from ortrim.report.proportion_terminal import proportion_tables
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.counts import count_option
-from ortrim.tasks.options import help_for
-
-LARGEST_SIZE: Final = 2**31 - 1
+from ortrim.tasks.counts import count_option, size_option
+from ortrim.tasks.options import help_for, request_from
 
 
 @task(
@@ -24,28 +22,36 @@ LARGEST_SIZE: Final = 2**31 - 1
         "model": "an .onnx file, or a buildspec (each case of its models)",
         "dim": "size of a dimension that the model leaves open, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
-        **help_for("json"),
+        "target": "of a buildspec with a reference model: where it was measured (default: this host's target)",
+        **help_for("profile", "output", "json"),
     },
 )
-def cost(_context: Context, model: str, dim: list[str], top: str = "", json: bool = False) -> None:
+def cost(
+    _context: Context,
+    model: str,
+    dim: list[str],
+    top: str = "",
+    target: str | None = None,
+    profile: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
     """Count a model's arithmetic, parameters and memory."""
-    from ortrim.pipeline.costs import costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.pipeline.costs import BUILDSPEC, costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.pipeline.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
 
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
-        costs = costs_of(Path(model), dict(map(_size, dim)), console)
+        costs = costs_of(Path(model), dict(map(size_option, dim)), console)
+        expected: tuple[Expectation, ...] = ()
+        if model.endswith(BUILDSPEC) and has_reference(Path(model)):
+            request = request_from(model, target=target, profile=profile, output=output)
+            expected = expectations_of(request, costs, console)
         if json:
-            console.result(json_module.dumps({"costs": [to_data(each) for each in costs]}, indent=2))
+            data = {"costs": [to_data(each) for each in costs], "expectations": [to_data(each) for each in expected]}
+            console.result(json_module.dumps(data, indent=2))
             return
         for each in costs:
             console.render(cost_tables(each, most))
-
-
-def _size(word: str) -> tuple[str, int]:
-    """Read `NAME=SIZE`. Raises `UsageError` (`bad-option`)."""
-    name, _, size = word.rpartition("=")
-    if not (name and len(size) <= 10 and size.isascii() and size.isdecimal() and int(size) <= LARGEST_SIZE):
-        raise UsageError(
-            "bad-option", f"{word[:100]!r} is not possible here", where="--dim", hint="write --dim batch=1"
-        )
-    return name, int(size)
+        if expected:
+            console.render(proportion_tables(expected))

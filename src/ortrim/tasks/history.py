@@ -1,30 +1,43 @@
-"""`invoke history`: how builds changed over time."""
+"""`invoke history`: how builds changed over time, which of them were accepted, and whether later ones are worse."""
 
 import json as json_module
+import math
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from invoke.context import Context
 from invoke.tasks import task
 
+from ortrim.console import printable
+from ortrim.core.acceptance import Allowed, Check
 from ortrim.core.serialization import to_data
-from ortrim.pipeline.history import history_of, write_history_page
+from ortrim.pipeline.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
+from ortrim.pipeline.bench_history import builds_and_benches_of
+from ortrim.pipeline.history import write_history_page
+from ortrim.report.bench_history_terminal import bench_history_tables
 from ortrim.report.history_terminal import history_tables
-from ortrim.tasks.boundary import boundary
+from ortrim.tasks.boundary import as_data, boundary
 from ortrim.tasks.counts import count_option
-from ortrim.tasks.options import help_for
+from ortrim.tasks.options import bad_option, help_for
+from ortrim.tasks.rendering import show_checks
 
 LAST: Final = 15
+DEFAULTS: Final = Allowed()
+MOST_PERCENT: Final = 1000.0
+LONGEST_NOTE: Final = 200
+KIND: Final = {
+    "spec": "a buildspec, or the name of one (default: all)",
+    "target": "the identifier of a target (default: all)",
+}
 
 
 @task(
     help={
-        "spec": "a buildspec, or the name of one (default: all)",
-        "target": "the identifier of a target (default: all)",
+        **KIND,
         "last": f"how many builds of each kind (default: {LAST}; with --json: all)",
         "html": "also write a page with plots to this file",
         **help_for("output", "json"),
-    }
+    },
 )
 def history(
     _context: Context,
@@ -38,11 +51,118 @@ def history(
     """Show how builds changed in size, memory and latency."""
     with boundary(json_mode=json) as console:
         shown = count_option(last, "last")
-        entries = history_of(Path(output), spec, target)
+        entries, benches = builds_and_benches_of(Path(output), spec, target)
         if html:
             write_history_page(entries, Path(html))
         if json:
-            data = {"builds": [to_data(entry) for entry in (entries[-shown:] if shown else entries)]}
+            found = {"builds": entries, "benches": benches}
+            data = {name: [to_data(entry) for entry in each[-(shown or 0) :]] for name, each in found.items()}
+            console.result(json_module.dumps(data, indent=2))
+            return
+        if entries:
+            console.render(history_tables(entries, shown or LAST))
+        if benches:
+            console.render(bench_history_tables(benches, shown or LAST))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        **KIND,
+        "note": "why, in a few words",
+        "to": "also write what is accepted to this file, to be kept in a repository and given to check-build",
+        **help_for("output", "json"),
+    },
+)
+def accept_build(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    note: str = "",
+    to: str = "",
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Accept the latest builds, to hold later ones to them."""
+    with boundary(json_mode=json) as console:
+        if len(note) > LONGEST_NOTE or not note.isprintable():
+            raise bad_option("note", note[:50], f"give at most {LONGEST_NOTE} printable characters")
+        accepted = accept_builds(Path(output), spec, target, note)
+        if to:
+            write_accepted(Path(output), accepted, Path(to))
+        if json:
+            console.result(json_module.dumps({"accepted": [to_data(entry) for entry in accepted]}, indent=2))
+            return
+        for entry in accepted:
+            words = f"accepted: {entry.spec} {entry.target}, plan {entry.plan_digest[:12]}, verdict {entry.verdict}"
+            console.note(printable(words))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        **KIND,
+        "size": f"percent by which library and package may grow (default: {100 * DEFAULTS.size:g})",
+        "memory": f"percent by which a model's peak memory may grow (default: {100 * DEFAULTS.memory:g})",
+        "latency": f"percent by which load and median may grow, same machine (default: {100 * DEFAULTS.latency:g})",
+        "against": "a file that accept-build --to wrote (default: what was accepted here)",
+        **help_for("output", "json"),
+    },
+)
+def check_build(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    size: str = "",
+    memory: str = "",
+    latency: str = "",
+    against: str = "",
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Fail when the latest builds are worse than accepted."""
+    with boundary(json_mode=json) as console:
+        allowed = Allowed(
+            size=_share(size, "size", DEFAULTS.size),
+            memory=_share(memory, "memory", DEFAULTS.memory),
+            latency=_share(latency, "latency", DEFAULTS.latency),
+        )
+        found = check_builds(Path(output), spec, target, allowed, Path(against) if against else None)
+        failure = regression_of(found)
+        if json:
+            data = {**_as_data(found), "errors": as_data(failure) if failure else []}
             console.result(json_module.dumps(data, indent=2))
         else:
-            console.render(history_tables(entries, shown or LAST))
+            show_checks(found, console)
+        if failure:
+            raise failure
+
+
+def _as_data(found: Checks) -> dict[str, Any]:
+    return {
+        "checks": [_check_data(each) for each in found.checks],
+        "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
+    }
+
+
+def _check_data(each: Check) -> dict[str, Any]:
+    return {
+        "spec": each.latest.spec,
+        "target": each.latest.target,
+        "plan_digest": each.latest.plan_digest,
+        "accepted_plan_digest": each.accepted.entry.plan_digest,
+        "accepted_at": each.accepted.accepted_at,
+        "notes": list(each.notes),
+        "lines": [to_data(line) for line in each.lines],
+    }
+
+
+def _share(word: str, option: str, default: float) -> float:
+    """Return the part that a number of percent says. Raises `UsageError` (`bad-option`)."""
+    try:
+        percent = float(word) if word else 100 * default
+    except ValueError:
+        percent = math.nan
+    if 0 <= percent <= MOST_PERCENT:
+        return percent / 100
+    raise bad_option(option, word[:100], f"give a number of percent from 0 to {MOST_PERCENT:g}")

@@ -156,6 +156,24 @@ def levers(
         benchmark.measure(wanted, console)
 
 
+@task(
+    help={
+        "models": "which of its models, with commas (default: all)",
+        "output": f"folder for record and table (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    }
+)
+def memory(_context: Context, models: str = "", output: str = DEFAULT_OUTPUT, json: bool = False) -> None:
+    """Measure how near `cost` comes to a run's memory."""
+    with boundary(json_mode=json) as console:
+        _offer("activation_memory")
+        benchmark = import_module("activation_memory.measure")
+        named = tuple(name for name in models.split(",") if name)
+        record = benchmark.measure(benchmark.Wanted(models=named, output=Path(output)), console)
+        if json:
+            console.result(to_json(record))
+
+
 def _number(word: str, option: str, least: int = 1) -> int:
     if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)

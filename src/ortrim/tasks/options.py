@@ -9,6 +9,7 @@ from ortrim.core.profiles import PROFILE_NAMES, ProfileName
 from ortrim.errors import UsageError
 from ortrim.pipeline.converted import Request
 from ortrim.storage.shipped import shipped_folder
+from ortrim.tasks.training import run_name
 from ortrim.tools.containers import ContainerOptions
 from ortrim.tools.containers_choice import engine_named
 from ortrim.tools.containers_options import parse_flags, parse_mounts
@@ -35,6 +36,7 @@ HELP: Final[Mapping[str, str]] = {
     "cores": "cores to keep runs on, such as 4-7 or 0,4-7, on each device that has some of its own: host, adb and ssh",
     "least-memory": "find the least memory in which each model runs, on each qemu-system (some ten starts for each)",
     "trace": "also leave a profile of single operators, which opens in Perfetto, of each model on each device",
+    "training-run": "what identifies the run that made the models, for the history",
     "output": "folder for packages and reports (default: artifacts)",
     "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
     "plan-only": "print the plan and stop",
@@ -44,7 +46,7 @@ CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
 """Options of where to compile."""
 REMOTE: Final = ("repo", "ref", "token-file", "upload-models")
 """Options of builds at GitHub."""
-VERIFYING: Final = ("device", "cores", "least-memory", "trace")
+VERIFYING: Final = ("device", "cores", "least-memory", "trace", "training-run")
 """Options of the tasks that verify."""
 
 
@@ -66,6 +68,7 @@ def request_from(
     cores: str | None = None,
     least_memory: bool = False,
     trace: bool = False,
+    training_run: str = "",
 ) -> Request:
     """Return what a task was asked for. Raises `UsageError` (`bad-option`)."""
     return Request(
@@ -80,6 +83,7 @@ def request_from(
         cores=_cores(cores),
         least_memory=least_memory,
         trace=trace,
+        training_run=run_name(training_run),
     )
 
 

@@ -21,6 +21,7 @@ def verify(
     cores: str | None = None,
     least_memory: bool = False,
     trace: bool = False,
+    training_run: str = "",
 ) -> None:
     """Measure and judge what was built before once more."""
     with boundary(json_mode=json) as console:
@@ -33,6 +34,7 @@ def verify(
             cores=cores,
             least_memory=least_memory,
             trace=trace,
+            training_run=training_run,
         )
         conclude(console, verify_again(request, console), json_mode=json)
 

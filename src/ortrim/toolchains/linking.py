@@ -41,5 +41,8 @@ case " $* " in *" {mark} "*) link "$@" ;; esac
 
 
 def linking(program: str, command: str) -> str:
-    """Return the part of a wrapper that links when it is asked to go past the driver; `command` compiles, both in shell syntax."""
+    """Return the part of a wrapper that links past the driver when it is asked to; `command` compiles.
+
+    Both are in shell syntax.
+    """
     return LINKING.format(program=program, command=command, mark=PAST_DRIVER)

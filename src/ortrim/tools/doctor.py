@@ -14,13 +14,13 @@ from ortrim.storage.cache import cache_folder
 from ortrim.tools.base import Tool, require
 from ortrim.tools.containers import Engine
 from ortrim.tools.containers_choice import ENGINES, probe
+from ortrim.tools.doctor_apple import APPLE_CHECKS
 from ortrim.tools.doctor_devices import DEVICE_TOOLS, FETCH_COMMAND, machine_parts_found
 from ortrim.tools.doctor_farms import FARM_CHECKS
 from ortrim.tools.emulators import EMULATIONS
 from ortrim.tools.findings import ALL_TARGETS, Finding
 from ortrim.tools.javac import find_jdk
 from ortrim.tools.ndk import installed_ndk
-from ortrim.tools.xcode import find_xcode
 
 GIGABYTE: Final = 10**9
 CACHE_BYTES: Final = 4 * GIGABYTE
@@ -29,7 +29,6 @@ MEMORY_BYTES: Final = 2 * GIGABYTE
 """What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
 NDK: Final = "Android NDK"
 JDK: Final = "JDK"
-XCODE: Final = "Xcode"
 
 TOOLS: Final = (
     (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
@@ -53,11 +52,12 @@ def examine() -> tuple[Finding, ...]:
     )
     general = tuple(_guarded(name, check) for name, check in checks)
     tools = tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS))
-    mobile = (_guarded(NDK, _ndk), _guarded(JDK, _jdk), _guarded(XCODE, _xcode))
+    mobile = (_guarded(NDK, _ndk), _guarded(JDK, _jdk))
+    apple = tuple(_guarded(name, check, required=False) for name, check in APPLE_CHECKS)
     engines = tuple(_guarded(engine.tool.name, _engine_check(engine)) for engine in ENGINES)
     machines = tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
     farms = tuple(_guarded(name, check, required=False) for name, check in FARM_CHECKS)
-    return general + tools + mobile + engines + machines + farms
+    return general + tools + mobile + apple + engines + machines + farms
 
 
 def _guarded(name: str, check: Callable[[], Finding], *, required: bool = True) -> Finding:
@@ -132,16 +132,6 @@ def _jdk() -> Finding:
         problem, remedy = error.why or error.what, error.hint.removeprefix("run: ")
         return Finding(name=JDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
     return Finding(name=JDK, found=f"{jdk.version} ({jdk.javac})", needed_for=needed_for, required=False)
-
-
-def _xcode() -> Finding:
-    needed_for = "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github"
-    try:
-        xcode = find_xcode()
-    except ToolError as error:
-        problem, remedy = ": ".join(filter(None, (error.what, error.why))), error.hint.removeprefix("run: ")
-        return Finding(name=XCODE, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
-    return Finding(name=XCODE, found=f"{xcode.version} ({xcode.folder})", needed_for=needed_for, required=False)
 
 
 def _machine_parts(debian: str) -> Finding:

@@ -95,11 +95,16 @@ def _check_full(binary: Path, version: str) -> None:
     if not binary.is_file() or binary.stat().st_size == 0:
         hint = f"install it again: pip install --force-reinstall {DISTRIBUTION}=={version}"
         raise ToolError("converter-incomplete", "the full runtime lacks its library", where=str(binary), hint=hint)
+    if is_minimal(binary):
+        what = "is a minimal build, which cannot read models in ONNX format"
+        hint = f"install the official wheel: pip install --force-reinstall {DISTRIBUTION}=={version}"
+        raise ToolError("converter-not-full", what, where=str(binary), hint=hint)
+
+
+def is_minimal(binary: Path) -> bool:
+    """Say whether a library that is not empty was built without reading models in ONNX format."""
     with binary.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if content.find(MINIMAL_BUILD_WORDS) != -1:
-            what = "is a minimal build, which cannot read models in ONNX format"
-            hint = f"install the official wheel: pip install --force-reinstall {DISTRIBUTION}=={version}"
-            raise ToolError("converter-not-full", what, where=str(binary), hint=hint)
+        return content.find(MINIMAL_BUILD_WORDS) != -1
 
 
 def _unavailable(version: str, why: str, hint: str) -> NoReturn:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ortrim.core.aar import AarFacts
-from ortrim.core.measurements import Gate, Verdict
-from ortrim.errors import Diagnostic, DiagnosticGroup
+from ortrim.core.measurements import Gate
 from ortrim.verify.android_elf_rules import ELF_RULES
 from ortrim.verify.android_link_rules import LINK_RULES
 from ortrim.verify.android_package_rules import PACKAGE_RULES
 from ortrim.verify.android_rules import Promise, Rule
+from ortrim.verify.rules import broken, judged, require_kept
 
 RULES: Final[tuple[Rule, ...]] = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
 OLDEST_API: Final = 21
@@ -18,20 +18,17 @@ OLDEST_API: Final = 21
 
 def check_aar(aar: AarFacts, promise: Promise) -> tuple[Gate, ...]:
     """Return each property that an AAR must have, and whether it has it."""
-    return tuple(rule.gate(aar, promise) for rule in RULES)
+    return judged(RULES, aar, promise)
 
 
 def broken_rules(gates: Sequence[Gate]) -> tuple[str, ...]:
     """Return the references of the rules whose gates fail, in their order."""
-    references = {rule.name: rule.reference for rule in RULES}
-    return tuple(references[gate.name] for gate in gates if gate.verdict is Verdict.FAIL)
+    return broken(RULES, gates)
 
 
 def require_sound_aar(aar: AarFacts, promise: Promise) -> None:
     """Refuse an AAR that is not fit to ship. Raises a `DiagnosticGroup` of `BinaryError`, one for each breach."""
-    found: tuple[Diagnostic, ...] = tuple(breach for rule in RULES for breach in rule.diagnostics(aar, promise))
-    if found:
-        raise DiagnosticGroup(found)
+    require_kept(RULES, aar, promise)
 
 
 def own_promise(aar: AarFacts) -> Promise:

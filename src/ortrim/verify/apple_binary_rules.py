@@ -7,7 +7,16 @@ from typing import Final
 from ortrim.console import counted
 from ortrim.core.macho import MachImage, MachKind
 from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
-from ortrim.verify.apple_rules import ApplePromise, Rule, in_each_image, in_each_slice, numbers
+from ortrim.verify.apple_rules import (
+    ON_MACS,
+    ApplePromise,
+    Rule,
+    builds_for,
+    in_each_image,
+    in_each_slice,
+    kind_of,
+    numbers,
+)
 from ortrim.verify.rules import Breach, some
 
 ENTRY: Final = "OrtGetApiBase"
@@ -16,7 +25,9 @@ OBJECTIVE_C: Final = re.compile(r"ORT[A-Z]\w*|ORTIs\w+|OBJC_(METACLASS|CLASS|IVA
 """Upstream's Objective-C API, where it is compiled along."""
 LINKERS: Final = frozenset({"_mh_dylib_header", "_mh_execute_header", "__dso_handle"})
 """What zig's linker exports of every library; two-level names keep them from clashing."""
-SYSTEM: Final = ("/usr/lib/", "/System/Library/", "@rpath/", "@loader_path/")
+SYSTEM: Final = ("/usr/lib/", "/System/Library/")
+BESIDE: Final = ("@rpath/", "@loader_path/")
+"""How the names of libraries begin that an app brings along."""
 SLICE_SIZES: Final = "size of each slice"
 """The one gate that is about a budget."""
 LINKABLE: Final = frozenset({MachKind.LIBRARY, MachKind.ARCHIVE, MachKind.OBJECT})
@@ -30,8 +41,9 @@ def _other_architectures(each: SliceFacts) -> str:
 
 
 def _other_platform(each: SliceFacts, image: MachImage) -> str:
-    found = [f"{build.platform}-{build.variant}".rstrip("-") for build in image.builds]
-    return "" if not found or each.kind in found else f"built for {some(found)}, the slice is {each.kind}"
+    found = list(dict.fromkeys(kind_of(build) for build in image.builds))
+    allowed = ON_MACS if each.kind in found and each.kind in ON_MACS else {each.kind}
+    return "" if allowed.issuperset(found) else f"built for {some(found)}, the slice is {each.kind}"
 
 
 def _no_platform(_each: SliceFacts, image: MachImage) -> str:
@@ -75,9 +87,13 @@ def install_name(each: SliceFacts) -> str:
     return f"@rpath/{each.framework.name}.framework/{inner}"
 
 
-def _foreign_needs(_each: SliceFacts, image: MachImage) -> str:
-    others = [need.name for need in image.needed if not need.weak and not need.name.startswith(SYSTEM)]
-    return f"it needs {some(others)}" if others else ""
+def _foreign_needs(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+    """Take what an app brings along for there, but not for a package that was promised: it is whole by itself."""
+    there = SYSTEM if promise.slices else (*SYSTEM, *BESIDE)
+    for each, image in xcframework.images:
+        others = [need.name for need in image.needed if not need.weak and not need.name.startswith(there)]
+        if others:
+            yield Breach(where=f"{each.binary_path} ({image.architecture})", why=f"it needs {some(others)}")
 
 
 def _debug_information(_each: SliceFacts, image: MachImage) -> str:
@@ -92,7 +108,7 @@ def _newer_than_promised(xcframework: XcframeworkFacts, promise: ApplePromise) -
     promised = dict(promise.minimum_os)
     for each, image in xcframework.images:
         limit = numbers(promised.get(each.kind, ""))
-        for build in image.builds:
+        for build in builds_for(each, image):
             if limit and (numbers(build.minimum_os) or ()) > limit:
                 why = f"it was built for {build.minimum_os}, promised is {promised[each.kind]}"
                 yield Breach(where=f"{each.binary_path} ({image.architecture})", why=why)
@@ -177,7 +193,7 @@ BINARY_RULES: Final = (
         name="needs libraries of the system only",
         what="dyld would not find these on other people's devices: Library not loaded",
         hint="link them statically, or ship them as frameworks beside this one",
-        search=in_each_image(_foreign_needs),
+        search=_foreign_needs,
     ),
     Rule(
         reference="debug-information-inside",

@@ -33,6 +33,8 @@ def _wrong_entry(each: SliceFacts) -> str:
         found.append(f"SupportedPlatformVariant is {each.variant!r}")
     if not each.architectures:
         found.append("there are no SupportedArchitectures")
+    if each.astray:
+        found.append(f"{some(each.astray)} leads nowhere")
     return "; ".join(found)
 
 

@@ -6,7 +6,15 @@ from typing import Final
 
 from ortrim.core.macho import MachImage
 from ortrim.core.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts
-from ortrim.verify.apple_rules import ApplePromise, Rule, in_each_framework, in_each_image, numbers, without_frameworks
+from ortrim.verify.apple_rules import (
+    ApplePromise,
+    Rule,
+    builds_for,
+    in_each_framework,
+    in_each_image,
+    numbers,
+    without_frameworks,
+)
 from ortrim.verify.rules import Breach, some
 
 KEYS: Final = {
@@ -76,7 +84,8 @@ def _other_minimum(each: SliceFacts, image: MachImage) -> str:
     said = _value(each.framework, minimum_key(each)) if each.framework else ""
     if not numbers(said) or each.variant == CATALYST:  # a Mac's number, while the load command has that of iOS
         return ""
-    newest = max((build.minimum_os for build in image.builds), key=lambda version: numbers(version) or (), default="")
+    said_inside = (build.minimum_os for build in builds_for(each, image))
+    newest = max(said_inside, key=lambda version: numbers(version) or (), default="")
     if not newest or numbers(newest) == numbers(said):
         return ""
     return f"{minimum_key(each)} is {said}, the load command says {newest}"

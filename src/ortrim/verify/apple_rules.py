@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from ortrim.console import counted
 from ortrim.core.apple import Slice
-from ortrim.core.macho import MachImage
+from ortrim.core.macho import MachBuild, MachImage
 from ortrim.core.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts
 from ortrim.verify import rules
 from ortrim.verify.rules import Breach
@@ -27,6 +28,8 @@ class ApplePromise:
     package_swift: str = ""
 
 
+ON_MACS: Final = frozenset({"macos", "ios-maccatalyst"})
+"""The kinds of slice that one library may be for at once, with a load command for each."""
 Search = Callable[[XcframeworkFacts, ApplePromise], Iterable[Breach]]
 Doubt = Callable[[XcframeworkFacts, ApplePromise], str]
 
@@ -83,6 +86,16 @@ def without_frameworks(xcframework: XcframeworkFacts, _promise: ApplePromise) ->
 def by_itself(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
     """Return why rules for xcframeworks do not apply, empty when they do."""
     return "" if xcframework.plist is not None else "it is a framework by itself"
+
+
+def kind_of(build: MachBuild) -> str:
+    """Return the kind of slice that a load command is for: `ios-simulator`."""
+    return f"{build.platform}-{build.variant}".rstrip("-")
+
+
+def builds_for(each: SliceFacts, image: MachImage) -> tuple[MachBuild, ...]:
+    """Return what an architecture says of the system of its slice, and not of another that it is for as well."""
+    return tuple(build for build in image.builds if kind_of(build) == each.kind)
 
 
 def numbers(version: str) -> tuple[int, ...] | None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ortrim.core.measurements import Comparison, Unit, Verdict
+from ortrim.core.statistics import Interval
 from ortrim.verify.quantities import Quantity
-from ortrim.verify.statistics import Interval
 
 SEVERITY: Final = (Verdict.NOT_JUDGED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 NO_BASELINE: Final = "there is no baseline to be compared with"

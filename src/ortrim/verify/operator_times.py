@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.core.statistics import median
 from ortrim.errors import VerifyError
 from ortrim.storage.files import storage_errors
 from ortrim.verify.devices.base import Device, RunRequest
-from ortrim.verify.statistics import median
 from ortrim.verify.traces import TRACE
 
 KERNEL: Final = "_kernel_time"
@@ -39,18 +39,27 @@ def operator_times(path: Path, where: str) -> dict[str, float]:
     (`trace-without-operators`) and `StorageError`; the file is one that `check_trace` has passed.
     """
     with storage_errors(path):
-        events = [event for event in json.loads(path.read_bytes()) if event["name"] == EXECUTOR or _operator(event)]
-    nodes: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for thread in {event["tid"] for event in events}:
-        for event, time in _own_times([event for event in events if event["tid"] == thread]):
-            nodes[_operator(event), event["name"]].append(time)
+        events = json.loads(path.read_bytes())
     times: dict[str, float] = defaultdict(float)
-    for (operator, _), samples in nodes.items():
+    for (operator, _), samples in kernel_times(events, where).items():
         times[operator] += median(samples) * len(samples)
-    times.pop("", None)
-    if not times:
-        raise VerifyError("trace-without-operators", "the profile tells of no operator", where=where)
     return dict(times)
+
+
+def kernel_times(events: Sequence[Event], where: str) -> dict[tuple[str, str], list[float]]:
+    """Return the microseconds of each run of each node, by its operator and the name of its event.
+
+    Raises `VerifyError` (`trace-without-operators`).
+    """
+    timed = [event for event in events if event["name"] == EXECUTOR or _operator(event)]
+    nodes: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for thread in {event["tid"] for event in timed}:
+        for event, time in _own_times([event for event in timed if event["tid"] == thread]):
+            if operator := _operator(event):
+                nodes[operator, event["name"]].append(time)
+    if not nodes:
+        raise VerifyError("trace-without-operators", "the profile tells of no operator", where=where)
+    return dict(nodes)
 
 
 def _operator(event: Event) -> str:

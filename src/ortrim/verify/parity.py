@@ -9,7 +9,7 @@ import numpy as np
 
 from ortrim.console import counted
 from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.model_spec import ElementType, Tolerance
+from ortrim.core.tolerance_spec import ElementType, Tolerance
 from ortrim.core.tolerances import EXACT, Bounds, bounds_of
 from ortrim.verify.arrays import BFLOAT16, Array, load_array, widened
 from ortrim.verify.devices.base import SavedOutput

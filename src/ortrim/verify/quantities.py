@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ortrim.core.measurements import Distribution, Unit
+from ortrim.core.statistics import Interval, distribution, median_interval
 from ortrim.verify.devices.base import CaseRun, RunnerOutput
 from ortrim.verify.rounds import Rounds, missed_runs
-from ortrim.verify.statistics import Interval, distribution, median_interval
 
 PEAK: Final = "peak RSS"
 LOAD: Final = "load"

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from ortrim.core.measurements import CaseTiming, Distribution, RunnerResult
 from ortrim.core.sessions import SessionSettings, as_the_official
+from ortrim.core.statistics import distribution, median
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import (
     DEFAULT_REPETITION,
@@ -17,7 +18,6 @@ from ortrim.verify.devices.base import (
     RunnerOutput,
     RunRequest,
 )
-from ortrim.verify.statistics import distribution, median
 
 ROUNDS: Final = 9
 """From nine on, the interval that holds the true median leaves out the extreme round on either side."""

@@ -1,11 +1,11 @@
 """What a rule for packages is: one property with its own reference, told as a gate of a report or as a diagnostic."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from ortrim.core.measurements import Gate, Verdict
-from ortrim.errors import BinaryError
+from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
 
 Facts = TypeVar("Facts")
 Promise = TypeVar("Promise")
@@ -56,6 +56,24 @@ class Rule(Generic[Facts, Promise]):
             BinaryError(self.reference, self.what, where=breach.where, why=breach.why, hint=self.hint)
             for breach in self.search(facts, promise)
         ]
+
+
+def judged(rules: Iterable[Rule[Facts, Promise]], facts: Facts, promise: Promise) -> tuple[Gate, ...]:
+    """Return each property that a package must have, and whether it has it."""
+    return tuple(rule.gate(facts, promise) for rule in rules)
+
+
+def broken(rules: Iterable[Rule[Facts, Promise]], gates: Sequence[Gate]) -> tuple[str, ...]:
+    """Return the references of the rules whose gates fail, in the order of the gates."""
+    references = {rule.name: rule.reference for rule in rules}
+    return tuple(references[gate.name] for gate in gates if gate.verdict is Verdict.FAIL)
+
+
+def require_kept(rules: Iterable[Rule[Facts, Promise]], facts: Facts, promise: Promise) -> None:
+    """Refuse a package that is not fit to ship. Raises a `DiagnosticGroup` of `BinaryError`, one for each breach."""
+    found: tuple[Diagnostic, ...] = tuple(breach for rule in rules for breach in rule.diagnostics(facts, promise))
+    if found:
+        raise DiagnosticGroup(found)
 
 
 def some(names: Iterable[str], most: int = 5) -> str:

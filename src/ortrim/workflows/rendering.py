@@ -11,7 +11,7 @@ from ortrim.errors import Diagnostic, DiagnosticGroup, UsageError
 from ortrim.pins.actions import ActionPin, action_pins, action_reference
 from ortrim.storage.files import storage_errors, write_if_changed
 from ortrim.workflows.inputs import INPUTS, UPLOADED
-from ortrim.workflows.matrix import UBUNTU, UBUNTU_ARM
+from ortrim.workflows.matrix import MACOS, UBUNTU, UBUNTU_ARM
 
 FOLDER: Final = Path(".github/workflows")
 NAMES: Final = ("build", "ci", "release", "update-pins")
@@ -36,6 +36,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "gradle": GRADLE,
         "ubuntu": UBUNTU,
         "ubuntu_arm": UBUNTU_ARM,
+        "macos": MACOS,
     }
     return {f"{name}.yml": _rendered(name, values) for name in NAMES}
 

@@ -11,7 +11,7 @@ import pytest
 from footprint import measure as module
 from footprint.contenders import Contest
 from footprint.measure import SPECS, Wanted, measure
-from footprint.record import Record, read_record
+from footprint.record import ModelKind, Record, read_record
 from footprint.rounds import measure_round
 
 from footprint_samples import MACHINE, NAMES, TIMES, contest, library
@@ -96,7 +96,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 def subject(name: str, *contests: Contest) -> Any:
     """Return what a spec is built to."""
     own = tuple(replace(each, spec=name) for each in contests)
-    return SimpleNamespace(name=name, contests=lambda: own)
+    kinds = (ModelKind(spec=name, model="net", convolutions=True, layout=False),)
+    return SimpleNamespace(name=name, contests=lambda: own, kinds=lambda: kinds)
 
 
 Ran = Callable[..., Record]

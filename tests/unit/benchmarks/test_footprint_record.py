@@ -1,5 +1,6 @@
 """The record: what is kept, what counts as measured, files that are not a record."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from footprint.record import Record, read_record, write_record
 
 from footprint_samples import MACHINE, library, record, turn
+from ortrim.core.serialization import to_json
 from ortrim.errors import ExitCode, StorageError, UsageError
 
 
@@ -64,7 +66,21 @@ def test_the_latest_rounds_are_those_of_the_newest_libraries() -> None:
 
 
 def test_libraries_take_the_place_of_a_specs_older_ones() -> None:
-    """Those of other specs stay."""
+    """And models that of older ones; those of other specs stay."""
     other = replace(library("balanced", 5), spec="other")
-    changed = replace(record(), libraries=(other,)).with_libraries("demo", (library("balanced", 7),))
+    before = replace(record(kind=(False, False)), libraries=(other,))
+    kind = replace(before.kinds[0], layout=True)
+    changed = before.with_spec("demo", (library("balanced", 7),), (kind,))
     assert [(each.spec, each.file_bytes) for each in changed.libraries] == [("other", 5), ("demo", 7)]
+    assert changed.kinds == (kind,)
+    assert changed.with_spec("other", (), ()).kinds == (kind,)
+
+
+def test_a_record_from_before_models_were_told_apart_is_read(tmp_path: Path) -> None:
+    """Its models are of no known kind, and no library of it is packed."""
+    document = json.loads(to_json(record(turn())))
+    del document["kinds"]
+    for each in document["libraries"]:
+        del each["packed"]
+    (tmp_path / "footprint.json").write_text(json.dumps(document))
+    assert read_record(tmp_path / "footprint.json", MACHINE) == record(turn())

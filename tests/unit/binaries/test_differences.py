@@ -10,6 +10,7 @@ from ortrim.errors import BinaryError, ExitCode
 
 DATA = Path(__file__).with_name("data")
 TINY = DATA / "tiny.so"
+APPLE = DATA / "apple"
 SECTION_HEADERS, HEADER_BYTES, SIZE_OFFSET = 2384, 64, 32
 """Where tiny.so keeps its section headers, how long each is, and where in one the section's size stands."""
 BSS = 17
@@ -74,6 +75,19 @@ def test_other_bytes_of_the_same_sizes_are_a_difference(tmp_path: Path) -> None:
     expected = ("the same sizes, exports and needs, but other bytes",)
     assert differences(TINY, tmp_path / "code.so") == expected
     assert differences(TINY, changed(tmp_path, b"\0.comment\0", b"\0.komment\0")) == expected
+
+
+def test_libraries_for_macs_are_compared_as_well(tmp_path: Path) -> None:
+    """A copy does not differ; what is offered besides does, and so does a byte of code."""
+    library, copy = APPLE / "no-entry.dylib", tmp_path / "copy.dylib"
+    copy.write_bytes(library.read_bytes())
+    assert differences(library, copy) == ()
+    told = differences(library, APPLE / "extra.dylib")
+    assert any(each.startswith("exported symbols: ") and "another_abseil" in each for each in told)
+    data = bytearray(library.read_bytes())
+    data[-1] ^= 1
+    copy.write_bytes(data)
+    assert differences(library, copy) == ("the same sizes, exports and needs, but other bytes",)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,16 @@ def test_a_tensor_lives_from_its_making_to_its_last_reader() -> None:
     assert [each.name for each in peak.tensors] == ["c", "b", "a", "x"]
 
 
+def test_the_timeline_tells_what_is_alive_while_each_node_runs() -> None:
+    """In the order of running; its highest point is the peak, and nodes inside stand on what is alive outside."""
+    moments = (moment("1", "x", "a"), moment("2", "a", "b"), moment("3", "b", "y"))
+    sizes = {"x": 1, "a": 10, "b": 20, "y": 5}
+    peak = peak_of(moments, sizes, inputs="x", outputs="y")
+    assert peak.timeline == (("1", 11), ("2", 31), ("3", 26))
+    inner = Moment(node="if", reads=("x",), makes=("y",), inside=peak)
+    assert peak_of((inner,), sizes, inputs="x", outputs="y").timeline == (("1", 17), ("2", 37), ("3", 32))
+
+
 def test_inputs_and_outputs_outlive_the_run() -> None:
     """They belong to who runs the model."""
     moments = (moment("1", "x", "y"), moment("2", "x", "a"), moment("3", "a", "z"))

@@ -30,12 +30,19 @@ def test_a_buildspec_can_choose_every_lever() -> None:
     ]
 
 
-@pytest.mark.parametrize("profile", PROFILE_NAMES)
+@pytest.mark.parametrize("profile", [name for name in PROFILE_NAMES if name != "upstream"])
 def test_a_lever_of_the_buildspec_overrules_the_profile(profile: str) -> None:
     """All others stand as the profile has them."""
     chosen = LeverChoices(hot="-O3", folding=False)
     planned = sample_plan(profile=profile, levers=chosen).targets[0].job.levers
     assert planned == dataclasses.replace(PROFILES[profile], hot="-O3", folding=False)
+
+
+def test_upstreams_profile_hears_no_lever_of_the_buildspec() -> None:
+    """Asked for on the command line, it is upstream's recipe whatever the buildspec chooses for its own profile."""
+    planned = sample_plan(profile="upstream", levers=LeverChoices(hot="-O3", folding=True)).targets[0].job
+    assert planned.levers == PROFILES["upstream"]
+    assert planned.profile == "upstream"
 
 
 def test_exceptions_keep_what_they_need() -> None:

@@ -59,10 +59,11 @@ def test_a_models_own_choice_replaces_the_buildspecs() -> None:
     assert [session_of(spec, each) for each in spec.models] == [SessionSpec(threads=2, arena=False), spec.session]
 
 
-def test_the_official_library_has_the_same_threads_and_else_its_own_defaults() -> None:
-    """It is what an application has before."""
-    official = as_the_official(chosen(CONTRARY))
-    assert official == SessionSettings(threads=4, branches=2, allow_spinning=True)
+@pytest.mark.parametrize("choices", [SessionSpec(threads=4), CONTRARY, SessionSpec(threads=4, spinning=False)])
+def test_the_official_library_has_the_same_threads_and_else_its_own_defaults(choices: SessionSpec) -> None:
+    """It is what an application has before: its threads spin, whatever ours do."""
+    official = as_the_official(chosen(choices))
+    assert official == SessionSettings(threads=4, branches=choices.branches or 1, allow_spinning=True)
 
 
 def test_the_file_speaks_onnx_runtimes_own_words() -> None:

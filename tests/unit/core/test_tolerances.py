@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 
-from ortrim.core.model_spec import ElementType, Tolerance
+from ortrim.core.tolerance_spec import ElementType, Tolerance
 from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds, bounds_of
 
 

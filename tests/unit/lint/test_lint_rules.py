@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted
+from ortrim.core.graph_facts import dynamic_dimensions
 from ortrim.lint.facts import KernelFacts, LintFacts, ProviderFacts, RunFacts, Sizes, Trial
 from ortrim.lint.findings import Shown
 from ortrim.lint.rules import BY_REFERENCE, RULES
@@ -225,6 +226,36 @@ def test_odd_transpositions_are_left_alone(order: tuple[int, ...]) -> None:
     assert shown("matmul-between-transposes", lambda: _between(order)) == []
 
 
+def test_a_product_with_a_bias_is_one() -> None:
+    """A Linear layer has one mostly; two products added up are none."""
+    weights = {name: numpy_helper.from_array(np.ones((8, 8), np.float32), name) for name in ("w", "bias")}
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["a", "w"], ["b"], name="product"),
+        helper.make_node("Add", ["bias", "b"], ["c"]),
+        helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 1]),
+    ]
+    ends = [value("x", shape=(1, 8, "n"))], [value("y", shape=None)]
+    known = facts(model_of(nodes, *ends, initializers=list(weights.values())))
+    assert [each.place for each in BY_REFERENCE["matmul-between-transposes"].check(known)] == ["product"]
+    nodes[2] = helper.make_node("Add", ["b", "a"], ["c"])
+    known = facts(model_of(nodes, *ends, initializers=[weights["w"]]))
+    assert list(BY_REFERENCE["matmul-between-transposes"].check(known)) == []
+
+
+def test_a_question_mark_names_no_dimension() -> None:
+    """Paddle's exporter writes it for every size that it does not know; two of them need not be equal."""
+    known = facts(_shaped("?", "?"))
+    assert dynamic_dimensions(known.graph.model.inputs) == ("x[0]", "x[1]")
+    assert len(list(BY_REFERENCE["unnamed-dimension"].check(known))) == 2
+
+
+def test_what_the_header_says_is_not_told_twice() -> None:
+    """The runtime refuses an opset of tomorrow; the rule for opsets says how to mend that."""
+    known = replace(_opset(23), run=RunFacts(load_failure="opset 23 is under development"))
+    assert list(BY_REFERENCE["does-not-load"].check(known)) == []
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -242,7 +273,18 @@ def test_paths_are_found(words: str) -> None:
     assert found.words.startswith(f"the {found.place} shows '")
 
 
-@pytest.mark.parametrize("name", ["/conv/Relu", "/encoder/layers.0/Add", "a/b:0", "and/or", "https://onnx.ai/docs"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/data/conv/Relu",
+        "/content/content.0/Relu_1",
+        "/conv/Relu",
+        "/encoder/layers.0/Add",
+        "a/b:0",
+        "and/or",
+        "https://onnx.ai/docs",
+    ],
+)
 def test_names_of_modules_are_no_paths(name: str) -> None:
     """PyTorch's exporter writes modules with slashes."""
     assert shown("source-path", lambda: _documented("", name)) == []
@@ -256,6 +298,14 @@ def test_coupled_dimensions_are_not_called_baked_in() -> None:
     model = model_of([helper.make_node("Add", ["x", "z"], ["y"])], [value("x", shape=("a",)), value("z", shape=("b",))])
     known = facts(model, run=run)
     assert [rule.reference for rule in RULES if rule.reference.startswith("dynamic") and list(rule.check(known))] == []
+
+
+def test_code_that_another_model_needs_is_not_saved() -> None:
+    """Models that are judged together share a library."""
+    known = facts(relu(), library=(("Relu", 31_744),))
+    rule = BY_REFERENCE["costly-operator"]
+    assert [each.words for each in rule.check(known)] == ["removing Relu (1 node) saves 31 KiB of the library"]
+    assert list(rule.check(replace(known, elsewhere=frozenset({RELU})))) == []
 
 
 def test_a_kernel_that_is_missing_is_told_with_types() -> None:

@@ -19,6 +19,7 @@ from ortrim.core.models import TensorInfo
 from ortrim.errors import Diagnostic, ExitCode, ModelError
 from ortrim.lint.facts import LintFacts
 from ortrim.lint.judgement import judge
+from ortrim.models.costs import Asked, cost_of
 from ortrim.models.graph_reading import inlined_operators, read_graph
 
 
@@ -102,6 +103,19 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     assert "UTF-8" in caught.value.what
 
 
+def _network() -> onnx.ModelProto:
+    """Return a small network whose kernels take memory of their own, with an open dimension."""
+    nodes = [
+        helper.make_node("Conv", ["x", "filters"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("ConvTranspose", ["b", "filters"], ["c"], strides=[2, 2]),
+        helper.make_node("Softmax", ["c"], ["d"], axis=1),
+        helper.make_node("Einsum", ["d", "d"], ["y"], equation="nchw,nchw->nc"),
+    ]
+    filters = numpy_helper.from_array(np.ones((2, 2, 3, 3), np.float32), "filters")
+    return model_of(nodes, [value("x", shape=("n", 2, 4, 4))], [value("y", shape=None)], initializers=[filters])
+
+
 def _seeds() -> tuple[bytes, ...]:
     training = helper.make_node("Dropout", ["x", "", "t"], ["y"])
     flag = numpy_helper.from_array(np.ones((), bool), "t")
@@ -109,7 +123,7 @@ def _seeds() -> tuple[bytes, ...]:
     sizes = numpy_helper.from_array(np.array([2, 2], np.int64), "s")
     turned = [helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]), helper.make_node("MatMul", ["a", "a"], ["y"])]
     models: tuple[onnx.ModelProto, ...] = (
-        relu(), branching(), weighted("w.bin"), model_of([training], initializers=[flag]),
+        relu(), branching(), _network(), weighted("w.bin"), model_of([training], initializers=[flag]),
         model_of([shaped], [value("x", shape=("n", 4))], initializers=[sizes]),
         model_of(turned, [value("x", TensorProto.DOUBLE, (2, 2))], [value("y", TensorProto.DOUBLE, None)]),
     )  # fmt: skip
@@ -134,16 +148,19 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=damaged())
-def test_damaged_bytes_are_judged_or_refused(content: bytes, tmp_path: Path) -> None:
+def test_damaged_bytes_are_judged_and_counted_or_refused(content: bytes, tmp_path: Path) -> None:
     """Never anything else."""
     check_judged_or_refused(content, tmp_path)
+    check_counted_or_refused(content, tmp_path)
 
 
 @settings(max_examples=1800, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(random=st.randoms(use_true_random=True))
-def test_mutated_models_are_judged_or_refused(random: Random, tmp_path: Path) -> None:
+def test_mutated_models_are_judged_and_counted_or_refused(random: Random, tmp_path: Path) -> None:
     """Most of these can still be read as protobuf, and say something that no exporter would."""
-    check_judged_or_refused(mutated(random.choice(SEEDS), random, random.randint(1, 6)), tmp_path)
+    content = mutated(random.choice(SEEDS), random, random.randint(1, 6))
+    check_judged_or_refused(content, tmp_path)
+    check_counted_or_refused(content, tmp_path)
 
 
 def check_judged_or_refused(content: bytes, tmp_path: Path) -> None:
@@ -158,3 +175,15 @@ def check_judged_or_refused(content: bytes, tmp_path: Path) -> None:
         judge(LintFacts(graph=graph, runtime=RUNTIME))
         code = ExitCode.OK
     assert code in {ExitCode.OK, ExitCode.MODEL}
+
+
+def check_counted_or_refused(content: bytes, tmp_path: Path) -> None:
+    """Work out a model's cost; no sum and no peak is below nothing."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(content)
+    try:
+        cost = cost_of(path, Asked(dimensions={"n": 3}), name="m", where="m.onnx")
+    except Diagnostic as refusal:
+        assert refusal.exit_code == ExitCode.MODEL  # noqa: PT017 - both outcomes are right
+    else:
+        assert min(cost.macs, cost.operations, cost.parameters, cost.peak.size_bytes, cost.memory.size_bytes) >= 0

@@ -14,6 +14,7 @@ from onnx_samples import branching, model_of, value, weighted, write
 from ortrim.core.model_cost import ModelCost, NodeCost
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.costs import Asked, cost_of, open_dimensions
+from ortrim.models.static_shapes import open_kinds
 
 LIGHT: Final = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 """The onnx package's own networks; ConstantOfShape stands for each of their weights."""
@@ -263,7 +264,7 @@ def answered(content: bytes, path: Path) -> None:
     except ModelError as error:
         assert error.reference  # noqa: PT017 - both outcomes are right
     else:
-        assert min(found.macs, found.operations, found.parameters, found.peak.size_bytes) >= 0
+        assert min(found.macs, found.operations, found.parameters, found.peak.size_bytes, found.memory.size_bytes) >= 0
 
 
 @settings(max_examples=150, deadline=None)
@@ -318,3 +319,70 @@ def test_absurd_shapes_have_a_cost_or_a_diagnostic(
     node = helper.make_node(operator, [each.name for each in inputs], ["y"], kernel_shape=kernel, equation=equation)
     model = model_of([node], inputs, [value("y", shape=None)], opsets=(("", 23),))
     answered(model.SerializeToString(), tmp_path_factory.getbasetemp() / "absurd.onnx")
+
+
+def chain(rows: int | str) -> onnx.ModelProto:
+    """Return a model in which `a` is free while `c`, the largest, is made, and `d` is like `a`."""
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),
+        helper.make_node("MatMul", ["a", "to_1"], ["b"]),
+        helper.make_node("MatMul", ["b", "to_50"], ["c"]),
+        helper.make_node("MatMul", ["c", "to_10"], ["d"]),
+        helper.make_node("MatMul", ["d", "to_1"], ["y"]),
+    ]
+    widths = {"to_1": (10, 1), "to_50": (1, 50), "to_10": (50, 10)}
+    weights = [numpy_helper.from_array(np.ones(shape, np.float32), name) for name, shape in widths.items()]
+    return model_of(nodes, [value("x", shape=(rows, 10))], [value("y", shape=(rows, 1))], initializers=weights)
+
+
+def test_the_memory_of_a_run_is_that_of_the_plan(tmp_path: Path) -> None:
+    """`a` is kept for `d`, which has its shape: also when the rows have no number, but a name."""
+    fixed = cost(write(tmp_path / "fixed.onnx", chain(4)))
+    named = cost(write(tmp_path / "named.onnx", chain("rows")), rows=4)
+    assert fixed.peak.size_bytes == named.peak.size_bytes == 4 * 4 * (10 + 50 + 10)
+    assert fixed.memory.size_bytes == named.memory.size_bytes == 4 * 4 * (10 + 10 + 50 + 1)
+
+
+def test_dimensions_that_the_model_names_inside_are_alike() -> None:
+    """A softmax writes over its input when the file says of both that they are as long as each other, else not."""
+    nodes = [helper.make_node("Compress", ["x", "which"], ["a"]), helper.make_node("Softmax", ["a"], ["b"], axis=0)]
+    nodes.append(helper.make_node("ReduceSum", ["b"], ["y"], keepdims=0))
+    ends = [value("x", shape=("n",)), value("which", TensorProto.BOOL, (8,))], [value("y", shape=())]
+    model = model_of(nodes, *ends)
+    inferred = open_kinds(model, "m")
+    assert not {"a", "b"} & inferred.keys()
+    model.graph.value_info.append(value("a", shape=("kept",)))
+    assert open_kinds(model, "m")["a"] == open_kinds(model, "m")["b"] == (32, ("kept",))
+
+
+def test_a_sum_is_not_written_over_what_it_reads(tmp_path: Path) -> None:
+    """ONNX Runtime's Add and Mul take a buffer of their own; Relu writes over its input."""
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Add", ["b", "b"], ["c"]),
+        helper.make_node("ReduceSum", ["c"], ["y"], keepdims=0),
+    ]
+    model = model_of(nodes, [value("x", shape=(100,))], [value("y", shape=())])
+    found = cost(write(tmp_path / "m.onnx", model))
+    assert found.peak.size_bytes == found.memory.size_bytes == 3 * 400
+    assert (found.peak.node, found.memory.node) == ("Add 2", "Add 2")
+
+
+def test_kernels_count_with_their_own_memory(tmp_path: Path) -> None:
+    """The columns of ConvTranspose, in the memory of a run alone."""
+    weights = numpy_helper.from_array(np.ones((4, 5, 2, 2), np.float32), "w")
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2])
+    ends = [value("x", shape=(1, 4, 3, 3))], [value("y", shape=(1, 5, 6, 6))]
+    found = cost(write(tmp_path / "m.onnx", model_of([node], *ends, initializers=[weights])))
+    assert found.memory.size_bytes - found.peak.size_bytes == 9 * 5 * 4 * 4
+
+
+def test_a_name_of_two_sizes_says_nothing(tmp_path: Path) -> None:
+    """Paddle's exporter calls every size that it does not know `?`."""
+    model = model_of(
+        [helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=("?", "?"))], [value("y", shape=("?", 8))]
+    )
+    path = write(tmp_path / "m.onnx", model)
+    found = cost_of(path, Asked(shapes={"x": (4, 8)}), name="m", where="m")
+    assert (found.operations, found.at_least) == (32, False)

@@ -12,10 +12,11 @@ from ortrim.console import Console
 from ortrim.core.artifacts import JobResult
 from ortrim.core.measurements import Verdict
 from ortrim.core.plan import BuildJob, RunnerJob
+from ortrim.core.xcframework import XcframeworkFacts
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode, PackageError, ToolError
 from ortrim.package.apple.inputs import ApplePart
 from ortrim.package.inputs import PackageInputs
-from ortrim.pipeline import package_inputs, packages
+from ortrim.pipeline import apple_package, package_inputs, packages
 from ortrim.pipeline.apple_package import apple_delivery, apple_part, deliver_apple
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.packages import groups, packaged
@@ -102,6 +103,20 @@ def test_an_unsound_xcframework_is_not_delivered(tmp_path: Path, sources: Path) 
         deliver_apple((ApplePart(inputs=parts[0].inputs),), sources, tmp_path / "out", {})
     assert "platform-differs" in {error.reference for error in caught.value.diagnostics}
     assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
+    assert left(tmp_path / "out") == []
+
+
+def test_a_package_that_was_not_judged_does_not_stay(
+    tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds one may take it to have passed: one whose gates Ctrl-C has ended is gone too."""
+
+    def interrupted(_path: Path) -> XcframeworkFacts:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(apple_package, "read_xcframework", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        deliver_apple(apple_inputs(tmp_path / "in", ("ios-arm64",)).parts, sources, tmp_path / "out", {})
     assert left(tmp_path / "out") == []
 
 

@@ -33,12 +33,14 @@ def test_verification_ends_with_an_entry(tmp_path: Path, monkeypatch: pytest.Mon
     """What `build` and `verify` do with a target writes its reports, and then the history of the output folder."""
     monkeypatch.setattr(targets, "verify", lambda *_: recorded_report())
     monkeypatch.setattr(targets, "target_folder", lambda *_: tmp_path / "artifacts" / "target")
-    subject: Any = SimpleNamespace(target=None, delivery=SimpleNamespace(archive=Path("package.tar.gz")))
-    request = Request(spec=tmp_path / "spec.toml", output=tmp_path / "artifacts")
-    planned: Any = None
+    monkeypatch.setattr(targets, "add_model_pages", lambda *_: None)
+    subject: Any = SimpleNamespace(target=None, result=None, delivery=SimpleNamespace(archive=Path("package.tar.gz")))
+    request = Request(spec=tmp_path / "spec.toml", output=tmp_path / "artifacts", training_run="run-7")
+    planned: Any = SimpleNamespace(models=SimpleNamespace(preparations=(None,)))
     targets._verify(planned, subject, request, Console(stdout=io.StringIO(), environment={}))
     assert (tmp_path / "artifacts" / "target" / "report.json").is_file()
-    assert len(builds(tmp_path / "artifacts" / NAME)) == 1
+    (entry,) = builds(tmp_path / "artifacts" / NAME)
+    assert entry.training_run == "run-7"
 
 
 def test_a_damaged_history_is_a_warning(tmp_path: Path) -> None:

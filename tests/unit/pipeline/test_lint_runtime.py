@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import model_of, relu, value
@@ -12,7 +13,7 @@ from ortrim.core.graph_facts import GraphFacts
 from ortrim.errors import ConvertError, ToolError
 from ortrim.lint.facts import KernelFacts, ProviderFacts, Trial
 from ortrim.pipeline import lint_runtime
-from ortrim.pipeline.lint_runtime import look
+from ortrim.pipeline.lint_runtime import look, own_sizes, plain_words
 from ortrim.tools.full_runtime import FullRuntime
 
 RUNTIME = FullRuntime(version="1.21.0", words=(), environment={}, packages=Path(), library=Path())
@@ -80,6 +81,43 @@ def test_words_about_a_kernel_name_it_and_not_this_machines_folder(
     assert looked.kernels.missing == (("ai.onnx", "Relu"), "r")
     assert looked.run is not None
     assert looked.run.load_failure.startswith("m.onnx: ")
+
+
+FAILED = "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running "
+PLACE = "/onnxruntime_src/onnxruntime/core/tensor/reshape_helper.h:45 onnxruntime::Helper(const Shape&, bool) "
+PLAIN = (
+    (
+        f"{FAILED}Reshape node. Name:'r1' Status Message: {PLACE}size == 3 was false",
+        "Reshape 'r1': size == 3 was false",
+    ),
+    (f"{FAILED}Add node. Name:'' Status Message: concat.cc:154 Axis 2 differs", "Add: Axis 2 differs"),
+    (f"Load model from /a/b/m.onnx failed:{PLACE}Unknown opset", "Load model from m.onnx failed: Unknown opset"),
+    ("filesystem error: cannot get file size [/a/b/w.bin]", "filesystem error: cannot get file size [w.bin]"),
+    ("", ""),
+)
+
+
+@pytest.mark.parametrize(("words", "plain"), PLAIN)
+def test_failures_are_told_in_words_about_the_model(words: str, plain: str) -> None:
+    """Without codes, places in the runtime's sources, and folders: recorded of ONNX Runtime 1.21.0, shortened."""
+    assert plain_words(words, Path("/a/b/m.onnx")) == plain
+
+
+def test_sizes_that_a_model_fixes_are_tried_too() -> None:
+    """It may run at the length alone that it was exported with: of a position's weights, or of a Reshape."""
+    shape = numpy_helper.from_array(np.array([10, 100, -1], np.int64), "s")
+    whole = numpy_helper.from_array(np.array([7, 11], np.int64), "t")
+    weights = numpy_helper.from_array(np.ones((1, 50, 8), np.float32), "w")
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=[shape, whole, weights])
+    assert own_sizes(facts(model).graph) == (2, 3, 7, 8, 10, 11, 50, 77, 100)
+
+
+def test_dimensions_called_by_a_question_mark_are_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each gets sizes of its own."""
+    script = asked(monkeypatch)
+    look(tmp_path / "m.onnx", graph("?", "?"), RUNTIME, run=True)
+    request = script.asked["lint_runs.py"]
+    assert (request["inputs"][0]["shape"], tuple(request["dimensions"])) == (["x[0]", "x[1]"], ("x[0]", "x[1]"))
 
 
 @pytest.mark.parametrize("error", [ConvertError("converter-crashed", "crashed"), ToolError("tool-timeout", "too long")])

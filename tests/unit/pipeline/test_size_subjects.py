@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
 from ortrim.console import Console
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
@@ -96,6 +97,42 @@ def test_folders_without_one_library_are_refused(stages: Stages, tmp_path: Path)
     with pytest.raises(BinaryError) as caught:
         size_of(str(tmp_path / "nothing"), stages.request(), None, stages.console)
     assert caught.value.reference == "library-missing"
+
+
+@pytest.mark.parametrize("place", [
+    "libonnxruntime.dylib", "lib/libonnxruntime.dylib", "somewhere/lib/libonnxruntime.dylib",
+    "onnxruntime.xcframework/ios-arm64/onnxruntime.framework/onnxruntime",
+])  # fmt: skip
+def test_a_library_of_apples_systems_is_found(stages: Stages, tmp_path: Path, place: str) -> None:
+    """By the name that it has in a finished build, in a package and in a framework; a map of its linker is not read."""
+    library = tmp_path / "folder" / place
+    library.parent.mkdir(parents=True)
+    library.write_bytes(sample("macos-arm64.dylib"))
+    (library.parent / "link.map").write_text("# Path: libonnxruntime.dylib")
+    sized = size_of(str(tmp_path / "folder"), stages.request(), None, stages.console)
+    assert sized.library == library
+    assert sum(leaf.size_bytes for leaf in sized.accounting.leaves) == library.stat().st_size
+    assert "__TEXT,__text" in {leaf.section for leaf in sized.accounting.leaves}
+
+
+def test_a_framework_for_a_mac_has_one_library(stages: Stages, tmp_path: Path) -> None:
+    """The links to it are not others; an xcframework of several slices has no single one."""
+    slices = write_files(tmp_path / "onnxruntime.xcframework", xcframework_files())
+    sized = size_of(str(slices / MAC_SLICE), stages.request(), None, stages.console)
+    assert sized.library.resolve() == slices / MAC_SLICE / "onnxruntime.framework/Versions/A/onnxruntime"
+    assert sum(leaf.size_bytes for leaf in sized.accounting.leaves) == sized.library.stat().st_size
+    assert {leaf.component for leaf in sized.accounting.leaves} >= {"arm64 __TEXT", "x86_64 __TEXT", "file headers"}
+    with pytest.raises(BinaryError, match="3 libraries") as caught:
+        size_of(str(slices), stages.request(), None, stages.console)
+    assert caught.value.reference == "no-library"
+
+
+def test_a_damaged_library_of_apples_systems_is_refused(stages: Stages, tmp_path: Path) -> None:
+    """As any other would be."""
+    (tmp_path / "libonnxruntime.dylib").write_bytes(sample("macos-arm64.dylib")[:400])
+    with pytest.raises(BinaryError) as caught:
+        size_of(str(tmp_path), stages.request(), None, stages.console)
+    assert caught.value.reference == "corrupt-mach-o"
 
 
 def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:

@@ -76,7 +76,7 @@ def test_what_is_not_known_comes_first() -> None:
     lines = shown(replace(cost_of_nodes(*unknown), unknown=("the inputs are open",)))
     assert lines[1:3] == ["note: the inputs are open", "note: n0: no rule"]
     assert lines[6] == "note: and 3 others (all with --json)"
-    assert sum("at least" in line for line in lines) == 4
+    assert sum("at least" in line for line in lines) == 5
 
 
 def test_names_do_not_steer_the_terminal() -> None:
@@ -99,3 +99,12 @@ def test_names_do_not_steer_the_terminal() -> None:
 def test_amounts_have_three_digits(number: int, text: str) -> None:
     """However large they are: a damaged model's are larger than any float."""
     assert amount_text(number) == text
+
+
+def test_the_memory_of_a_run_stands_below_the_peak() -> None:
+    """With the node at which it is highest, and what is in memory then."""
+    memory = Peak(size_bytes=2_500_000, node="conv2", tensors=(LiveTensor(name="a", size_bytes=2_500_000),))
+    lines = shown(replace(NET, memory=memory))
+    (number,) = (number for number, line in enumerate(lines) if line.startswith("memory of a run"))
+    assert lines[number - 1].startswith("activations' peak")
+    assert lines[number].split(maxsplit=4)[4] == "2.50 MB in conv2 (a 2.50 MB)"

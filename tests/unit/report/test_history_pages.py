@@ -66,6 +66,13 @@ def test_the_page_has_a_plot_for_each_measure() -> None:
     assert len(series((*several(3), sample_entry(target="linux-arm64")))) == 2
 
 
+def test_each_point_names_its_training_run() -> None:
+    """When one was given."""
+    page = history_page([sample_entry(training_run="wandb 7<b>")])
+    assert "training run wandb 7&lt;b&gt;" in page
+    assert "training run" not in history_page([sample_entry()])
+
+
 def test_one_build_and_none_are_pages() -> None:
     """A single point is drawn; a build that knows nothing of components or devices has no pictures."""
     assert history_page([sample_entry()]).count("<svg") == 4

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
-from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec, SessionSpec, Tolerance
+from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec, SessionSpec
 from ortrim.core.serialization import to_data
 from ortrim.core.target_spec import Budgets, TargetSpec
 from ortrim.core.targets import TARGETS
+from ortrim.core.tolerance_spec import Tolerance
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
 from ortrim.spec.document import _parsed
 from ortrim.spec.load import load_spec, spec_from_data

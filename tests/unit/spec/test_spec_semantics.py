@@ -176,6 +176,10 @@ error: stray-key
         MODEL + MODEL,
         "error: duplicate-name\n  kws.toml: 'models[1].name' is 'm' for the second time",
     ),
+    "two references": (
+        MODEL + "reference = true\n" + MODEL.replace("'m'", "'n'").replace('"m"', '"n"') + "reference = true",
+        "error: second-reference\n  kws.toml: 'models[1].reference' is true for the second time",
+    ),
     "two cases of one name": (
         CASE + '[[models.cases]]\nname = "c"',
         "error: duplicate-name\n  kws.toml: 'models[0].cases[1].name' is 'c' for the second time",
@@ -313,6 +317,13 @@ error: stray-key
   kws.toml: 'onnxruntime.path' has a meaning only beside source = 'path'
   hint: add source = 'path', or leave 'path' out""",
     ),
+    "levers beside upstream's own": (
+        'profile = "upstream"\nlevers = { hot = "-O3", folding = false }' + MODEL,
+        """error: stray-key
+  kws.toml: 'levers' has no meaning beside profile = 'upstream'
+  why: that profile is exactly upstream's own flags
+  hint: leave 'hot' and 'folding' out, or take another profile""",
+    ),
     "missing checkout": (
         'onnxruntime = { source = "path", path = "m.onnx" }' + MODEL,
         "error: source-missing\n  kws.toml: 'onnxruntime.path' names 'm.onnx', which is not a folder" + FOLDER_HINT,
@@ -349,6 +360,12 @@ def test_both_kinds_of_recorded_inputs_are_found(load: Callable[[str], LoadedSpe
     recorded = loaded.spec.models[0].cases[0].data
     assert recorded is not None
     assert loaded.resolve(recorded).exists()
+
+
+@pytest.mark.parametrize("text", ['profile = "upstream"\nlevers = {}', 'levers = { hot = "-O3" }'])
+def test_levers_and_upstreams_profile_are_fine_alone(load: Callable[[str], LoadedSpec], text: str) -> None:
+    """A table that chooses nothing changes nothing."""
+    assert load(text + MODEL).spec.profile in {"upstream", "balanced"}
 
 
 def test_the_same_case_name_in_two_models_is_fine(load: Callable[[str], LoadedSpec]) -> None:

@@ -13,11 +13,12 @@ from ortrim.tools.command import run
 
 Run = Callable[..., Any]
 TASKS = (
-    "attach", "build", "check-compat", "convert", "cost", "devices", "doctor", "fetch", "history", "hot", "inspect",
-    "lint", "plan", "reduce", "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile",
-    "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "measure.build", "measure.footprint",
-    "measure.levers", "measure.session", "pins.compare", "pins.index", "pins.propose",
-    "pins.update", "release.draft", "release.publish",
+    "accept-build", "attach", "bench", "build", "check-build", "check-compat", "compare", "convert", "cost",
+    "devices", "doctor", "fetch", "history", "hot", "inspect", "lint", "page", "plan", "prepare", "profile", "reduce",
+    "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver", "ci.farm",
+    "ci.judge", "ci.plan", "ci.prepare", "measure.build", "measure.footprint", "measure.levers", "measure.memory",
+    "measure.session", "pins.compare", "pins.index", "pins.propose", "pins.update", "release.draft",
+    "release.publish",
 )  # fmt: skip
 
 

@@ -2,14 +2,26 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from ortrim.core.profiles import PROFILES
 from ortrim.errors import ExitCode, ToolError
 from ortrim.toolchains.system import system_toolchain
-from ortrim.tools.command import run
+from ortrim.tools.command import Completed, run
 
 Install = Callable[..., None]
+
+
+def run_wrapper(text: str, compiler: str, folder: Path, *arguments: str) -> Completed:
+    """Run a wrapper of this text, in a folder, in front of a compiler on the machine's own PATH."""
+    wrapper = folder / "wrapper"
+    wrapper.write_text(text)
+    wrapper.chmod(0o755)
+    names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX")
+    places = {"PATH": "/usr/local/bin:/usr/bin:/bin", "ORTRIM_SOURCES": "/sources", "ORTRIM_BUILD": str(folder)}
+    return run((wrapper, *arguments), cwd=folder, environment=places | dict.fromkeys(names, compiler))
 
 
 @pytest.fixture
@@ -74,6 +86,33 @@ def test_what_is_too_old_or_names_no_version_is_refused(install: Install, printe
     with pytest.raises(ToolError, match="version 11 or newer is needed") as caught:
         system_toolchain("gcc")
     assert caught.value.reference == "compiler-too-old"
+
+
+@pytest.mark.parametrize(("kind", "printed", "level"), [
+    ("gcc", "gcc (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", "-Os"),
+    ("gcc", "gcc (GCC) 12.1.0", "-Oz"),
+    ("clang", "Debian clang version 14.0.6", "-Oz"),
+])  # fmt: skip
+def test_a_gcc_without_the_smallest_level_is_given_the_next(
+    install: Install, kind: Literal["gcc", "clang"], printed: str, level: str, tmp_path: Path
+) -> None:
+    """`-Oz` came with gcc 12; to gcc 11 it is an error."""
+    install("gcc", "g++", "clang", "clang++", "ar", "ranlib", printed=printed)
+    wrappers = dict(system_toolchain(kind).wrappers)
+    for name in ("cc", "c++"):
+        given = run_wrapper(wrappers[name], "echo", tmp_path, "-c", "-Oz", "-O3", "a.cc")
+        assert given.stdout.split()[-4:] == ["-c", level, "-O3", "a.cc"]
+
+
+@pytest.mark.needs("gcc")
+@pytest.mark.parametrize("level", sorted({PROFILES["balanced"].cold, PROFILES["balanced"].hot}))
+def test_the_machines_own_gcc_compiles_with_the_flags_of_the_default_profile(level: str, tmp_path: Path) -> None:
+    """Through its wrapper, whichever version it is."""
+    text = dict(system_toolchain("gcc").wrappers)["cc"]
+    (tmp_path / "a.c").write_text("int one(void) { return 1; }\n")
+    done = run_wrapper(text, "gcc", tmp_path, level, "-fomit-frame-pointer", "-g0", "-c", "a.c", "-o", "a.o")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "a.o").is_file()
 
 
 @pytest.mark.needs("gcc")

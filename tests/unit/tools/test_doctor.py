@@ -12,7 +12,6 @@ from ortrim.tools import doctor, ndk
 from ortrim.tools.doctor import examine
 from ortrim.tools.doctor_devices import DEVICE_TOOLS
 from ortrim.tools.findings import Finding
-from ortrim.tools.xcode import Xcode
 
 
 @pytest.fixture(autouse=True)
@@ -153,15 +152,6 @@ def test_an_ndk_that_is_there_is_shown(tmp_path: Path, monkeypatch: pytest.Monke
     found = ndk.Ndk(folder=tmp_path, version="27.2.12479018", levels=(21, 35))
     monkeypatch.setattr(doctor, "installed_ndk", lambda: found)
     assert (finding("Android NDK").found, finding("Android NDK").satisfied) == (f"27.2.12479018 ({tmp_path})", True)
-
-
-def test_xcode_is_looked_for_and_blocks_only_apple(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On no Mac it is said where to go; on one its version and folder are shown."""
-    absent = finding("Xcode")
-    assert (absent.found, absent.required, absent.satisfied) == ("", False, False)
-    assert "--executor github" in absent.remedy
-    monkeypatch.setattr(doctor, "find_xcode", lambda: Xcode(folder=tmp_path, version="16.4"))
-    assert (finding("Xcode").found, finding("Xcode").satisfied) == (f"16.4 ({tmp_path})", True)
 
 
 def test_engines_are_examined_by_asking_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

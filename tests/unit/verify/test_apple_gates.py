@@ -1,6 +1,7 @@
 """Each rule for xcframeworks is broken by a real library, or by a file, and by nothing else."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ import pytest
 
 from apple_samples import (
     DEVICE_SLICE,
+    HEADER,
     MAC_SLICE,
     PRIVACY,
     SIMULATOR_SLICE,
@@ -29,8 +31,9 @@ from apple_samples import (
 from ortrim.binaries.universal import universal_file
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.core.apple import ApplePlatform, AppleVariant, Slice
+from ortrim.core.macho import MachBuild, MachImage, MachNeed
 from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.xcframework import XcframeworkFacts
+from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.verify.apple_gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
 from ortrim.verify.apple_rules import ApplePromise
@@ -48,6 +51,8 @@ PROMISE: Final = ApplePromise(
     version="1.21.0",
     budgets=((DEVICE_SLICE, 50_000),),
 )
+SIMULATOR_NUMBER: Final = 7
+"""Apple's number for simulators of phones, in LC_BUILD_VERSION."""
 SLICES: Final = (entry(DEVICE_SLICE), entry(SIMULATOR_SLICE), entry(MAC_SLICE))
 MISLABELLED: Final = {**entry(DEVICE_SLICE), "SupportedArchitectures": ["arm64", "x86_64"]}
 
@@ -136,6 +141,22 @@ ALONG: Final = {
 """What breaks with it, since one cannot be without the other."""
 
 
+def with_other_build(each: SliceFacts, build: MachBuild) -> SliceFacts:
+    """Return a slice whose every architecture is built for another system as well."""
+    return changed_images(each, lambda image: replace(image, builds=tuple(sorted((*image.builds, build)))))
+
+
+def with_need(each: SliceFacts, need: MachNeed) -> SliceFacts:
+    """Return a slice whose every architecture needs another library."""
+    return changed_images(each, lambda image: replace(image, needed=(*image.needed, need)))
+
+
+def changed_images(each: SliceFacts, change: Callable[[MachImage], MachImage]) -> SliceFacts:
+    """Return a slice with another word on each architecture of its binary."""
+    assert each.binary is not None
+    return replace(each, binary=replace(each.binary, images=tuple(map(change, each.images))))
+
+
 def facts_of(folder: Path, files: Files) -> XcframeworkFacts:
     """Return what is read from an xcframework's folder of these files."""
     return read_xcframework(write_files(folder / "onnxruntime.xcframework", files))
@@ -192,6 +213,8 @@ def test_each_rule_is_broken_by_what_its_slice_lacks(tmp_path: Path, reference: 
         ({"SupportedArchitectures": []}, "there are no SupportedArchitectures"),
         ({"SupportedArchitectures": "arm64"}, "there are no SupportedArchitectures"),
         ({"LibraryIdentifier": 7}, "LibraryIdentifier is ''"),
+        ({"BinaryPath": "onnxruntime.framework/absent"}, "BinaryPath leads nowhere"),
+        ({"BinaryPath": "../../etc/passwd", "DebugSymbolsPath": "dSYMs"}, "BinaryPath, DebugSymbolsPath leads nowhere"),
     ],
 )
 def test_entries_are_in_words_that_xcode_knows(tmp_path: Path, wrong: dict[str, object], why: str) -> None:
@@ -235,6 +258,34 @@ def test_a_static_framework_is_held_to_its_names_and_objects(tmp_path: Path) -> 
     assert found.keys() == {"bitcode-embedded"}
 
 
+def test_an_object_for_another_system_is_found_among_others(tmp_path: Path) -> None:
+    """One object of a simulator's in a library for devices: Apple's linker refuses it when it comes to that object."""
+    other = with_build(sample("ios-arm64.o"), platform=SIMULATOR_NUMBER)
+    mixed = archive({"a.o": sample("ios-arm64.o"), "b.o": other})
+    found = failed(check_xcframework(facts_of(tmp_path, xcframework_files() | {f"{DEVICE}/onnxruntime": mixed})))
+    assert found.keys() == {"platform-differs"}
+    assert found["platform-differs"].detail.endswith("built for ios, ios-simulator, the slice is ios")
+
+
+def test_a_library_of_macs_and_catalyst_together_is_held_to_its_own_word(tmp_path: Path) -> None:
+    """Apple's linker writes both systems into one library: each slice is judged by the word that is for it."""
+    facts = facts_of(tmp_path, xcframework_files())
+    catalyst = MachBuild(platform="ios", variant="maccatalyst", minimum_os="16.4", sdk="")
+    slices = tuple(with_other_build(each, catalyst) if each.platform == "macos" else each for each in facts.slices)
+    assert slices != facts.slices
+    assert failed(check_xcframework(replace(facts, slices=slices), PROMISE)) == {}
+
+
+def test_a_package_of_ours_needs_nothing_beside_it(tmp_path: Path) -> None:
+    """Others may say which framework is to lie beside theirs; what was promised is whole by itself."""
+    facts = facts_of(tmp_path, xcframework_files())
+    beside = MachNeed(name="@rpath/libc++.1.dylib", weak=False)
+    slices = tuple(with_need(each, beside) if each.platform == "macos" else each for each in facts.slices)
+    changed = replace(facts, slices=slices)
+    assert failed(check_xcframework(changed)) == {}
+    assert failed(check_xcframework(changed, PROMISE)).keys() == {"needed-not-system"}
+
+
 def test_every_architecture_of_a_slice_counts(tmp_path: Path) -> None:
     """Its oldest system is that of the newest of its parts."""
     newer = with_build(sample("simulator-x86_64.dylib"), minimum=(16, 0))
@@ -254,7 +305,11 @@ def test_libraries_without_frameworks_are_judged_by_what_they_have(tmp_path: Pat
     """An xcframework may hold plain libraries; what is asked of frameworks is not judged then."""
     library = {**entry(DEVICE_SLICE, library="libonnxruntime.a"), "HeadersPath": "Headers"}
     content = archive({"onnxruntime.o": sample("ios-arm64.o")})
-    files: Files = {"Info.plist": xcframework_plist(library), f"{DEVICE_SLICE}/libonnxruntime.a": content}
+    files: Files = {
+        "Info.plist": xcframework_plist(library),
+        f"{DEVICE_SLICE}/libonnxruntime.a": content,
+        f"{DEVICE_SLICE}/{HEADER}": b"",
+    }
     found = check_xcframework(facts_of(tmp_path, files))
     assert failed(found) == {}
     assert {gate.detail for gate in found if gate.name == "module map"} == {"it holds libraries, not frameworks"}

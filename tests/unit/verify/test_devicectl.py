@@ -152,7 +152,10 @@ def test_runs_that_end_badly(tmp_path: Path, files: dict[str, str], launch: str,
 
 @pytest.mark.parametrize(
     ("answer", "reference"),
-    [("locked", "device-locked"), ("not-trusted", "app-not-trusted"), ("lost", "device-lost")],
+    [
+        *(("locked", "device-locked"), ("not-trusted", "app-not-trusted"), ("lost", "device-lost")),
+        ("xcode15", "xcode-too-old"),
+    ],
 )
 def test_an_app_that_is_not_launched(tmp_path: Path, answer: str, reference: str) -> None:
     """The phone's owner is told what to do."""

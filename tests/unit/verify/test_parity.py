@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.model_spec import Tolerance
 from ortrim.core.serialization import from_json, to_json
+from ortrim.core.tolerance_spec import Tolerance
 from ortrim.core.tolerances import Bounds, bounds_of
 from ortrim.errors import VerifyError
 from ortrim.verify.arrays import save_array

@@ -69,15 +69,19 @@ def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
     assert order == ["ours.so", "theirs.so", "theirs.so", "ours.so"] * 2
 
 
-def test_settings_of_both_are_equal(make_output: MakeOutput) -> None:
-    """Nothing but library and model differs between the two."""
+def test_the_baseline_differs_in_library_model_and_its_own_defaults(make_output: MakeOutput) -> None:
+    """Threads, repetition and runner are the same; the official library's threads spin, as they do unasked."""
     device = RecordingDevice(make_output)
     measure(device, MEASUREMENT)
     assert {(request.library.name, request.model.name) for request in device.requests} == {
         ("ours.so", "m.ort"),
         ("theirs.so", "m.onnx"),
     }
-    assert len({(request.session, request.repetition, request.runner) for request in device.requests}) == 1
+    assert len({(request.repetition, request.runner) for request in device.requests}) == 1
+    assert {(request.library.name, request.session) for request in device.requests} == {
+        ("ours.so", MEASUREMENT.session),
+        ("theirs.so", dataclasses.replace(MEASUREMENT.session, allow_spinning=True)),
+    }
 
 
 def test_results_sum_up_all_rounds(make_output: MakeOutput) -> None:
@@ -152,4 +156,4 @@ def test_the_settings_that_go_with_the_model_are_ours_alone(make_output: MakeOut
     session = SessionSettings(load="map", threads=2, arena=False, configuration=(DIRECTLY,))
     measure(device, dataclasses.replace(MEASUREMENT, session=session, rounds=1))
     ours, theirs = device.requests
-    assert (ours.session, theirs.session) == (session, SessionSettings(threads=2))
+    assert (ours.session, theirs.session) == (session, SessionSettings(threads=2, allow_spinning=True))

@@ -10,6 +10,10 @@ set(ORTRIM_HEADERS "${CMAKE_BINARY_DIR}/ortrim_apple_headers")
 if(NOT EXISTS "${ORTRIM_HEADERS}/sys/syscall.h")
   file(WRITE "${ORTRIM_HEADERS}/sys/syscall.h" "")
 endif()
+# abseil asks CoreFoundation for a Mac's own time zone.
+file(MAKE_DIRECTORY "${ORTRIM_HEADERS}/CoreFoundation")
+file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/apple_time_zone.h" "${ORTRIM_HEADERS}/CoreFoundation/CFTimeZone.h"
+     ONLY_IF_DIFFERENT)
 include_directories(SYSTEM "${ORTRIM_HEADERS}")
 
 # Takes a target's words for the linker away that name a framework of Apple's.
@@ -23,7 +27,7 @@ function(ortrim_link_no_frameworks target)
   endforeach()
 endfunction()
 
-# Takes the sources of a target away that need a framework, and gives it one in their place, if any.
+# Takes the sources of a target away that need a framework, and gives it one in their place.
 function(ortrim_replace_sources target pattern)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "${pattern}")
@@ -35,11 +39,8 @@ endfunction()
 # whole program, as its own are.
 function(ortrim_cross_build_for_apple)
   ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_link_no_frameworks)
-  # What writes log lines asks for Foundation, and has a stand-in. abseil's time zones ask for CoreFoundation, and no
-  # minimal build for them; should one do so, the link fails.
+  # What writes log lines asks for Foundation, and has a stand-in.
   ortrim_replace_sources(onnxruntime_common [[\.mm$]] "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/apple_log_sink.cc")
-  get_target_property(zones absl::time_zone ALIASED_TARGET)
-  ortrim_replace_sources(${zones} [[time_zone_lookup\.cc$]])
   set(operators "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/apple_new.cc")
   target_sources(onnxruntime PRIVATE "${operators}")
   set_source_files_properties("${operators}" TARGET_DIRECTORY onnxruntime

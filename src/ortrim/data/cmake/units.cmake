@@ -14,7 +14,7 @@ set(ORTRIM_PRECOMPILED_TARGETS
 # What runs in every inference, besides MLAS: kernels, the executor, memory and tensors; measured in docs/profiles.md.
 set(ORTRIM_HOT_SOURCES
   "/core/providers/cpu/" "/contrib_ops/cpu/" "/core/util/math"
-  "/core/framework/(sequential_executor|execution_frame|op_kernel|stream_execution|execution_steps)"
+  "/core/framework/(sequential_executor|execution_frame|op_kernel|stream_execution|execution_steps|transpose_helper)"
   "/core/framework/(allocator|bfc_arena|tensor\\.cc|ort_value|tensor_shape|utils\\.cc)")
 list(JOIN ORTRIM_HOT_SOURCES "|" ORTRIM_HOT_SOURCES)
 set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")

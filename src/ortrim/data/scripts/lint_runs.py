@@ -17,11 +17,15 @@ import onnxruntime
 
 SILENT = 4
 SIZES = (1, 2, 3, 8, 16, 17, 32, 64, 100, 224, 256)
+LARGE_SIZES = (512, 1024, 4096, 16000)
+"""Tried when no smaller one ran: samples of sound come by the thousand."""
 FEW_SIZES = (1, 3, 16, 64, 256)
 MOST_MIXED = 3
 MOST_ALONE = 6
 MOST_ELEMENTS = 2**22
-LONGEST_WORDS = 300
+MOST_FIXED_ELEMENTS = 2**26
+"""Of an input whose sizes the model fixes: there is no smaller one to try."""
+LONGEST_WORDS = 2000
 TYPES = {"string": np.str_, "bool": np.bool_}
 
 
@@ -55,6 +59,7 @@ class Attempts:
         self.session = session
         self.inputs = request["inputs"]
         self.names = request["dimensions"]
+        self.own = tuple(request["sizes"])
         self.ends = time.monotonic() + request["seconds"]
         self.done: dict[tuple[tuple[str, int], ...], str] = {}
         self.random = np.random.default_rng(0)
@@ -66,22 +71,37 @@ class Attempts:
             self.search()
         except TimeoutError:
             skipped = "the time was up before all sizes were tried"
-        except (KeyError, TypeError) as error:
-            skipped = f"an input of type {error} cannot be made"
+        except TypeError as error:
+            skipped = f"an input cannot be made: {error}"
+        if not (self.done or skipped):
+            skipped = f"the smallest inputs have more than {self.most():,} elements"
         return [{"sizes": dict(sizes), "failure": words} for sizes, words in self.done.items()], skipped
 
     def search(self) -> None:
         """Fill `done`."""
         for size in SIZES if self.names else SIZES[:1]:
             self.attempt(dict.fromkeys(self.names, size))
+        rare = (*LARGE_SIZES, *self.own)
+        if self.base() is None and self.names:
+            for size in rare:
+                self.attempt(dict.fromkeys(self.names, size))
         if self.base() is None and 1 < len(self.names) <= MOST_MIXED:
-            for sizes in itertools.product(FEW_SIZES, repeat=len(self.names)):
-                self.attempt(dict(zip(self.names, sizes, strict=True)))
-                if self.base() is not None:
-                    break
+            self.mix((*FEW_SIZES, *rare))
         if (base := self.base()) is not None and len(self.names) > 1:
-            for name, size in itertools.product(self.names[:MOST_ALONE], SIZES):
+            for name, size in itertools.product(self.names[:MOST_ALONE], (*SIZES, *(rare if self.large(base) else ()))):
                 self.attempt({**base, name: size})
+
+    def mix(self, sizes: tuple[int, ...]) -> None:
+        """Try different sizes together until some run, those with the smallest largest one first."""
+        for mixed in sorted(itertools.product(sizes, repeat=len(self.names)), key=max):
+            self.attempt(dict(zip(self.names, mixed, strict=True)))
+            if self.base() is not None:
+                return
+
+    @staticmethod
+    def large(sizes: dict[str, int]) -> bool:
+        """Whether some size is none of those that are tried first."""
+        return any(size not in SIZES for size in sizes.values())
 
     def base(self) -> dict[str, int] | None:
         """Return the first sizes that ran."""
@@ -95,7 +115,7 @@ class Attempts:
         if time.monotonic() > self.ends:
             raise TimeoutError
         shapes = [[sizes.get(size, size) for size in each["shape"]] for each in self.inputs]
-        if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes):
+        if any(np.prod(shape, dtype=float) > self.most() for shape in shapes):
             return
         feeds = {each["name"]: self.made(each, shape) for each, shape in zip(self.inputs, shapes, strict=True)}
         self.done[key] = ""
@@ -103,6 +123,10 @@ class Attempts:
             self.session.run(None, feeds)
         except Exception as error:  # noqa: BLE001 - whatever running raises is the answer
             self.done[key] = " ".join(str(error).split())[:LONGEST_WORDS]
+
+    def most(self) -> int:
+        """Return how many elements an input may have."""
+        return MOST_ELEMENTS if self.names else MOST_FIXED_ELEMENTS
 
     def made(self, each: dict[str, Any], shape: list[int]) -> np.ndarray[Any, Any]:
         """Return a small random input: numbers below one, and 0 or 1 as integers, which are valid indices mostly."""

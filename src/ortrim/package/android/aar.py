@@ -62,13 +62,8 @@ def aar_content(inputs: AarInputs, jdk: Jdk) -> AarContent:
     return _described(inputs, jdk, payload)
 
 
-def headers_of(inputs: AarInputs) -> tuple[Path, ...]:
-    """Return upstream's public headers."""
-    return tuple(sorted(path for path in inputs.first.result.headers.glob("*.h") if path.is_file()))
-
-
 def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
-    first, headers = inputs.first, headers_of(inputs)
+    first, headers = inputs.first, inputs.first.headers
     models = model_files(first, "assets/models") if inputs.models_as_assets else ()
     return (
         PackagedFile(
@@ -93,13 +88,13 @@ def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
 
 def _described(inputs: AarInputs, jdk: Jdk, payload: tuple[PackagedFile, ...]) -> AarContent:
     """Add the bill of materials, and the manifest that covers it."""
-    from ortrim.package.sbom import Subject, sbom_text  # noqa: PLC0415 - cyclonedx is slow to import
+    from ortrim.package.sbom import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import
 
     first = inputs.first
     entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
-    version, sources, licences = first.plan.ort_version, first.job.sources, first.licences
-    subject = Subject(name=inputs.name, version=version, sources=sources, licences=licences)
-    bill = PackagedFile(path=f"{OWN_FOLDER}/sbom.cdx.json", content=sbom_text(subject, entries).encode())
+    bill = PackagedFile(
+        path=f"{OWN_FOLDER}/sbom.cdx.json", content=sbom_text(subject_of(first, inputs.name), entries).encode()
+    )
     manifest = _manifest(inputs, jdk, (*entries, bill.entry))
     listing = PackagedFile(path=f"{OWN_FOLDER}/manifest.json", content=to_json(manifest).encode())
     return AarContent(files=(*payload, bill, listing), manifest=manifest)

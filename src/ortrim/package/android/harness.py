@@ -1,6 +1,5 @@
 """The Gradle project of the app that runs our requests on device farms, and the APKs that Gradle makes of it."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +11,11 @@ from ortrim.core.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, Harn
 from ortrim.errors import VerifyError
 from ortrim.package.contents import PackagedFile, check_paths
 from ortrim.package.in_place import write_in_place
-from ortrim.package.templates import rendered
+from ortrim.package.templates import project_files, stamp_of
 from ortrim.storage.files import storage_errors
-from ortrim.storage.shipped import shipped_folder
 from ortrim.storage.zips import open_zip
 
 TEMPLATES: Final = "android/harness"
-TEMPLATE: Final = ".j2"
 SOURCES: Final = "app/src"
 """All below it is ours; what Gradle keeps beside it stays, so that it compiles no more than what changed."""
 MAIN: Final = f"{SOURCES}/main"
@@ -81,7 +78,6 @@ def _hint() -> str:
 
 def _project(inputs: HarnessInputs) -> tuple[PackagedFile, ...]:
     """Return the files that make a project, each from its template or as it is."""
-    folder = shipped_folder("package") / TEMPLATES
     values = {
         "abi": inputs.abi,
         "api": inputs.api,
@@ -91,13 +87,7 @@ def _project(inputs: HarnessInputs) -> tuple[PackagedFile, ...]:
         "test": TEST,
         "runs": _counted(len(json.loads(inputs.content.requests)["runs"])),
     }
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return tuple(
-        PackagedFile(path=name.removesuffix(TEMPLATE), content=rendered(f"{TEMPLATES}/{name}", values))
-        if name.endswith(TEMPLATE)
-        else PackagedFile(path=name, content=folder / name)
-        for name in found
-    )
+    return project_files(TEMPLATES, values)
 
 
 def _counted(runs: int) -> str:
@@ -107,12 +97,11 @@ def _counted(runs: int) -> str:
 def _carried(inputs: HarnessInputs, project: tuple[PackagedFile, ...]) -> tuple[PackagedFile, ...]:
     """Return what the app carries; the requests last, so that what was interrupted does not look finished."""
     content = inputs.content
-    listed = "".join(f"{file.entry.sha256}  {file.path}\n" for file in project).encode()
     return (
         *(PackagedFile(path=f"{MAIN}/jniLibs/{inputs.abi}/{name}", content=content.libraries[name])
           for name in sorted(content.libraries)),
         *(PackagedFile(path=f"{MAIN}/assets/{name}", content=content.assets[name]) for name in sorted(content.assets)),
-        PackagedFile(path=f"{MAIN}/assets/{PROJECT_ASSET}", content=hashlib.sha256(listed).hexdigest().encode()),
+        PackagedFile(path=f"{MAIN}/assets/{PROJECT_ASSET}", content=stamp_of(project)),
         PackagedFile(path=f"{MAIN}/assets/{REQUESTS_ASSET}", content=content.requests.encode()),
     )  # fmt: skip
 

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.aar import AarManifest
-from ortrim.core.sums import SUMS, sums_text
 from ortrim.errors import StorageError
-from ortrim.package.android.aar import OWN_FOLDER, AarContent, aar_content, headers_of
+from ortrim.package.android.aar import OWN_FOLDER, AarContent, aar_content
 from ortrim.package.android.inputs import AarInputs, Coordinates, check_aar_inputs
 from ortrim.package.android.maven import repository_files
 from ortrim.package.android.symbols import symbol_files
-from ortrim.package.contents import PackagedFile, write_contents
+from ortrim.package.contents import PackagedFile, write_contents, write_sums
 from ortrim.package.models import model_files
 from ortrim.package.zips import write_zip
 from ortrim.storage.folders import publish_folder
@@ -82,10 +81,7 @@ def _fill(
     write_contents(folder / REPOSITORY, repository_files(inputs, coordinates, aar), ())
     documents = [PackagedFile(path=name, content=content.content(f"{OWN_FOLDER}/{name}")) for name in DOCUMENTS]
     write_contents(folder, (*model_files(inputs.first), *documents), ())
-    written = [path for path in folder.rglob("*") if path.is_file()]
-    entries = [PackagedFile(path=path.relative_to(folder).as_posix(), content=path).entry for path in written]
-    (folder / SUMS).write_text(sums_text(entries), encoding="utf-8")
-    (folder / SUMS).chmod(0o644)
+    write_sums(folder)
 
 
 def _plain_files(inputs: AarInputs, content: AarContent) -> tuple[PackagedFile, ...]:
@@ -96,7 +92,7 @@ def _plain_files(inputs: AarInputs, content: AarContent) -> tuple[PackagedFile, 
             for part in inputs.parts
             for name, path in part.libraries
         ),
-        *(PackagedFile(path=f"include/{path.name}", content=path) for path in headers_of(inputs)),
+        *(PackagedFile(path=f"include/{path.name}", content=path) for path in inputs.first.headers),
         PackagedFile(path="libs/onnxruntime.jar", content=content.content("classes.jar")),
         PackagedFile(path="proguard.txt", content=content.content("proguard.txt")),
         PackagedFile(path="LICENSE", content=content.content(f"{OWN_FOLDER}/LICENSE")),

@@ -9,7 +9,7 @@ from ortrim.binaries.macho import macho_of
 from ortrim.binaries.universal import universal_file
 from ortrim.core.macho import MachFile, MachKind
 from ortrim.errors import PackageError
-from ortrim.package.apple.inputs import AppleInputs, ApplePart, AppleSliceInputs
+from ortrim.package.apple.inputs import ApplePart, AppleSliceInputs
 from ortrim.package.apple.plists import BUNDLE, FRAMEWORK, XCFRAMEWORK, framework_plist, is_versioned
 from ortrim.package.apple.reasons import PRIVACY_FILE
 from ortrim.package.contents import PROGRAM_MODE, PackagedFile, PackagedLink
@@ -28,11 +28,6 @@ class FrameworkLibrary:
     inputs: AppleSliceInputs
     content: bytes
     facts: MachFile
-
-
-def headers_of(inputs: AppleInputs) -> tuple[Path, ...]:
-    """Return upstream's public headers, those of execution providers among them."""
-    return tuple(sorted(path for path in inputs.first.result.headers.glob("*.h") if path.is_file()))
 
 
 def framework_library(whole: AppleSliceInputs) -> FrameworkLibrary:

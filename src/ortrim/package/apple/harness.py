@@ -1,6 +1,5 @@
 """The Xcode project of the app that runs our requests on phones and at farms, and the app that Xcode makes of it."""
 
-import hashlib
 import json
 import plistlib
 from collections.abc import Mapping
@@ -13,12 +12,11 @@ from ortrim.core.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent, P
 from ortrim.errors import VerifyError
 from ortrim.package.contents import PackagedFile, check_paths
 from ortrim.package.in_place import write_in_place
-from ortrim.package.templates import rendered
+from ortrim.package.templates import project_files, project_paths, stamp_of
 from ortrim.storage.files import storage_errors
 from ortrim.storage.shipped import shipped_folder
 
 TEMPLATES: Final = "apple/harness"
-TEMPLATE: Final = ".j2"
 MAIN: Final = "Harness"
 """All below it is ours; what Xcode keeps beside it stays, so that it compiles no more than what changed."""
 RUNNER: Final = f"{MAIN}/runner"
@@ -111,28 +109,21 @@ def _identifier(information: Path) -> str:
 
 def _project(inputs: PhoneHarness) -> tuple[PackagedFile, ...]:
     """Return the files that make a project, each from its template or as it is."""
-    folder = shipped_folder("package") / TEMPLATES
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     values = {
         "architecture": inputs.architecture,
         "minimum": inputs.minimum,
         "linked": inputs.linked,
-        "sources": _sources(found),
+        "sources": _sources(project_paths(TEMPLATES)),
         "libraries": [{"name": name, "path": f"{LIBRARIES}/{name}"} for name in sorted(inputs.content.libraries)],
         "command": COMMAND,
         "app": APP,
         "products": PRODUCTS,
         "runs": len(json.loads(inputs.content.requests)["runs"]),
     }
-    return tuple(
-        PackagedFile(path=name.removesuffix(TEMPLATE), content=rendered(f"{TEMPLATES}/{name}", values))
-        if name.endswith(TEMPLATE)
-        else PackagedFile(path=name, content=folder / name)
-        for name in found
-    )
+    return project_files(TEMPLATES, values)
 
 
-def _sources(project: list[str]) -> list[dict[str, object]]:
+def _sources(project: tuple[str, ...]) -> list[dict[str, object]]:
     """Return what is compiled, as the project's template names it; `transfer.c` is in both targets, and there by hand.
 
     The runner's files carry the flags that make it a part of the app.
@@ -167,10 +158,8 @@ def _carried(inputs: PhoneHarness, project: tuple[PackagedFile, ...]) -> tuple[P
           for name in sorted(content.libraries)),
         *(PackagedFile(path=f"{MAIN}/{name}", content=content.assets[name]) for name in sorted(content.assets)),
     )  # fmt: skip
-    listed = "".join(f"{file.entry.sha256}  {file.path}\n" for file in (*project, *parts)).encode()
-    stamp = hashlib.sha256(listed).hexdigest().encode()
     return (
         *parts,
-        PackagedFile(path=f"{MAIN}/{PROJECT_ASSET}", content=stamp),
+        PackagedFile(path=f"{MAIN}/{PROJECT_ASSET}", content=stamp_of((*project, *parts))),
         PackagedFile(path=f"{MAIN}/{REQUESTS_ASSET}", content=content.requests.encode()),
     )

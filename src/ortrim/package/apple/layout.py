@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.apple_package import AppleManifest
-from ortrim.core.sums import SUMS, sums_text
 from ortrim.errors import StorageError
 from ortrim.package.apple.inputs import OBJECTIVE_C, AppleInputs, check_apple_inputs
 from ortrim.package.apple.swift_package import package_swift
 from ortrim.package.apple.symbols import symbol_files
 from ortrim.package.apple.xcframework import SBOM, AppleContent, apple_content
-from ortrim.package.contents import PackagedFile, write_contents
+from ortrim.package.contents import PackagedFile, write_contents, write_sums
 from ortrim.package.manifest import MANIFEST
 from ortrim.package.models import model_files
 from ortrim.package.zips import write_zip
@@ -88,10 +87,7 @@ def _fill(folder: Path, inputs: AppleInputs, content: AppleContent, symbols: tup
         write_zip(_symbols_zip(folder, inputs), symbols)
     documents = [PackagedFile(path=name, content=content.content(name)) for name in DOCUMENTS]
     write_contents(folder, (*_swift_package(inputs, content, archive), *model_files(inputs.first), *documents), ())
-    written = [path for path in folder.rglob("*") if path.is_file()]
-    entries = [PackagedFile(path=path.relative_to(folder).as_posix(), content=path).entry for path in written]
-    (folder / SUMS).write_text(sums_text(entries), encoding="utf-8")
-    (folder / SUMS).chmod(0o644)
+    write_sums(folder)
 
 
 def _swift_package(inputs: AppleInputs, content: AppleContent, archive: Path) -> tuple[PackagedFile, ...]:

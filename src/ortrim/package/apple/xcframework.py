@@ -9,7 +9,7 @@ from ortrim.core.apple_package import AppleManifest, AppleSlice, AppleTarget, Re
 from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import digest
 from ortrim.core.serialization import to_json
-from ortrim.package.apple.framework import FrameworkLibrary, framework_files, framework_library, headers_of
+from ortrim.package.apple.framework import FrameworkLibrary, framework_files, framework_library
 from ortrim.package.apple.inputs import AppleInputs, ApplePart
 from ortrim.package.apple.objective_c import objective_c_files
 from ortrim.package.apple.plists import BUNDLE_IDENTIFIER, XCFRAMEWORK, xcframework_plist
@@ -70,7 +70,7 @@ def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[RequiredReason, .
 def _payload(
     inputs: AppleInputs, libraries: tuple[FrameworkLibrary, ...], privacy: bytes | None
 ) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
-    first, headers = inputs.first, headers_of(inputs)
+    first, headers = inputs.first, inputs.first.headers
     frameworks = [framework_files(each, headers, first.plan.ort_version, privacy) for each in libraries]
     files = (
         PackagedFile(path=f"{XCFRAMEWORK}/Info.plist", content=xcframework_plist(each.slice for each in inputs.slices)),
@@ -91,13 +91,11 @@ def _described(
     payload: tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]],
 ) -> AppleContent:
     """Add the bill of materials, and the manifest that covers it."""
-    from ortrim.package.sbom import Subject, sbom_text  # noqa: PLC0415 - cyclonedx is slow to import
+    from ortrim.package.sbom import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import
 
     first, (files, links) = inputs.first, payload
     entries: tuple[FileEntry, ...] = tuple(file.entry for file in files)
-    version, sources, licences = first.plan.ort_version, first.job.sources, first.licences
-    subject = Subject(name=inputs.name, version=version, sources=sources, licences=licences)
-    bill = PackagedFile(path=SBOM, content=sbom_text(subject, entries).encode())
+    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(first, inputs.name), entries).encode())
     manifest = _manifest(inputs, libraries, reasons, (*entries, bill.entry))
     listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
     return AppleContent(files=(*files, bill, listing), links=links, manifest=manifest, libraries=libraries)

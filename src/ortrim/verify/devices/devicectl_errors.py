@@ -19,6 +19,10 @@ LOST: Final[Fault] = (
     "connect it again by cable, and run the same command again",
 )
 FAULTS: Final[tuple[tuple[str, Fault], ...]] = (
+    ("Unknown option '--console'", (
+        "xcode-too-old", "this Xcode's devicectl cannot wait for an app to end",
+        "choose Xcode 16 or newer: sudo xcode-select -s /Applications/Xcode.app",
+    )),
     ("device was not, or could not be, unlocked", (
         "device-locked", "the phone is locked", "unlock it, and keep its display on meanwhile"
     )),

@@ -1,4 +1,4 @@
-"""The few statistics that verification needs."""
+"""The few statistics that measurements need. Pure."""
 
 import math
 from collections.abc import Iterable, Sequence

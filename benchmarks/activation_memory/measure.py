@@ -1,0 +1,100 @@
+"""Where the measurement of activations' memory begins."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from activation_memory.record import Record, Row, table
+from activation_memory.subjects import SUBJECTS, Subject, model_of
+from ortrim.console import Console
+from ortrim.core.serialization import to_json
+from ortrim.errors import UsageError, VerifyError
+from ortrim.models.costs import Asked, cost_of
+from ortrim.pins.runtime import runtime_pins
+from ortrim.storage.files import storage_errors
+from ortrim.tools.full_runtime import FullRuntime, full_runtime
+from ortrim.tools.scripts import Python, ScriptCrash, run_script
+
+HERE: Final = Path(__file__).parent
+NAME: Final = "activation-memory"
+ORT_VERSION: Final = "1.21.0"
+GIVES_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_TOP_PAD_": "0"}
+"""glibc's allocator maps each large block by itself, and gives it back as soon as it is freed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which subjects to measure, by name (all of them without any), and where the record goes."""
+
+    models: tuple[str, ...]
+    output: Path
+
+
+def measure(wanted: Wanted, console: Console) -> Record:
+    """Measure, show the table, and write it and the record.
+
+    Raises `UsageError` (`bad-option`), `StorageError`, `ToolError`, what fetching the models raises, and `VerifyError`
+    (`no-measurement`).
+    """
+    subjects = _chosen(wanted.models)
+    pins = runtime_pins(ORT_VERSION)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    rows: list[Row] = []
+    with console.step("measure activation memory") as step, tempfile.TemporaryDirectory() as folder:
+        for number, subject in enumerate(subjects):
+            step.progress(number, len(subjects), subject.name)
+            rows += _rows(subject, runtime, Path(folder))
+    record = Record(ort_version=ORT_VERSION, rows=tuple(rows))
+    console.note(table(rows))
+    with storage_errors(wanted.output):
+        wanted.output.mkdir(parents=True, exist_ok=True)
+        (wanted.output / f"{NAME}.json").write_text(to_json(record), encoding="utf-8")
+        (wanted.output / f"{NAME}.md").write_text(table(rows), encoding="utf-8")
+    return record
+
+
+def _chosen(names: tuple[str, ...]) -> tuple[Subject, ...]:
+    known = {subject.name: subject for subject in SUBJECTS}
+    for name in names:
+        if name not in known:
+            hint = f"choose of {', '.join(known)}"
+            raise UsageError("bad-option", f"{name!r} is not possible here", where="--models", hint=hint)
+    return tuple(known[name] for name in names or known)
+
+
+def _rows(subject: Subject, runtime: FullRuntime, folder: Path) -> Iterator[Row]:
+    """Measure a model as it is, when its weights are in it, and as ONNX Runtime optimizes it."""
+    model = model_of(subject, runtime.version, folder)
+    if subject.wheel:
+        yield _row(subject, "as it is", model, runtime, folder)
+    made = folder / "optimized.onnx"
+    _asked(runtime, "optimize.py", {"model": str(model), "to": str(made)}, folder, subject)
+    yield _row(subject, "optimized", made, runtime, folder)
+
+
+def _row(subject: Subject, form: str, model: Path, runtime: FullRuntime, folder: Path) -> Row:
+    cost = cost_of(model, Asked(shapes=dict(subject.shapes)), name=subject.name, where=str(model))
+    request = {"model": str(model), "shapes": dict(subject.shapes)}
+    answer = _asked(runtime, "one_run.py", request, folder, subject)
+    return Row(
+        name=subject.name,
+        form=form,
+        file_bytes=model.stat().st_size,
+        lifetime_bytes=cost.peak.size_bytes,
+        predicted_bytes=cost.memory.size_bytes,
+        measured_bytes=round(median(answer["growth_bytes"])),
+    )
+
+
+def _asked(
+    runtime: FullRuntime, script: str, request: dict[str, Any], folder: Path, subject: Subject
+) -> dict[str, Any]:
+    python = Python(words=runtime.words, environment={**runtime.environment, **GIVES_BACK})
+    try:
+        return run_script(python, HERE / script, request, folder=folder)
+    except ScriptCrash as crash:
+        what = f"the full runtime {crash.ending}"
+        raise VerifyError("no-measurement", what, where=f"subject '{subject.name}'", why=crash.last_lines) from crash

@@ -1,0 +1,63 @@
+"""What was built: `levers-SPEC-TARGET.json`, in which each result stands as soon as it is there."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from ortrim.core.serialization import from_json, to_json
+from ortrim.errors import StorageError
+from ortrim.storage.files import storage_errors, write_atomically
+
+HINT: Final = "move the file away, or name another folder with --output"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one variant: the sizes of its library, or why there is none.
+
+    `key` is the digest of the job, so that other sources, models or flags are built anew.
+    """
+
+    profile: str
+    lever: str
+    key: str
+    file_bytes: int = 0
+    compressed_bytes: int = 0
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The newest outcome of each variant."""
+
+    schema: Literal["ortrim-levers/1"] = "ortrim-levers/1"
+    outcomes: tuple[Outcome, ...] = ()
+
+    def built(self, profile: str, lever: str, key: str) -> Outcome | None:
+        """Return what a variant came to when the same job was built before; a failure is tried again."""
+        found = (each for each in self.outcomes if (each.profile, each.lever, each.key) == (profile, lever, key))
+        return next((each for each in found if not each.failure), None)
+
+    def with_outcome(self, new: Outcome) -> "Record":
+        """Return the record with an outcome in the place of the variant's older one."""
+        others = (each for each in self.outcomes if (each.profile, each.lever) != (new.profile, new.lever))
+        return replace(self, outcomes=(*others, new))
+
+
+def read_record(path: Path) -> Record:
+    """Return the record in a file, an empty one without a file. Raises `StorageError` (`measurements-damaged`)."""
+    if not path.exists():
+        return Record()
+    try:
+        with storage_errors(path):
+            return from_json(Record, path.read_bytes())
+    except ValidationError as error:
+        why = str(error).splitlines()[0]
+        raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=HINT) from error
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write the record. Raises `StorageError`."""
+    write_atomically(path, to_json(record))

@@ -1,0 +1,52 @@
+"""What each lever brings, as a table: for a terminal, and as Markdown. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from levers.record import Outcome
+from ortrim.console import printable
+from ortrim.report.figures import NONE
+from ortrim.report.markdown_text import escaped
+from ortrim.report.markdown_text import table as markdown_table
+
+HEADINGS = ("lever", "pulled alone, bytes", "let go alone, bytes")
+Found = Mapping[tuple[str, str], Outcome]
+
+
+def rows(outcomes: Sequence[Outcome], bottom: str, top: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the whole profiles' bytes, and for each lever what pulling it alone saves and letting it alone go costs.
+
+    What was not built yet is a dash, what cannot be built has its reason.
+    """
+    found = {(each.profile, each.lever): each for each in outcomes}
+    names = dict.fromkeys(each.lever for each in outcomes if each.lever)
+    return (
+        ("all", _whole(found, bottom), _whole(found, top)),
+        *((name, _change(found, bottom, name), _change(found, top, name)) for name in names),
+    )
+
+
+def _whole(found: Found, profile: str) -> str:
+    outcome = found.get((profile, ""))
+    return NONE if outcome is None else outcome.failure or f"{outcome.file_bytes:,}"
+
+
+def _change(found: Found, profile: str, lever: str) -> str:
+    outcome, whole = found.get((profile, lever)), found.get((profile, ""))
+    if outcome is None or outcome.failure:
+        return outcome.failure if outcome else NONE
+    return NONE if whole is None or whole.failure else f"{outcome.file_bytes - whole.file_bytes:+,}"
+
+
+def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
+    """Return the table for the terminal."""
+    shown = Table(*HEADINGS)
+    for row in rows(outcomes, bottom, top):
+        shown.add_row(*map(printable, row))
+    return shown
+
+
+def markdown(outcomes: Sequence[Outcome], bottom: str, top: str) -> str:
+    """Return the table as Markdown."""
+    return markdown_table(HEADINGS, [[escaped(cell) for cell in row] for row in rows(outcomes, bottom, top)]) + "\n"

@@ -1,0 +1,113 @@
+"""Pictures for the page of a model: its arithmetic by operator, its memory over a run, and its share of the bytes."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from markupsafe import Markup
+
+from ortrim.console import printable
+from ortrim.core.model_cost import ModelCost
+from ortrim.report.charts import FULL_WIDTH, HALF_WIDTH, Bar, bar_chart
+from ortrim.report.cost_terminal import amount_text
+from ortrim.report.figures import bytes_text, share_text
+from ortrim.report.model_share import COMMON, MODEL, MODELS, OTHERS, OWN, RUNTIME, SizeShare
+from ortrim.report.model_subject import OperatorTimes
+from ortrim.report.names import name_text
+from ortrim.report.svg import Canvas, ticks
+
+BARS: Final = 10
+"""How many operators are drawn; the others are one bar."""
+COLUMNS: Final = 400
+"""How many columns a run is drawn in; of more nodes, each column has the one with most alive."""
+HEIGHT: Final = 230.0
+LEFT: Final = 70.0
+TOP: Final = 26.0
+BOTTOM: Final = 30.0
+SHARE_HEIGHT: Final = 44.0
+LARGEST: Final = 2**63
+"""More bytes than this only a damaged model asks for, and no float may hold them."""
+PART_STYLES: Final = {
+    OWN: "family-kernels", COMMON: "family-language", OTHERS: "family-linker", RUNTIME: "family-runtime",
+    MODEL: "family-libraries", MODELS: "family-untold",
+}  # fmt: skip
+"""The classes of the style sheet, one for each part."""
+
+Timeline = Sequence[tuple[str, int]]
+
+
+def arithmetic_chart(cost: ModelCost) -> Markup:
+    """Draw each operator's multiply-accumulates; other operations where there are none."""
+    values = [(each.operator, each.macs) for each in cost.operators if each.macs]
+    values = values or [(each.operator, each.operations) for each in cost.operators if each.operations]
+    return _operator_bars("arithmetic by operator", values, amount_text)
+
+
+def time_chart(times: OperatorTimes) -> Markup:
+    """Draw each operator's time as a share of that of all."""
+    ordered = sorted(((name, round(1000 * time)) for name, time in times.times), key=lambda each: -each[1])
+    return _operator_bars("time by operator", ordered, lambda nanoseconds: f"{nanoseconds / 1e6:.3g} ms")
+
+
+def memory_timeline(cost: ModelCost) -> Markup:
+    """Draw the bytes of activations that are alive while each node runs, in order, with the peak marked."""
+    timeline = cost.peak.timeline
+    top = max((size for _, size in timeline), default=0)
+    if not 0 < top <= LARGEST:
+        return Markup("")
+    canvas = Canvas(FULL_WIDTH, HEIGHT, f"bytes of activations alive while each of {len(timeline)} nodes runs")
+    scale, bottom = (HEIGHT - TOP - BOTTOM) / top, HEIGHT - BOTTOM
+    for value in ticks(0, top, 4):
+        canvas.line(LEFT, bottom - value * scale, FULL_WIDTH, bottom - value * scale, "grid")
+        canvas.text(LEFT - 8, bottom - value * scale + 4, bytes_text(value), "figure end")
+    shown = _columns(timeline)
+    width = (FULL_WIDTH - LEFT) / len(shown)
+    for number, (node, size) in enumerate(shown):
+        style = "peak" if size == top else "ours"
+        tip = f"{name_text(node)}\n{bytes_text(size)}"
+        canvas.rectangle(LEFT + number * width, bottom - size * scale, width + 0.05, size * scale, style, tip=tip)
+    canvas.text(LEFT, 14, f"peak {bytes_text(top)} in {name_text(cost.peak.node)}", "figure strong")
+    canvas.text(LEFT, HEIGHT - 9, "first node", "figure")
+    canvas.text(FULL_WIDTH, HEIGHT - 9, f"last of {len(timeline):,} nodes", "figure end")
+    return canvas.markup()
+
+
+def share_bar(share: SizeShare) -> Markup:
+    """Draw all that is shipped as one bar of parts."""
+    total = sum(part.size_bytes for part in share.parts)
+    if not total:
+        return Markup("")
+    canvas = Canvas(FULL_WIDTH, SHARE_HEIGHT, "what is shipped, by what needs it")
+    x = 0.0
+    for part in share.parts:
+        width = FULL_WIDTH * part.size_bytes / total
+        tip = f"{part.name}\n{bytes_text(part.size_bytes)}, {share_text(part.size_bytes / total)}"
+        canvas.rectangle(x, 2, max(0.0, width - 1.5), SHARE_HEIGHT - 4, PART_STYLES[part.name], tip=tip)
+        x += width
+    return canvas.markup()
+
+
+def _columns(timeline: Timeline) -> list[tuple[str, int]]:
+    """Return at most `COLUMNS` of a run's nodes, of those that share a column the one with most alive."""
+    if len(timeline) <= COLUMNS:
+        return list(timeline)
+    edges = [number * len(timeline) // COLUMNS for number in range(COLUMNS + 1)]
+    return [max(timeline[first:last], key=lambda each: each[1]) for first, last in pairwise(edges)]
+
+
+def _operator_bars(label: str, values: Sequence[tuple[str, int]], text: Callable[[int], str]) -> Markup:
+    """Draw the first few operators, and the others together; `values` are in order."""
+    total = sum(value for _, value in values)
+    rest = sum(value for _, value in values[BARS:])
+    shown = [*values[:BARS], *([(f"{len(values) - BARS} others", rest)] if rest else [])]
+    bars = [
+        Bar(
+            label=printable(name.rpartition(":")[2]),
+            value=value / total,
+            text=f"{text(value)}, {share_text(value / total)}",
+            style="ours",
+        )
+        for name, value in shown
+        if total
+    ]
+    return bar_chart(label, bars, HALF_WIDTH)

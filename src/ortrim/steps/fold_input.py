@@ -1,0 +1,178 @@
+"""Pre-processing put into the model: bytes, axes and channels as a decoder gives them, and their normalisation.
+
+Where all that reads the input are convolutions with constant weights, factors and the order of channels go into the
+weights, and so does what is subtracted, unless a convolution pads with zeros; else nodes are put before the model.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from ortrim.core.number_steps import FoldInput
+from ortrim.errors import ModelError
+from ortrim.steps.first_convolutions import fold_into, foldable, pads_nothing
+from ortrim.steps.graph_wiring import (
+    Names,
+    Wiring,
+    add_constant,
+    drop_unread,
+    free_initializers,
+    new_node,
+    replace_nodes,
+)
+from ortrim.steps.graphs import graphs_in
+from ortrim.steps.input_feeding import Normalisation, feeding_for
+from ortrim.steps.stepped import Array, Stepped
+
+FLOATS: Final[Mapping[int, type]] = {
+    TensorProto.FLOAT: np.float32,
+    TensorProto.FLOAT16: np.float16,
+    TensorProto.DOUBLE: np.float64,
+}
+SMALLEST_RANK: Final = 3
+
+
+def fold_input(model: onnx.ModelProto, options: FoldInput) -> Stepped:
+    """Give the model an input of another form, under the same name.
+
+    Raises `ModelError`: `no-such-input`, `input-does-not-fit`.
+    """
+    free_initializers(model)
+    value = _input(model.graph, options)
+    normalisation = _normalisation(value, options)
+    notes = _Folding(model, value, options, normalisation).run()
+    feeding = feeding_for(value.name, options, normalisation)
+    return Stepped(model=model, notes=tuple(notes), feeding=feeding)
+
+
+def _input(graph: onnx.GraphProto, options: FoldInput) -> onnx.ValueInfoProto:
+    provided = {tensor.name for tensor in graph.initializer}
+    inputs = {value.name: value for value in graph.input if value.name not in provided}
+    if options.input is None and len(inputs) != 1:
+        what, hint = "the model has more than one input, or none", "name one of them: input = '...'"
+        raise ModelError("no-such-input", what, why=f"its inputs: {', '.join(inputs)}", hint=hint)
+    name = options.input or next(iter(inputs))
+    if name not in inputs:
+        what = f"the model has no input '{name}'"
+        raise ModelError("no-such-input", what, hint=f"its inputs: {', '.join(inputs)}")
+    if name in {value.name for value in graph.output}:
+        what, hint = f"the input '{name}' is an output, too", "remove the output first: use = 'outputs'"
+        raise ModelError("input-does-not-fit", what, hint=hint)
+    found: onnx.ValueInfoProto = inputs[name]
+    return found
+
+
+def _normalisation(value: onnx.ValueInfoProto, options: FoldInput) -> Normalisation:
+    """Return the options' numbers for each channel, once they fit the input."""
+    tensor = value.type.tensor_type
+    rank = len(tensor.shape.dim)
+    if tensor.elem_type not in FLOATS or rank < SMALLEST_RANK:
+        what = f"the input '{value.name}' is not of floats with three dimensions or more"
+        raise ModelError("input-does-not-fit", what, hint="fold-input is for pictures and the like: (N, C, H, W)")
+    lengths = {len(given) for given in (options.mean, options.std) if len(given) > 1}
+    channels = tensor.shape.dim[1]
+    known = {channels.dim_value} if channels.HasField("dim_value") and channels.dim_value > 0 else set[int]()
+    if len(lengths | known) > 1:
+        what = f"the input '{value.name}' and the numbers for it have different numbers of channels"
+        raise ModelError("input-does-not-fit", what, why=f"they have {', '.join(map(str, sorted(lengths | known)))}")
+    count = next(iter(lengths | known), None)
+    if count is None and options.swap_channels:
+        what, hint = f"nothing tells how many channels the input '{value.name}' has", "give a mean for each channel"
+        raise ModelError("input-does-not-fit", what, hint=hint)
+    mean, std = (
+        np.array(given or (default,), np.float64) for given, default in ((options.mean, 0.0), (options.std, 1.0))
+    )
+    width = max(lengths, default=1)
+    return Normalisation(
+        scale=options.scale,
+        mean=np.resize(mean, width),
+        std=np.resize(std, width),
+        rank=rank,
+        channels=count,
+        dtype=FLOATS[int(tensor.elem_type)],
+    )
+
+
+class _Folding:
+    """A model that gets another input."""
+
+    def __init__(
+        self, model: onnx.ModelProto, value: onnx.ValueInfoProto, options: FoldInput, normalisation: Normalisation
+    ) -> None:
+        self.graph, self.value, self.options, self.numbers = model.graph, value, options, normalisation
+        self.names, self.wiring = Names(model), Wiring(model.graph)
+        self.model = model
+        self.nodes: list[onnx.NodeProto] = []
+        self.last = value.name
+        self.unread: list[str] = []
+
+    def run(self) -> list[str]:
+        """Change the graph; say what was done."""
+        readers = foldable(self.graph, self.value.name, self.wiring, self.numbers.channels)
+        before = list(self.graph.node)
+        if self.options.channels_last:
+            rank = self.numbers.rank
+            self._add("Transpose", perm=[0, rank - 1, *range(1, rank - 1)])
+        if self.options.uint8:
+            self._add("Cast", to=self.value.type.tensor_type.elem_type)
+        if not self.options.swap_channels and self.numbers.are_kept:
+            notes = []
+        else:
+            notes = self._folded(readers) if readers else self._in_front()
+        self._point_readers(before)
+        self._retype()
+        if self.nodes:
+            replace_nodes(self.graph, [*self.nodes, *before])
+        drop_unread(self.model, self.unread)
+        return [f"put before the model: {', '.join(node.op_type for node in self.nodes) or 'nothing'}", *notes]
+
+    def _folded(self, readers: list[onnx.NodeProto]) -> list[str]:
+        """Put factors and order into the weights, and what is subtracted, if nothing is padded."""
+        order = slice(None, None, -1 if self.options.swap_channels else 1)
+        offset = self.numbers.offset
+        if offset.any() and not all(map(pads_nothing, readers)):
+            self._add_number("Sub", -offset[order])
+            offset = np.zeros(1)
+        for node in readers:
+            numbers = {"factor": self.numbers.factor, "offset": offset}
+            self.unread += fold_into(self.graph, node, self.wiring, self.names, **numbers, order=order)
+        return [f"put into the weights of {', '.join(node.name or node.output[0] for node in readers)}: the rest"]
+
+    def _in_front(self) -> list[str]:
+        if self.options.swap_channels and self.numbers.channels is not None:
+            indices = np.arange(self.numbers.channels, dtype=np.int64)[::-1]
+            self._add("Gather", add_constant(self.graph, self.names.fresh("channel_order"), indices), axis=1)
+        if self.numbers.offset.any():
+            self._add_number("Sub", -self.numbers.offset)
+        if (self.numbers.factor != 1).any():
+            self._add_number("Mul", self.numbers.factor)
+        return []
+
+    def _add_number(self, operator: str, values: Array) -> None:
+        """Add an operation with numbers for the channels."""
+        shaped: Array = values.reshape(-1, *[1] * (self.numbers.rank - 2)).astype(self.numbers.dtype)
+        self._add(operator, add_constant(self.graph, self.names.fresh(f"{self.value.name}_{operator}"), shaped))
+
+    def _add(self, operator: str, *more: str, **attributes: Any) -> None:
+        result = self.names.fresh(f"{self.value.name}_{operator}")
+        node = new_node(operator, [self.last, *more], [result], name=result, **attributes)
+        self.nodes.append(node)
+        self.last = result
+
+    def _point_readers(self, nodes: list[onnx.NodeProto]) -> None:
+        """Let all that read the input read what it has become, in inner graphs too."""
+        inner = [node for graph in graphs_in(self.model) if graph is not self.graph for node in graph.node]
+        for node in (*nodes, *inner):
+            node.input[:] = [self.last if name == self.value.name else name for name in node.input]
+
+    def _retype(self) -> None:
+        tensor = self.value.type.tensor_type
+        if self.options.uint8:
+            tensor.elem_type = TensorProto.UINT8
+        if self.options.channels_last:
+            sizes = [onnx.TensorShapeProto.Dimension.FromString(each.SerializeToString()) for each in tensor.shape.dim]
+            del tensor.shape.dim[:]
+            tensor.shape.dim.extend([sizes[0], *sizes[2:], sizes[1]])

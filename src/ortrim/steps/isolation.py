@@ -1,0 +1,91 @@
+"""Doing a step in a program of its own, where a hostile or broken model takes nothing of ours with it."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+from google.protobuf.message import DecodeError, EncodeError
+
+from ortrim.errors import ModelError, ToolError
+from ortrim.steps.stepped import Workplace
+from ortrim.storage.files import storage_errors
+from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.tools.scripts import SCRIPTS, Python, ScriptCrash, run_script
+
+STEP_SECONDS: Final = 1800.0
+LARGEST_BYTES: Final = 2**31 - 1
+"""Of a protobuf message."""
+SKIP_HINT: Final = "leave the step out, or give it optional = true"
+
+
+def own_python() -> Python:
+    """Return ortrim's own Python, which has onnx, for a program of its own."""
+    return Python(words=(sys.executable,), environment={**os.environ, "LC_ALL": "C.UTF-8"})
+
+
+def runtime_python(place: Workplace) -> Python:
+    """Return the Python that has the full ONNX Runtime of the buildspec's version."""
+    return Python(words=place.runtime.words, environment=place.runtime.environment)
+
+
+def packaged_python(name: str, requirements: str) -> Python:
+    """Return a Python with exactly the pinned `requirements`, installed into the cache first when they are not there.
+
+    Raises `ToolError`, `NetworkError` or `StorageError`, as `packages_folder` does.
+    """
+    return Python(words=ISOLATED_PYTHON, environment=environment_with(packages_folder(name, requirements)))
+
+
+def ask(python: Python, script: str, request: Mapping[str, object], place: Workplace) -> dict[str, Any]:
+    """Run a script of `data/scripts` in `python` and return its answer.
+
+    Raises `ModelError`: `step-crashed` when it ends without an answer, `step-timeout`, and `step-failed` when its
+    answer has a `failure`, in words.
+    """
+    try:
+        answer = run_script(python, SCRIPTS / script, request, folder=place.folder, timeout_seconds=STEP_SECONDS)
+    except ScriptCrash as crash:
+        what = f"the program that does the step {crash.ending}"
+        raise ModelError("step-crashed", what, where=place.where, why=crash.last_lines, hint=SKIP_HINT) from crash
+    except ToolError as error:
+        if error.reference != "tool-timeout":
+            raise
+        what = f"the program that does the step {error.what}"
+        raise ModelError("step-timeout", what, where=place.where, hint=SKIP_HINT) from error
+    if failure := answer.get("failure"):
+        raise step_failed("the step cannot be done to this model", place.where, why=str(failure))
+    return answer
+
+
+def step_failed(what: str, where: str = "", *, why: str = "", hint: str = SKIP_HINT) -> ModelError:
+    """Return the diagnostic of a step that cannot be done; the pipeline fills in `where` when it is left open."""
+    return ModelError("step-failed", what, where=where, why=why, hint=hint)
+
+
+def save(model: onnx.ModelProto, path: Path, where: str) -> None:
+    """Write a model for another program. Raises `ModelError` (`model-too-large`) or `StorageError`."""
+    data = serialized(model, where)
+    with storage_errors(path):
+        path.write_bytes(data)
+
+
+def serialized(model: onnx.ModelProto, where: str) -> bytes:
+    """Return the bytes of a model, the same for the same model. Raises `ModelError` (`model-too-large`)."""
+    try:
+        data: bytes = model.SerializeToString(deterministic=True)
+    except (EncodeError, ValueError, RuntimeError) as error:
+        what = f"the model does not fit into the {LARGEST_BYTES:,} bytes that one file can have"
+        raise ModelError("model-too-large", what, where=where, why=str(error), hint=SKIP_HINT) from error
+    return data
+
+
+def load(path: Path, place: Workplace) -> onnx.ModelProto:
+    """Read what another program wrote. Raises `ModelError` (`step-failed`)."""
+    try:
+        model = onnx.load_model(path, format="protobuf", load_external_data=False)
+    except (OSError, DecodeError, ValueError) as error:
+        raise step_failed("the step left no model that can be read", place.where, why=str(error)) from error
+    return model

@@ -1,0 +1,127 @@
+"""`invoke bench`: how long a model takes, and with which settings it takes least."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.bench.axes import EACH
+from ortrim.console import Console
+from ortrim.core.bench import BenchReport, Goal
+from ortrim.core.serialization import to_json
+from ortrim.errors import Interrupted
+from ortrim.pipeline.bench import bench as measure
+from ortrim.pipeline.bench_files import write_markdown, write_session
+from ortrim.pipeline.bench_plan import ROUNDS, SECONDS, SWEEP_ROUNDS, Wanted
+from ortrim.pipeline.bench_subjects import Asked
+from ortrim.report.bench_terminal import bench_tables
+from ortrim.tasks.boundary import boundary
+from ortrim.tasks.counts import count_option, size_option
+from ortrim.tasks.options import bad_option, demo_spec, help_for, request_from
+from ortrim.tasks.training import run_name
+
+GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
+MOST: Final = 3600.0
+LIBRARY_HELP: Final = "built, wheel or the path of a library (default: the buildspec's finished build, else the wheel)"
+DIM_HELP: Final = "size of a dimension that a model's file leaves open, as NAME=SIZE; may be repeated"
+
+
+@task(
+    iterable=["sweep", "dim"],
+    auto_shortflags=False,
+    help={
+        "model": "an .onnx file",
+        "spec": "buildspec whose models and cases are measured (default: the demo)",
+        "library": LIBRARY_HELP,
+        "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
+        "goal": "what the recommendation goes by: latency, cpu or memory (default: latency)",
+        "period": "milliseconds in which an inference has to be over, such as 10 (default: the buildspec's)",
+        "rounds": f"processes for each case and choice (default: {ROUNDS}, of a sweep {SWEEP_ROUNDS})",
+        "seconds": f"how long each process runs its case, about (default: {SECONDS:g})",
+        "dim": DIM_HELP,
+        "resume": "go on with the same bench where it was stopped",
+        "session": "write the recommended session.json to this file",
+        "markdown": "also write the results to this file",
+        **help_for("profile", "cores", "training-run", "output", "json"),
+    },
+)
+def bench(
+    _context: Context,
+    sweep: Sequence[str],
+    dim: Sequence[str],
+    model: str = "",
+    spec: str = "",
+    library: str = "",
+    goal: str = "latency",
+    period: str = "",
+    rounds: str = "",
+    seconds: str = "",
+    resume: bool = False,
+    session: str = "",
+    markdown: str = "",
+    training_run: str = "",
+    profile: str | None = None,
+    cores: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Measure what models take, setting by setting."""
+    with boundary(json_mode=json) as console:
+        request = request_from(subject_option(model, spec), profile=profile, cores=cores, output=output)
+        wanted = Wanted(
+            asked=Asked(request=request, library=library, dimensions=dict(map(size_option, dim))),
+            sweep=tuple(sweep),
+            rounds=count_option(rounds, "rounds"),
+            seconds=number_option(seconds, "seconds") or SECONDS,
+            deadline_ms=number_option(period, "period"),
+            training_run=run_name(training_run),
+            goal=_goal(goal),
+            resume=resume,
+        )
+        report = measure(wanted, console)
+        if session:
+            write_session(report, Path(session))
+        if markdown:
+            write_markdown(report, Path(markdown))
+        _show(report, console, json=json)
+
+
+def subject_option(model: str, spec: str) -> str:
+    """Return the file that is meant: a model's or a buildspec. Raises `UsageError` (`bad-option`)."""
+    if model and spec:
+        raise bad_option("model", model, "give --model or --spec, not both")
+    return model or spec or str(demo_spec())
+
+
+def number_option(word: str, option: str) -> float | None:
+    """Return a number above 0, None for an empty word. Raises `UsageError` (`bad-option`)."""
+    if not word:
+        return None
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if 0 < number <= MOST:
+        return number
+    raise bad_option(option, word[:100], f"give a number above 0, up to {MOST:g}")
+
+
+def _goal(word: str) -> Goal:
+    for goal in GOALS:
+        if goal == word:
+            return goal
+    raise bad_option("goal", word[:100], f"choose {', '.join(GOALS)}")
+
+
+def _show(report: BenchReport, console: Console, *, json: bool) -> None:
+    if json:
+        console.result(to_json(report))
+    else:
+        console.render(bench_tables(report))
+        console.note(f"\nevery run is in {report.journal}")
+    if report.done < report.total:
+        what = f"stopped after {report.done} of {report.total} processes; what was measured is kept"
+        raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume goes on")

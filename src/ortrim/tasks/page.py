@@ -1,0 +1,39 @@
+"""`invoke page`: everything about a model on one page."""
+
+import json as json_module
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.pipeline.model_pages import make_model_pages
+from ortrim.tasks.boundary import boundary
+from ortrim.tasks.options import help_for, request_from
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "model": "the name of one model (default: each)",
+        "no-run": "do not load or run the model to judge it",
+        **help_for("spec", "target", "profile", "output", "json"),
+    },
+)
+def page(
+    _context: Context,
+    spec: str | None = None,
+    model: str | None = None,
+    target: str | None = None,
+    profile: str | None = None,
+    output: str = "artifacts",
+    no_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Write a page about each model: content, cost, proof."""
+    with boundary(json_mode=json) as console:
+        request = request_from(spec, target=target, profile=profile, output=output)
+        pages = make_model_pages(request, model, console, run=not no_run)
+        if json:
+            console.result(json_module.dumps({"pages": [str(path) for path in pages]}, indent=2))
+        else:
+            for path in pages:
+                console.note(str(path))

@@ -1,0 +1,77 @@
+"""Running our stand-alone scripts in a Python of their own, on a request in JSON that they answer in JSON."""
+
+import json
+import signal
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import ortrim
+from ortrim.storage.files import storage_errors
+from ortrim.tools.command import Completed, run
+
+SCRIPTS: Final = Path(ortrim.__file__).parent / "data" / "scripts"
+TIMEOUT_SECONDS: Final = 1800
+LAST_LINES: Final = 8
+SAFE_PATH: Final = "-P"
+"""Keeps the folder of our scripts off the search path, where a name of theirs could hide a package."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Python:
+    """A Python: the words that start it, and its environment."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class ScriptCrash(Exception):
+    """A script ended without an answer: `ending` in words, such as "crashed (SIGSEGV)", and its last lines."""
+
+    def __init__(self, ending: str, last_lines: str) -> None:
+        super().__init__(ending)
+        self.ending = ending
+        self.last_lines = last_lines
+
+
+def run_script(
+    python: Python,
+    script: Path,
+    request: Mapping[str, object],
+    *,
+    folder: Path,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> dict[str, Any]:
+    """Run `script` on `request` and return its answer.
+
+    It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
+    folder below `folder`. Raises `ScriptCrash`, or `ToolError`, `tool-timeout` among them.
+    """
+    with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
+        request_path = Path(working) / "request.json"
+        request_path.write_text(json.dumps(dict(request)))
+        words: tuple[str | Path, ...] = (*python.words, SAFE_PATH, script, request_path)
+        done = run(words, environment=python.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
+        return _answer(done, Path(working) / "answer.json")
+
+
+def _answer(done: Completed, path: Path) -> dict[str, Any]:
+    last_lines = "\n".join((done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:])
+    try:
+        answer = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError) as error:
+        raise ScriptCrash(_ending(done.returncode), last_lines) from error
+    if not isinstance(answer, dict):
+        raise ScriptCrash("gave no answer", last_lines)
+    return answer
+
+
+def _ending(returncode: int) -> str:
+    if returncode >= 0:
+        return f"ended with exit code {returncode}"
+    try:
+        return f"crashed ({signal.Signals(-returncode).name})"
+    except ValueError:
+        return f"crashed (signal {-returncode})"

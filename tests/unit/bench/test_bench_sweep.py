@@ -1,0 +1,71 @@
+"""Which points a sweep has, and in which order they are measured."""
+
+from collections import Counter
+
+import pytest
+
+from bench_samples import BASE, FULL_BASE, sample_model
+from ortrim.bench.axes import CHOICES, EACH, value_of, with_value
+from ortrim.bench.sweep import MOST_POINTS, sweep_points, turns
+from ortrim.errors import UsageError
+
+
+def test_without_words_there_is_the_default_alone() -> None:
+    """That is a bench without a sweep."""
+    assert sweep_points(BASE, (), cores=4, full=False) == (BASE,)
+
+
+def test_each_changes_every_setting_alone() -> None:
+    """Spinning comes with threads that can spin; levels are of models in ONNX format."""
+    names = [point.name for point in sweep_points(BASE, (EACH,), cores=2, full=False)]
+    assert names == [
+        "default", "threads=2", "branches=2", "threads=2 spinning=true", "load=bytes", "load=file", "in_place=false",
+        "prepacking=false", "arena=false", "memory_pattern=false",
+    ]  # fmt: skip
+    full = [point.name for point in sweep_points(FULL_BASE, (EACH,), cores=2, full=True)]
+    assert {"level=none", "level=basic", "level=extended", "load=map"} <= set(full)
+    assert not any("in_place" in name for name in full)
+
+
+def test_spinning_is_varied_alone_where_there_are_threads() -> None:
+    """The buildspec has them already."""
+    base = with_value(BASE, "threads", 4)
+    names = [point.name for point in sweep_points(base, (EACH,), cores=4, full=False)]
+    assert "spinning=true" in names
+
+
+def test_named_settings_are_combined() -> None:
+    """All with all, the default first and once."""
+    points = sweep_points(BASE, ("threads=1,2", "spinning", EACH), cores=4, full=False)
+    names = [point.name for point in points]
+    assert names[0] == "default"
+    assert {"threads=2", "spinning=true", "threads=2 spinning=true"} <= set(names)
+    assert len(names) == len(set(names))
+    assert all(value_of(point, name) is not None for point in points for name in CHOICES if name != "level")
+
+
+def test_levels_mean_nothing_to_a_converted_model() -> None:
+    """Which is told with what to do."""
+    with pytest.raises(UsageError) as caught:
+        sweep_points(BASE, ("level=none",), cores=4, full=False)
+    assert caught.value.reference == "bad-option"
+    assert "--library wheel" in caught.value.hint
+
+
+def test_too_many_points_are_refused() -> None:
+    """They would take hours."""
+    words = ("threads=1,2,3,4,5,6,7,8", "branches=1,2,3,4", "arena", "memory_pattern")
+    with pytest.raises(UsageError) as caught:
+        sweep_points(BASE, words, cores=4, full=False)
+    assert caught.value.reference == "sweep-too-large"
+    assert str(MOST_POINTS) in caught.value.what
+
+
+def test_rounds_begin_with_the_next_point() -> None:
+    """Each round has every point, loaded alone and with each case, one right after the other."""
+    model = sample_model("threads=1,2", "arena")
+    rounds = [[(point.name, case) for point, case in turns(model, number)] for number in range(5)]
+    first = [each[0][0] for each in rounds]
+    assert first == ["default", "arena=false", "threads=2 arena=false", "threads=2", "default"]
+    assert all(Counter(each) == Counter(rounds[0]) for each in rounds)
+    assert [case for _, case in rounds[0][:3]] == ["", "one", "two"]

@@ -1,0 +1,36 @@
+"""The engines by name."""
+
+import pytest
+
+from ortrim.bench.engine_catalogue import ENGINES, ONNXRUNTIME, USUAL, engines_named
+from ortrim.bench.engine_runs import SCRIPT
+from ortrim.errors import UsageError
+
+
+def test_the_full_runtime_comes_first() -> None:
+    """All else is held to it; an engine named twice is one."""
+    assert [engine.name for engine in engines_named(("mnn", "tract", "mnn"))] == [ONNXRUNTIME, "mnn", "tract"]
+
+
+def test_the_usual_ones_are_compared_unasked() -> None:
+    """But not one whose converter takes gigabytes."""
+    assert tuple(engine.name for engine in engines_named(())) == USUAL
+    assert "litert" not in USUAL
+    assert ENGINES["litert"].converter
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("opnvino", "did you mean 'openvino'?"), ("", "choose from"), ("x" * 999, "choose")]
+)
+def test_an_unknown_engine_is_refused(name: str, hint: str) -> None:
+    """With the one that was meant."""
+    with pytest.raises(UsageError) as caught:
+        engines_named((name,))
+    assert caught.value.reference == "bad-option"
+    assert hint in caught.value.hint
+
+
+def test_every_engine_has_its_script() -> None:
+    """And there is no script without an engine."""
+    scripts = {path.stem.removeprefix("engine_") for path in SCRIPT.parent.glob("engine_*.py")}
+    assert scripts == set(ENGINES)

@@ -1,0 +1,168 @@
+"""Measuring levers: what is built, what was built before, and what cannot be."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from shutil import copyfile
+from typing import NoReturn
+
+import pytest
+from levers import measure as module
+from levers.measure import Wanted, measure, measure_variants
+from levers.record import Outcome, Record, read_record
+from levers.report import markdown, rows
+from levers.variants import Variant, variants, with_levers
+
+from ortrim.console import Console
+from ortrim.core.plan import BuildJob
+from ortrim.core.profiles import PROFILES, Levers
+from ortrim.errors import BuildError, ExitCode, StorageError, UsageError
+from ortrim.pipeline.converted import Request
+from ortrim.report.figures import NONE
+
+LIBRARY = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
+
+
+class Workshop:
+    """Builds the same library for every variant, and fails or is interrupted at some."""
+
+    def __init__(self, folder: Path) -> None:
+        self.library = Path(copyfile(LIBRARY, folder / "library.so"))
+        self.built: list[tuple[str, str]] = []
+        self.ends: dict[tuple[str, str], BaseException] = {}
+
+    def build(self, variant: Variant, _job: BuildJob) -> Path:
+        """Build at once."""
+        name = (variant.profile, variant.lever)
+        if name in self.ends:
+            raise self.ends[name]
+        self.built.append(name)
+        return self.library
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    """Return a workshop."""
+    return Workshop(tmp_path)
+
+
+def test_each_lever_is_pulled_alone_and_let_go_alone() -> None:
+    """In the profile that has none and in the one that is asked about; what is alike in both is left alone."""
+    made = list(variants("upstream", "size"))
+    names = [each.lever for each in made if each.profile == "size"]
+    assert [each.lever for each in made if each.profile == "upstream"] == names
+    assert names[0] == ""
+    assert "packing" in names
+    assert not {"precompiled", "wide_vectors"} & set(names)
+    found = {(each.profile, each.lever): each.levers for each in made}
+    assert found["upstream", "packing"] == Levers(packing=True)
+    assert found["size", "packing"] == replace(PROFILES["size"], packing=False)
+
+
+def test_a_variants_job_has_its_levers_and_arguments(job: BuildJob) -> None:
+    """As planning would have made it, types that may be left out included."""
+    assert with_levers(job, PROFILES["balanced"], job.without_types) == job
+    kept = with_levers(job, replace(PROFILES["balanced"], unused_types=True), ("float8",))
+    assert (kept.levers.unused_types, kept.without_types) == (True, ())
+    small = with_levers(job, PROFILES["size"], ("float8",))
+    assert (small.levers.cold, small.without_types) == ("-Oz", ("float8",))
+    assert small.arguments != job.arguments
+
+
+def test_every_outcome_is_there_when_the_next_is_begun(workshop: Workshop, job: BuildJob, tmp_path: Path) -> None:
+    """An interruption loses the variant under way; a second call goes on with it."""
+    path = tmp_path / "out" / "levers.json"
+    workshop.ends["balanced", ""] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        measure_variants(job, "balanced", path, workshop.build)
+    before = tuple(workshop.built)
+    assert [(each.profile, each.lever) for each in read_record(path).outcomes] == list(before)
+    assert before[0] == ("upstream", "")
+    workshop.ends.clear()
+    record = measure_variants(job, "balanced", path, workshop.build)
+    assert workshop.built[len(before)] == ("balanced", "")
+    assert len(workshop.built) == len(set(workshop.built)) == len(record.outcomes)
+    assert measure_variants(job, "balanced", path, workshop.build) == record
+    assert {each.file_bytes for each in record.outcomes} == {LIBRARY.stat().st_size}
+
+
+def test_what_cannot_be_linked_is_a_row_with_its_reason(workshop: Workshop, job: BuildJob, tmp_path: Path) -> None:
+    """All others are built, and the next call tries it again."""
+    path = tmp_path / "levers.json"
+    why = "ld.lld: error: undefined symbol: f\nmore"
+    workshop.ends["upstream", "packing"] = BuildError("build-failed", "the build failed", why=why)
+    record = measure_variants(job, "balanced", path, workshop.build)
+    text = {name: alone for name, alone, _ in rows(record.outcomes, "upstream", "balanced")}
+    assert text["packing"] == "build-failed: ld.lld: error: undefined symbol: f"
+    assert text["unwinding"] == "+0"
+    workshop.ends.clear()
+    record = measure_variants(job, "balanced", path, workshop.build)
+    assert workshop.built[-1] == ("upstream", "packing")
+    assert not any(each.failure for each in record.outcomes)
+
+
+def test_another_job_is_built_anew(workshop: Workshop, job: BuildJob, tmp_path: Path) -> None:
+    """Its outcomes take the place of the older ones."""
+    first = measure_variants(job, "size", tmp_path / "levers.json", workshop.build)
+    second = measure_variants(replace(job, exceptions=True), "size", tmp_path / "levers.json", workshop.build)
+    assert len(workshop.built) == 2 * len(first.outcomes)
+    assert len(second.outcomes) == len(first.outcomes)
+
+
+def test_what_is_missing_is_a_dash(make: Callable[..., Outcome]) -> None:
+    """No difference is taken to a profile that is not there or cannot be built."""
+    alone = (make("upstream", "", 100), make("upstream", "packing", 90))
+    assert rows(alone, "upstream", "size") == (("all", "100", NONE), ("packing", "-10", NONE))
+    broken = (*alone, make("size", "", failure="build-failed: no"), make("size", "packing", 80))
+    assert rows(broken, "upstream", "size") == (("all", "100", "build-failed: no"), ("packing", "-10", NONE))
+    assert "build-failed: a\\|b" in markdown((make("size", "", failure="build-failed: a|b"),), "upstream", "size")
+
+
+@pytest.fixture
+def make() -> Callable[..., Outcome]:
+    """Return a function that makes an outcome."""
+
+    def outcome(profile: str, lever: str, size: int = 0, *, failure: str = "") -> Outcome:
+        return Outcome(profile=profile, lever=lever, key="k", file_bytes=size, failure=failure)
+
+    return outcome
+
+
+def test_the_profile_without_levers_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    """Nothing is planned, built or written."""
+    text = StringIO()
+    wanted = Wanted(spec=tmp_path / "none.toml", target="linux-x64", profile="upstream", output=tmp_path / "out")
+    with pytest.raises(UsageError) as caught:
+        measure(wanted, Console(stdout=text, stderr=text, environment={}))
+    assert (caught.value.reference, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
+    assert "balanced, size, speed" in caught.value.hint
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_plan_is_that_of_the_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Which operators are hot, and which types go, hangs on it."""
+    asked: list[Request] = []
+
+    def planned(request: Request, *_: object, **__: object) -> NoReturn:
+        asked.append(request)
+        raise BuildError("enough", "this is all that was to be seen")
+
+    monkeypatch.setattr(module, "make_planned", planned)
+    text = StringIO()
+    wanted = Wanted(spec=tmp_path / "s.toml", target="linux-x64", profile="size", output=tmp_path / "out")
+    with pytest.raises(BuildError):
+        measure(wanted, Console(stdout=text, stderr=text, environment={}))
+    assert [each.profile for each in asked] == ["size"]
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": "another/1"}', "[]"])
+def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
+    """Nothing is overwritten; without a file there is none."""
+    path = tmp_path / "levers.json"
+    assert read_record(path) == Record()
+    path.write_text(text)
+    with pytest.raises(StorageError) as caught:
+        read_record(path)
+    assert caught.value.reference == "measurements-damaged"
+    assert path.read_text() == text

@@ -1,0 +1,114 @@
+"""Builds beside the one that was accepted."""
+
+from dataclasses import replace
+
+import pytest
+
+from ortrim.core.acceptance import Accepted, Allowed, Check, check
+from ortrim.core.build_history import BuildEntry, BuiltModel, MeasuredOn, entry_of
+from sample_builds import sample_entry
+from sample_reports import recorded_report
+
+HERE = MeasuredOn(device="host", machine="Linux, x86_64, Xeon, 2 cores", memory_meaningful=1, time_meaningful=1)
+EMULATOR = MeasuredOn(device="qemu-user", machine="Linux, aarch64", memory_meaningful=0, time_meaningful=0)
+MODEL = BuiltModel(name="silero", original_sha256="a" * 64, sha256="b" * 64)
+BEFORE = sample_entry(machines=(HERE, EMULATOR), models=(MODEL,))
+
+
+def held(after: BuildEntry, allowed: Allowed | None = None, before: BuildEntry = BEFORE) -> Check:
+    """Return a build beside the accepted one."""
+    return check(after, Accepted(entry=before, accepted_at="", note=""), allowed or Allowed())
+
+
+def grown(measure: str, factor: float) -> BuildEntry:
+    """Return the accepted build with one measure of all models and devices larger."""
+    measures = (
+        replace(each, value=each.value * factor) if each.measure == measure else each for each in BEFORE.measures
+    )
+    return replace(BEFORE, measures=tuple(measures))
+
+
+def test_the_same_figures_are_no_regression() -> None:
+    """Nor are better ones, however much better."""
+    assert held(BEFORE).regressions == ()
+    assert held(replace(grown("p50", 0.1), file_bytes=1)).regressions == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "measures"),
+    [
+        (replace(BEFORE, file_bytes=int(BEFORE.file_bytes * 1.011)), ["library"]),
+        (replace(BEFORE, file_bytes=int(BEFORE.file_bytes * 1.009)), []),
+        (replace(BEFORE, package_bytes=2 * BEFORE.package_bytes), ["package"]),
+        (grown("peak memory", 1.06), ["peak memory"]),
+        (grown("peak memory", 1.04), []),
+        (grown("p50", 1.11), ["p50", "p50"]),
+        (grown("load", 1.11), ["load"]),
+        (grown("p50", 1.09), []),
+    ],
+)
+def test_what_grows_by_more_than_is_allowed_is_one(after: BuildEntry, measures: list[str]) -> None:
+    """One percent of size, five of memory, ten of latency; each case of a model counts."""
+    assert [line.measure for line in held(after).regressions] == measures
+
+
+def test_what_is_allowed_can_be_said() -> None:
+    """Nothing at all, or more."""
+    after = replace(BEFORE, file_bytes=BEFORE.file_bytes + 1)
+    assert len(held(after, Allowed(size=0.0)).regressions) == 1
+    assert held(grown("p50", 1.9), Allowed(latency=1.0)).regressions == ()
+
+
+def test_time_is_compared_on_the_same_machine_alone() -> None:
+    """Memory is compared on another one, too; an emulator's figures on none."""
+    other = replace(HERE, machine="Linux, x86_64, EPYC, 64 cores")
+    found = held(replace(grown("p50", 5.0), machines=(other, EMULATOR)))
+    assert found.regressions == ()
+    reasons = {(line.device, line.measure): line.reason for line in found.lines if line.outcome == "not compared"}
+    assert reasons == {
+        ("host", "load"): "measured on another machine",
+        ("host", "p50"): "measured on another machine",
+        ("qemu-user", "p50"): "time means nothing on this device",
+    }
+    hungry = replace(grown("peak memory", 2.0), machines=(other, EMULATOR))
+    assert [line.measure for line in held(hungry).regressions] == ["peak memory"]
+
+
+def test_what_was_not_measured_is_said_and_fails_nothing() -> None:
+    """A device that is away, and a build of the days when machines were not kept."""
+    away = held(replace(BEFORE, measures=()))
+    assert away.regressions == ()
+    assert {line.reason for line in away.lines if line.device} == {"not measured in this build"}
+    old = held(grown("p50", 9.0), before=replace(BEFORE, machines=()))
+    assert {line.reason for line in old.lines if line.device} == {"the machine is not known"}
+
+
+def test_nothing_grew_from_nothing() -> None:
+    """A figure of zero has no growth in percent; more than nothing is more than allowed."""
+    (line, *_) = held(replace(BEFORE, file_bytes=5), before=replace(BEFORE, file_bytes=0)).lines
+    assert (line.growth, line.outcome) == (None, "regressed")
+
+
+def test_what_else_changed_is_noted() -> None:
+    """Models, profile, runtime and training run: the usual causes."""
+    after = replace(
+        BEFORE,
+        profile="smallest",
+        ort_version="1.22.0",
+        training_run="run-8",
+        models=(replace(MODEL, original_sha256="c" * 64), replace(MODEL, name="wake")),
+    )
+    notes = " | ".join(held(after).notes)
+    for text in ("profile was balanced", "was 1.21.0", "silero is another file", "wake is new", "is run-8"):
+        assert text in notes
+    assert "no longer there" in " ".join(held(BEFORE, before=after).notes)
+
+
+def test_an_entry_knows_models_and_machines() -> None:
+    """From a report: the digests, and all of a machine that makes it fast or slow."""
+    entry = entry_of(recorded_report(), "2026-11-21T12:00:00+00:00", "run-7")
+    (device,) = recorded_report().devices
+    assert entry.training_run == "run-7"
+    assert [machine.device for machine in entry.machines] == [device.device]
+    assert device.host is not None
+    assert device.host.cpu in entry.machines[0].machine

@@ -1,0 +1,47 @@
+"""Steps on models in which something is odd: a model or a diagnostic, never anything else."""
+
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mutated_models import mutated
+from ortrim.core.step_choices import StepChoices
+from ortrim.core.step_specs import NameDimensions, RemoveDead, Rename, ShareConstants, Strip
+from ortrim.errors import Diagnostic
+from ortrim.steps.stepped import Workplace
+from ortrim.steps.table import take_step
+from ortrim.tools.full_runtime import FullRuntime
+from stepped_models import layered, with_branch
+
+STEPS: tuple[StepChoices, ...] = (
+    Strip(use="strip", shapes=True, node_names=True),
+    Rename(use="rename", inputs={"x": "sound"}, outputs={"y": "voice"}, number_nodes=True),
+    ShareConstants(use="share-constants"),
+    RemoveDead(use="remove-dead", inputs=True),
+    NameDimensions(use="name-dimensions", names={"x:0": "N", "batch": "M"}),
+)
+NOWHERE = Path("/nonexistent")
+PLACE = Workplace(
+    runtime=FullRuntime(version="1.21.0", words=(), environment={}, packages=NOWHERE, library=NOWHERE),
+    folder=NOWHERE,
+    base=NOWHERE,
+    where="step 1",
+    cases={},
+)
+
+
+@pytest.mark.parametrize("choices", STEPS, ids=lambda each: each.use)
+@pytest.mark.parametrize("content", [layered().SerializeToString(), with_branch().SerializeToString()], ids=("a", "b"))
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), times=st.integers(1, 8))
+def test_an_odd_model_is_a_result_or_a_diagnostic(content: bytes, choices: StepChoices, seed: int, times: int) -> None:
+    """What a step cannot do to a model it says with where that was; what it makes can be written."""
+    model = onnx.ModelProto.FromString(mutated(content, Random(seed), times))  # noqa: S311 - models, no secrets
+    with suppress(Diagnostic):
+        made = take_step(model, choices, PLACE).model
+        assert onnx.ModelProto.FromString(made.SerializeToString()).HasField("graph")

@@ -1,0 +1,63 @@
+"""Simplify: a guard against models that folded constants swell, and what the programs do."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from ortrim.core.step_specs import Simplify
+from ortrim.errors import ModelError
+from ortrim.steps import simplify as module
+from ortrim.steps.simplify import simplify
+from ortrim.steps.stepped import Workplace
+from ortrim.tools.scripts import Python
+from stepped_models import layered
+
+
+def swollen(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Fold a constant of a megabyte into a model, as a simplifier does for ConstantOfShape."""
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros(1 << 18, np.float32), "large"))
+    return model
+
+
+def failing(_: onnx.ModelProto) -> onnx.ModelProto:
+    """Fail as a program does that does not know an operator."""
+    raise AssertionError("no such operator")
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Return what stands for onnxslim; nothing is installed."""
+    made = SimpleNamespace(slim=lambda model: model)
+    monkeypatch.setitem(sys.modules, "onnxslim", made)
+    monkeypatch.setattr(module, "packaged_python", lambda *_: Python(words=(), environment={}))
+    return made
+
+
+def test_a_model_that_is_simple_already_stays(program: SimpleNamespace, place: Workplace) -> None:
+    """What the program gives back is the result."""
+    assert program.slim(layered()) == layered()
+    assert simplify(layered(), Simplify(use="simplify"), place).model == layered()
+
+
+def test_a_swollen_model_is_refused(program: SimpleNamespace, place: Workplace) -> None:
+    """The sizes and the key that allows more are in the diagnostic, and nothing is written."""
+    program.slim = swollen
+    with pytest.raises(ModelError) as caught:
+        simplify(layered(), Simplify(use="simplify"), place)
+    assert caught.value.reference == "model-swollen"
+    assert "onnxslim made 1,0" in caught.value.what
+    assert "most_growth = " in caught.value.hint
+    assert not (place.folder / "after.onnx").exists()
+
+
+def test_what_the_program_says_is_the_why(program: SimpleNamespace, place: Workplace) -> None:
+    """A failure inside it is a diagnostic with its words."""
+    program.slim = failing
+    with pytest.raises(ModelError) as caught:
+        simplify(layered(), Simplify(use="simplify"), place)
+    assert (caught.value.reference, caught.value.where) == ("step-failed", place.where)
+    assert caught.value.why == "AssertionError: no such operator"

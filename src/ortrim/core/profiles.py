@@ -28,7 +28,10 @@ class Levers:
     cold: Optimization = "-Os"
     """How sources are optimised that run seldom."""
     hot: Optimization = "-Os"
-    """How sources are optimised that run in every inference: kernels, MLAS, the executor, memory and tensors."""
+    """How sources are optimised that run in every inference: kernels, MLAS, the executor, memory and tensors.
+
+    At `-O2`, loops with conditions that never change have them taken out as at `-O3`, in the few sources that gain by it.
+    """
     frame_pointers: bool = True
     """Keep a register in every function for profilers."""
     link_time: bool = False
@@ -63,7 +66,7 @@ _SMALL: Final = Levers(
     unused_types=False,
 )  # fmt: skip
 PROFILES: Final[Mapping[str, Levers]] = {
-    "balanced": replace(_SMALL, cold="-Oz", hot="-O3", wide_vectors=True),
+    "balanced": replace(_SMALL, cold="-Oz", hot="-O2", wide_vectors=True),
     "size": replace(_SMALL, cold="-Oz", hot="-Oz", link_time=True, compressible=True),
     "speed": replace(_SMALL, cold="-O2", hot="-O3", link_time=True, wide_vectors=True),
     "upstream": Levers(),

@@ -75,7 +75,7 @@ def test_a_mach_o_library_is_linked_by_another_linker() -> None:
     assert not levers.folding
     assert not levers.lean_runtime
     assert levers.unreached_kernels
-    assert (levers.cold, levers.hot) == ("-Oz", "-O3")
+    assert (levers.cold, levers.hot) == ("-Oz", "-O2")
     assert not levers.wide_vectors
 
 

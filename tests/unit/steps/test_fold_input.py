@@ -119,7 +119,7 @@ def test_any_normalisation_is_the_same(scale: float, mean: float, std: float) ->
     given_values = np.ones((1, 3, 1, 1), np.float64)
     made = feeding.forward({"x": given_values})["x"]
     meant = (made * scale - np.array([mean, 0.0, 1.0]).reshape(1, 3, 1, 1)) / std
-    np.testing.assert_allclose(meant, given_values, rtol=1e-6)
+    np.testing.assert_allclose(meant, given_values, rtol=1e-5)  # a mean of 5 beside a deviation of 0.1 costs two digits
 
 
 def two_inputs() -> onnx.ModelProto:

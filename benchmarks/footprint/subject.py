@@ -72,7 +72,7 @@ class Subject:
         original = model.prepared.path, model.prepared.facts.sha256
         yield _contender(WHEEL, self.runtime.library, original, as_the_official(model.session))
         converted = model.converted.path, model.converted.sha256
-        # The wheel takes blocks of 16 channels where the processor has AVX-512, and runs no model with blocks of 8 there.
+        # Where a processor has AVX-512 the wheel takes blocks of 16 channels, and runs no model with blocks of 8.
         official = () if model.spec.layout == "nchwc8" else ((WHEEL_ORT, self.runtime.library),)
         for name, library in (*official, *self.libraries.items()):
             yield _contender(name, library, converted, model.session)

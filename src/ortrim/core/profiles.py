@@ -30,7 +30,7 @@ class Levers:
     hot: Optimization = "-Os"
     """How sources are optimised that run in every inference: kernels, MLAS, the executor, memory and tensors.
 
-    At `-O2`, loops with conditions that never change have them taken out as at `-O3`, in the few sources that gain by it.
+    At `-O2`, the few sources that gain by it have conditions taken out of their loops, as at `-O3`.
     """
     frame_pointers: bool = True
     """Keep a register in every function for profilers."""

@@ -123,14 +123,20 @@ function(ortrim_refuse_sparse)
     COMPILE_OPTIONS -include refuse_sparse.h)
 endfunction()
 
-# Lets a source read MLAS's own headers, and gives MLAS the tables of convolutions that minimal builds go without.
-function(ortrim_widen_vectors source)
+# Adds a source that reads MLAS's own headers, and gives MLAS the tables of convolutions that minimal builds go without.
+function(ortrim_widen_vectors)
+  set(source "${ORTRIM_HOOKS}/wide_vectors.cc")
+  cmake_path(SET mlas NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/mlas/lib")
+  if(NOT EXISTS "${mlas}/mlasi.h")
+    message(STATUS "no MLAS in ${mlas}: it is given no wide vectors")
+    return()
+  endif()
+  target_sources(onnxruntime PRIVATE "${source}")
   set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
     INCLUDE_DIRECTORIES "$<TARGET_PROPERTY:onnxruntime_mlas,INCLUDE_DIRECTORIES>")
   set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
     COMPILE_DEFINITIONS "$<TARGET_PROPERTY:onnxruntime_mlas,COMPILE_DEFINITIONS>")
-  cmake_path(SET convolutions NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/mlas/lib/convsym.cpp")
-  set_property(SOURCE "${convolutions}" TARGET_DIRECTORY onnxruntime_mlas APPEND PROPERTY
+  set_property(SOURCE "${mlas}/convsym.cpp" TARGET_DIRECTORY onnxruntime_mlas APPEND PROPERTY
     COMPILE_OPTIONS -UORT_MINIMAL_BUILD)
 endfunction()
 
@@ -145,11 +151,12 @@ function(ortrim_apply)
   endif()
   ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_optimize_sources)
   if(ORTRIM_STAND_INS AND TARGET onnxruntime)
+    if("wide_vectors.cc" IN_LIST ORTRIM_STAND_INS)
+      list(REMOVE_ITEM ORTRIM_STAND_INS wide_vectors.cc)
+      ortrim_widen_vectors()
+    endif()
     list(TRANSFORM ORTRIM_STAND_INS PREPEND "${ORTRIM_HOOKS}/")
     target_sources(onnxruntime PRIVATE ${ORTRIM_STAND_INS})
-    if("${ORTRIM_HOOKS}/wide_vectors.cc" IN_LIST ORTRIM_STAND_INS)
-      ortrim_widen_vectors("${ORTRIM_HOOKS}/wide_vectors.cc")
-    endif()
     set_property(TARGET onnxruntime APPEND PROPERTY LINK_DEPENDS "${ORTRIM_HOOKS}/unreached.ld")
   endif()
   if(onnxruntime_DISABLE_SPARSE_TENSORS)

@@ -50,6 +50,8 @@ NOT_HERE: Final = {
     "build.yml: deliver: Assemble, package, verify": "slow: test_workflow_steps.py",
     "build.yml: app: Compile the app": "needs Gradle, and a library for Android",
     "build.yml: farm: Verify on devices of farms": "needs a farm",
+    "ci.yml: apple: Prepare this machine": "needs a Mac",
+    "ci.yml: apple: Tests that need Xcode and its simulators": "needs a Mac with Xcode",
     "update-pins.yml: update: Build the demo with the last version and the newest": "slow: test_workflow_steps.py",
 }
 """Steps that are not run in this file, and why."""

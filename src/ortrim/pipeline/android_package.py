@@ -8,7 +8,6 @@ from pathlib import Path
 from ortrim.binaries.aar import read_aar
 from ortrim.core.aar import AarFacts
 from ortrim.core.measurements import Gate
-from ortrim.errors import DiagnosticGroup
 from ortrim.executors.jni import JAVA, JniLibrary
 from ortrim.package.android.classes import FOLDERS
 from ortrim.package.android.inputs import AarInputs, AarPart
@@ -55,10 +54,10 @@ def deliver_aar(
     )
     package = make_android_package(inputs, jdk, destination)
     promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts), whole_relro=True)
-    facts = read_aar(package.aar)
     try:
+        facts = read_aar(package.aar)
         require_sound_aar(facts, promise)
-    except DiagnosticGroup:
+    except BaseException:  # Ctrl-C too: who finds a package takes it for one that has passed
         shutil.rmtree(package.folder)
         raise
     return SoundAar(package=package, facts=facts, gates=check_aar(facts, promise))

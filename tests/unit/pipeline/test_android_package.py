@@ -6,6 +6,7 @@ import pytest
 
 from aar_samples import ABIS, aar_inputs, fake_jdk
 from android_samples import BINDING, RUNTIME, sample
+from ortrim.core.aar import AarFacts
 from ortrim.core.measurements import Verdict
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
 from ortrim.executors.jni import JAVA, JniLibrary
@@ -49,6 +50,20 @@ def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     found = {error.reference for error in caught.value.diagnostics}
     assert {"segments-not-page-aligned", "abi-mismatch", "build-id-missing", "jni-exports-missing"} <= found
     assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+
+
+def test_an_aar_that_was_not_judged_does_not_stay(
+    tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds one may take it to have passed: one whose gates Ctrl-C has ended is gone too."""
+
+    def interrupted(_path: Path) -> AarFacts:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ortrim.pipeline.android_package.read_aar", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        deliver_aar(parts_of(tmp_path / "in"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
 
 

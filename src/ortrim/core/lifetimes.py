@@ -80,8 +80,9 @@ class _Memory:
     freed: dict[str, int]
 
     def source(self, moment: Moment, number: int) -> str | None:
-        """Return the owner of the memory that a moment's first output may lie in."""
-        made = moment.makes[0]
+        """Return the owner of the memory that a moment's first output may lie in, None for one of its own."""
+        if not moment.makes or (made := moment.makes[0]) not in self.sizes:
+            return None
         if moment.view and moment.reads and moment.reads[0] in self.sizes:
             return self.owners[moment.reads[0]]
         for owner in (self.owners[name] for name in moment.in_place if name in self.owners):
@@ -96,9 +97,9 @@ def _owners(moments: Sequence[Moment], sizes: Mapping[str, int], *, kept: Collec
     reads = _last_reads(moments, own, kept=kept)
     memory = _Memory(sizes=sizes, owners=own, freed=dict(reads))
     for number, moment in enumerate(moments):
-        made = moment.makes[0] if moment.makes else ""
-        source = memory.source(moment, number) if made in sizes else None
+        source = memory.source(moment, number)
         if source is not None:
+            made = moment.makes[0]
             memory.owners[made] = source
             memory.freed[source] = max(memory.freed.get(source, number), reads.get(made, number))
     return memory.owners

@@ -39,6 +39,12 @@ def test_inputs_and_outputs_outlive_the_run() -> None:
     assert peak_of(moments, {"x": 1, "y": 2, "a": 4, "z": 8}, inputs="x", outputs="yz").size_bytes == 15
 
 
+def test_a_node_that_makes_nothing_takes_nothing() -> None:
+    """Although a damaged model may have a value without a name."""
+    moments = (Moment(node="1", reads=("x",), makes=()), moment("2", "x", "y"))
+    assert peak_of(moments, {"x": 1, "": 10, "y": 2}, inputs="x", outputs="y").size_bytes == 3
+
+
 def test_a_view_takes_no_memory_and_keeps_its_source() -> None:
     """`a` is read under the name `v` when `b` is made."""
     moments = (moment("1", "x", "a"), moment("2", "a", "v", view=True), moment("3", "v", "b"))

@@ -32,9 +32,8 @@ def leave_out_unreached(
     """Link a library again without the kernels that nothing in it reaches; `linked` is the link before.
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
-    is left depends on nothing but the job. A link that fails is the outcome: were all kernels
-    kept then, a machine short of memory would give another library of the same digest. Raises as `read_objects` and
-    `read_link_map` do.
+    is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
+    short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
     """
     texts, key = mlas_texts(paths), digest(job)
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu))

@@ -22,7 +22,7 @@ PACKED: Final = ".relr.dyn"
 
 def libraries_of(subject: Subject, device: Device) -> tuple[Library, ...]:
     """Return the wheel's library and ours. Raises `BinaryError`, and as `reference_outputs` and `Device.run` do."""
-    wheel = _library(subject, WHEEL, subject.runtime.library, ())
+    wheel = library_of(subject, WHEEL, subject.runtime.library, ())
     return (wheel, *(_ours(subject, profile, device) for profile in subject.libraries))
 
 
@@ -32,11 +32,12 @@ def has_packed_relocations(path: Path) -> bool:
 
 
 def _ours(subject: Subject, profile: str, device: Device) -> Library:
-    agree = tuple(verdict for model in subject.models for verdict in _agreements(subject, profile, model, device))
-    return _library(subject, profile, subject.libraries[profile], agree)
+    agree = tuple(verdict for model in subject.models for verdict in agreements(subject, profile, model, device))
+    return library_of(subject, profile, subject.libraries[profile], agree)
 
 
-def _library(subject: Subject, contender: str, path: Path, agree: tuple[bool, ...]) -> Library:
+def library_of(subject: Subject, contender: str, path: Path, agree: tuple[bool, ...]) -> Library:
+    """Return what a library is; `agree` says of each output whether it is the full runtime's. Raises `BinaryError`."""
     size = library_size(path, None)
     return Library(
         spec=subject.name,
@@ -50,8 +51,11 @@ def _library(subject: Subject, contender: str, path: Path, agree: tuple[bool, ..
     )
 
 
-def _agreements(subject: Subject, profile: str, model: Model, device: Device) -> Iterator[bool]:
-    """Yield for each output of each case whether it agrees with the full runtime's, optimizations off."""
+def agreements(subject: Subject, profile: str, model: Model, device: Device) -> Iterator[bool]:
+    """Yield for each output of each case whether it agrees with the full runtime's, optimizations off.
+
+    Raises as `reference_outputs` and `Device.run` do.
+    """
     name = model.prepared.name
     reference = reference_outputs(model.prepared, model.cases, subject.runtime, subject.folder / "reference")
     measurement = Measurement(

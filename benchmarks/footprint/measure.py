@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from build_time.machine import this_machine, wait_for_rest
-from build_time.measure import alone
+from build_time.machine import this_machine
 
-from footprint.contenders import Contest, chosen_profiles
+from footprint.contenders import chosen_profiles
 from footprint.libraries import libraries_of
+from footprint.one_by_one import one_by_one
 from footprint.plot import pictures
 from footprint.record import Record, read_record, write_record
 from footprint.report import markdown, tables
-from footprint.rounds import measure_round
+from footprint.rounds import Turns, measure_contest
 from footprint.subject import Subject, built_subject
 from footprint.summary import summaries
-from ortrim.console import Console, Step
+from ortrim.console import Console
 from ortrim.core.profiles import ProfileName
-from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.storage.files import require_writable, write_atomically
 from ortrim.verify.devices.host import Host
 
@@ -60,34 +59,26 @@ def measure(wanted: Wanted, console: Console) -> Record:
     profiles = chosen_profiles(wanted.profiles)
     require_writable(wanted.output)
     session = _Session(wanted, profiles, console)
-    with alone():
-        try:
-            for spec in wanted.specs or SPECS:
-                session.attempt(spec)
-        finally:
-            session.show()
-    if session.failures:
-        raise DiagnosticGroup(tuple(session.failures))
+    one_by_one(wanted.specs or SPECS, session.measure, session.show)
     return session.record
 
 
 class _Session:
-    """The record as it grows, and what went wrong so far."""
+    """The record as it grows."""
 
     def __init__(self, wanted: Wanted, profiles: tuple[ProfileName, ...], console: Console) -> None:
-        self.failures: list[Diagnostic] = []
         self.record = read_record(wanted.output / RECORD, this_machine())
         self._wanted, self._profiles, self._console = wanted, profiles, console
 
-    def attempt(self, spec: Path) -> None:
-        """Build and measure one spec; its failure does not keep the others from being measured."""
-        try:
-            subject = built_subject(spec, self._profiles, self._wanted.jobs, self._wanted.output, self._console)
-            self._prove(subject)
-            for contest in subject.contests():
-                self._measure(contest)
-        except Diagnostic as failure:
-            self.failures.append(failure)
+    def measure(self, spec: Path) -> None:
+        """Build and measure one spec."""
+        subject = built_subject(spec, self._profiles, self._wanted.jobs, self._wanted.output, self._console)
+        self._prove(subject)
+        turns = Turns(rounds=self._wanted.rounds, rest_seconds=self._wanted.rest_seconds)
+        for contest in subject.contests():
+            measure_contest(
+                contest, self.record, turns, self._console, lambda new: self._keep(self.record.with_round(new))
+            )
 
     def show(self) -> None:
         """Show what was measured, now and before, and write it down beside the record."""
@@ -105,27 +96,6 @@ class _Session:
         """Measure the libraries' sizes, and hold their outputs against the full runtime's."""
         with self._console.step(f"sizes and outputs of {subject.name}"), closing(Host()) as device:
             self._keep(self.record.with_spec(subject.name, libraries_of(subject, device), subject.kinds()))
-
-    def _measure(self, contest: Contest) -> None:
-        name = contest.model if contest.model == contest.spec else f"{contest.spec}, {contest.model}"
-        there = {each.number for each in self.record.of(contest.spec, contest.model, contest.key)}
-        missing = [number for number in range(1, self._wanted.rounds + 1) if number not in there]
-        with self._console.step(f"measure {name}") as step, closing(Host()) as device:
-            if there:
-                step.note(f"{len(there)} of {self._wanted.rounds} rounds were measured before")
-            for done, number in enumerate(missing):
-                self._round(contest, number, (done, len(missing)), device, step)
-
-    def _round(self, contest: Contest, number: int, place: tuple[int, int], device: Host, step: Step) -> None:
-        done, total = place
-        busy = wait_for_rest(
-            self._wanted.rest_seconds,
-            lambda now: step.progress(done, total, f"waits: {now:.1f} processors are at work"),
-        )
-        measured = measure_round(
-            device, contest, number, busy, lambda each: step.progress(done, total, f"round {number}, {each.name}")
-        )
-        self._keep(self.record.with_round(measured))
 
     def _keep(self, record: Record) -> None:
         self.record = record

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Self, TypeVar
 
 from build_time.record import BUSY_LIMIT, Machine
 from pydantic import ValidationError
@@ -105,11 +105,11 @@ class Record:
         names = dict.fromkeys((each.spec, each.model) for each in self.rounds)
         return tuple(self.of(*name, self._newest_key(*name)) for name in names)
 
-    def with_round(self, new: Round) -> "Record":
+    def with_round(self, new: Round) -> Self:
         """Return the record with a round more; those of the same model that older libraries ran stay."""
         return replace(self, rounds=(*self.rounds, new))
 
-    def with_spec(self, spec: str, libraries: tuple[Library, ...], kinds: tuple[ModelKind, ...]) -> "Record":
+    def with_spec(self, spec: str, libraries: tuple[Library, ...], kinds: tuple[ModelKind, ...]) -> Self:
         """Return the record with other libraries and models of a spec."""
         others = tuple(each for each in self.libraries if each.spec != spec)
         models = tuple(each for each in self.kinds if each.spec != spec)
@@ -120,20 +120,28 @@ class Record:
         return max(own, key=lambda each: each.started).key
 
 
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
 def read_record(path: Path, machine: Machine) -> Record:
-    """Return the record in a file, or an empty one when there is none yet.
+    """Return the record in a file, or an empty one when there is none yet. Raises as `read_or_begin` does."""
+    return read_or_begin(path, Record(machine=machine))
+
+
+def read_or_begin(path: Path, empty: AnyRecord) -> AnyRecord:
+    """Return the record of the same kind in a file, or the empty one when there is no file yet.
 
     Raises `StorageError` (`measurements-damaged`) and `UsageError` (`other-machine`).
     """
     if not path.exists():
-        return Record(machine=machine)
+        return empty
     try:
         with storage_errors(path):
-            record = from_json(Record, path.read_bytes())
+            record = from_json(type(empty), path.read_bytes())
     except ValidationError as error:
         why = str(error).splitlines()[0]
         raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=HINT) from error
-    if record.machine.identity != machine.identity:
+    if record.machine.identity != empty.machine.identity:
         what = "holds measurements of another machine, which say nothing about this one"
         raise UsageError("other-machine", what, where=str(path), why=str(record.machine.cpu), hint=HINT)
     return record

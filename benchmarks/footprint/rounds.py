@@ -1,12 +1,52 @@
 """Letting the contenders run in turn."""
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+
+from build_time.machine import wait_for_rest
 
 from footprint.contenders import Contender, Contest
-from footprint.record import CaseSample, Round, Sample
+from footprint.record import CaseSample, Record, Round, Sample
+from ortrim.console import Console
 from ortrim.core.statistics import distribution
 from ortrim.verify.devices.base import CaseRun, Device, RunnerOutput
+from ortrim.verify.devices.host import Host
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turns:
+    """How many rounds there shall be; each waits up to `rest_seconds` for other work on the machine to end."""
+
+    rounds: int
+    rest_seconds: float
+
+
+def measure_contest(
+    contest: Contest, record: Record, turns: Turns, console: Console, keep: Callable[[Round], None]
+) -> None:
+    """Measure the rounds of a contest that a record lacks; `keep` is given each as soon as it is over.
+
+    Raises what `measure_round` and `keep` raise; the rounds before are kept.
+    """
+    name = contest.model if contest.model == contest.spec else f"{contest.spec}, {contest.model}"
+    there = {each.number for each in record.of(contest.spec, contest.model, contest.key)}
+    missing = [number for number in range(1, turns.rounds + 1) if number not in there]
+    with console.step(f"measure {name}") as step, closing(Host()) as device:
+        if there:
+            step.note(f"{len(there)} of {turns.rounds} rounds were measured before")
+        for done, number in enumerate(missing):
+            tell = partial(step.progress, done, len(missing))
+            keep(_round_at_rest(device, contest, number, turns.rest_seconds, tell))
+
+
+def _round_at_rest(
+    device: Device, contest: Contest, number: int, rest_seconds: float, tell: Callable[[str], None]
+) -> Round:
+    busy = wait_for_rest(rest_seconds, lambda now: tell(f"waits: {now:.1f} processors are at work"))
+    return measure_round(device, contest, number, busy, lambda each: tell(f"round {number}, {each.name}"))
 
 
 def measure_round(

@@ -70,12 +70,12 @@ class Subject:
 
     def _contenders(self, model: Model) -> Iterator[Contender]:
         original = model.prepared.path, model.prepared.facts.sha256
-        yield _contender(WHEEL, self.runtime.library, original, as_the_official(model.session))
+        yield contender_of(WHEEL, self.runtime.library, original, as_the_official(model.session))
         converted = model.converted.path, model.converted.sha256
         # Where a processor has AVX-512 the wheel takes blocks of 16 channels, and runs no model with blocks of 8.
         official = () if model.spec.layout == "nchwc8" else ((WHEEL_ORT, self.runtime.library),)
         for name, library in (*official, *self.libraries.items()):
-            yield _contender(name, library, converted, model.session)
+            yield contender_of(name, library, converted, model.session)
 
 
 def has_convolutions(operator_config: str) -> bool:
@@ -83,7 +83,8 @@ def has_convolutions(operator_config: str) -> bool:
     return any("Conv" in operator.name for operator in parse_config(operator_config).operators)
 
 
-def _contender(name: str, library: Path, model: tuple[Path, str], session: SessionSettings) -> Contender:
+def contender_of(name: str, library: Path, model: tuple[Path, str], session: SessionSettings) -> Contender:
+    """Return a contender; `model` is a file in a format that the library loads, with its digest."""
     path, sha256 = model
     return Contender(
         name=name,
@@ -107,12 +108,21 @@ def built_subject(
     for profile in profiles:
         request = Request(spec=spec, profile=profile, jobs=jobs, output=output)
         planned = make_planned(request, console, to_run=True)
-        target = planned.plan.targets[0]
-        with console.step(f"build {planned.plan.spec_name} by profile {profile}") as step:
-            executor = executor_for(planned, target, request, step)
-            libraries[profile] = executor.run(target.job).library
-            runner = executor.run_runner(target.runner)
+        libraries[profile], runner = build_first(planned, request, f"by profile {profile}", console)
     assert planned is not None
+    return subject_of(planned, libraries, runner, output)
+
+
+def build_first(planned: Planned, request: Request, words: str, console: Console) -> tuple[Path, Path]:
+    """Build the library and the runner of a plan's first target; `words` say of which. Raises what building raises."""
+    target = planned.plan.targets[0]
+    with console.step(f"build {planned.plan.spec_name} {words}") as step:
+        executor = executor_for(planned, target, request, step)
+        return executor.run(target.job).library, executor.run_runner(target.runner)
+
+
+def subject_of(planned: Planned, libraries: dict[str, Path], runner: Path, output: Path) -> Subject:
+    """Return a plan with the libraries that were built of it; outputs go into a folder below `output`."""
     name = planned.plan.spec_name
     return Subject(
         name=name,

@@ -93,7 +93,7 @@ def _summary(record: Record, rounds: Sequence[Round], contender: str) -> Summary
         peak_rss_bytes=median(sample.peak_rss_bytes for sample in samples),
         load=_ratio(rounds, contender, lambda sample: sample.load_ms),
         peak_rss=_ratio(rounds, contender, lambda sample: sample.peak_rss_bytes),
-        p50=_ratio(rounds, contender, _mean_p50),
+        p50=_ratio(rounds, contender, mean_p50),
         cases=tuple(_case(rounds, contender, samples, index) for index in range(len(samples[0].cases))),
     )
 
@@ -109,19 +109,20 @@ def _case(rounds: Sequence[Round], contender: str, samples: Sequence[Sample], in
     )
 
 
-def _mean_p50(sample: Sample) -> float:
+def mean_p50(sample: Sample) -> float:
     """Return the geometric mean of the cases: each counts alike, however long it takes."""
     return exp(fsum(log(max(case.p50_ms, 1e-9)) for case in sample.cases) / len(sample.cases))
 
 
 def _ratio(rounds: Sequence[Round], contender: str, figure: Figure) -> Ratio:
     return Ratio(
-        of_level=_interval(rounds, contender, WHEEL_ORT, figure),
-        of_default=_interval(rounds, contender, WHEEL, figure),
+        of_level=ratio_between(rounds, contender, WHEEL_ORT, figure),
+        of_default=ratio_between(rounds, contender, WHEEL, figure),
     )
 
 
-def _interval(rounds: Sequence[Round], contender: str, other: str, figure: Figure) -> Interval | None:
+def ratio_between(rounds: Sequence[Round], contender: str, other: str, figure: Figure) -> Interval | None:
+    """Return the median ratio of two contenders' figures over the rounds that have both; None without such a round."""
     pairs = [(each.of(contender), each.of(other)) for each in rounds]
     ratios = [figure(own) / figure(their) for own, their in pairs if own and their and figure(their) > 0]
     return median_interval(ratios) if ratios else None

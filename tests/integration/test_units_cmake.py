@@ -131,6 +131,13 @@ def call(demand: Demand, value: int, folder: Path) -> int:
     return int(ctypes.CDLL(str(copy)).OrtGetApiBase(value))
 
 
+def marked(demand: Demand) -> set[str]:
+    """Return the names of the sources that are compiled with the precompiled header."""
+    paths = demand.upstream.paths
+    commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
+    return {Path(entry["file"]).name for entry in commands if PRECOMPILED_MARK in entry["command"]}
+
+
 def built(log: str) -> list[str]:
     """Return the names of what was compiled, by what ninja printed."""
     steps = (ninja_step(line) for line in log.splitlines() if "] Building C" in line)
@@ -310,11 +317,26 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
     """
     with toy.demand(config(Add="")) as demand:
         demand.compile_selected(index)
-        paths = demand.upstream.paths
-        assert (paths.configured / "precompiled-cold.pch").stat().st_size > 1000
-        commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
-    marked = {Path(entry["file"]).name for entry in commands if PRECOMPILED_MARK in entry["command"]}
-    assert marked == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "session.cc"}
+        assert (demand.upstream.paths.configured / "precompiled-cold.pch").stat().st_size > 1000
+        assert marked(demand) == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "session.cc"}
+
+
+def test_a_source_that_is_optimised_further_goes_without_the_header(tmp_path: Path) -> None:
+    """Clang refuses a header that was precompiled at another level; the first build of a tree ended there."""
+    with lay_out(tmp_path) as toy:
+        root = tmp_path / "sources" / "onnxruntime"
+        conditioned, lists = "nn/layer_norm_impl.cc", root / "cmake" / "CMakeLists.txt"
+        (root / "onnxruntime/core/providers/cpu/nn").mkdir()
+        (root / "onnxruntime/core/providers/cpu/math/gemm.cc").rename(
+            root / "onnxruntime/core/providers/cpu" / conditioned
+        )
+        lists.write_text(lists.read_text().replace("math/gemm.cc", conditioned))
+        levers = Levers(precompiled=True, hot="-O2")
+        job = with_arguments(replace(toy.job, levers=levers))
+        with replace(toy, job=job).demand(EVERYTHING) as demand:
+            assert demand.compile_all().code == 0, toy.log()
+            assert "add.cc" in marked(demand)
+            assert "layer_norm_impl.cc" not in marked(demand)
 
 
 def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:

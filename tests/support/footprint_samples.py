@@ -10,6 +10,7 @@ from footprint.record import CaseSample, Library, ModelKind, Record, Round, Samp
 
 from ortrim.core.sessions import SessionSettings
 from ortrim.verify.cases import Case
+from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput, RunRequest
 
 MACHINE: Final = Machine(cores=2, cpu="A processor", memory_bytes=24 * 10**9, system="Linux 6.1", load_average=0.1)
 NAMES: Final = (WHEEL, WHEEL_ORT, "upstream", "balanced")
@@ -82,4 +83,55 @@ def contest(**changes: str) -> Contest:
     cases = tuple(Case(name=name, folder=Path("/cases") / name, digest=name * 2) for name in ("one", "two"))
     return Contest(
         spec="demo", model="net", runner=Path("/runner"), runner_sha256="c", cases=cases, contenders=contenders
+    )
+
+
+class TimedDevice:
+    """A device that remembers what it ran, and fails or is interrupted at a given run.
+
+    A library's name says what a process takes, by `times`.
+    """
+
+    def __init__(self, times: Mapping[str, float] = TIMES) -> None:
+        self.ran: list[str] = []
+        self.ends: dict[int, BaseException] = {}
+        self._times = times
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run at once."""
+        if len(self.ran) in self.ends:
+            raise self.ends.pop(len(self.ran))
+        self.ran.append(request.library.stem)
+        return _output(request, self._times[request.library.stem])
+
+    def close(self) -> None:
+        """Leave nothing."""
+
+
+def _output(request: RunRequest, p50: float) -> RunnerOutput:
+    """Return what a process would print."""
+    times = (p50, p50, 9 * p50)
+    runs = tuple(
+        CaseRun(
+            name=case.name,
+            first_run_ms=3 * p50,
+            outputs=(),
+            runs=3,
+            input_ms=times,
+            inference_ms=times,
+            output_ms=times,
+        )
+        for case in request.cases
+    )
+    memory = MemoryUse(
+        opened_rss_bytes=1, loaded_rss_bytes=2, peak_rss_bytes=3, inference_peak_rss_bytes=3, peak_source="VmHWM"
+    )
+    return RunnerOutput(
+        schema="ortrim-runner/1",
+        status="ok",
+        runtime_version="1.21.0",
+        open_ms=1.0,
+        load_ms=7.0,
+        cases=runs,
+        memory=memory,
     )

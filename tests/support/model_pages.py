@@ -38,6 +38,12 @@ COST: Final = ModelCost(
         tensors=(LiveTensor(name="c", size_bytes=9000), LiveTensor(name="r", size_bytes=9000)),
         timeline=(("conv1", 11_000), ("relu1", 18_000), ("gemm1", 9400)),
     ),
+    memory=Peak(
+        size_bytes=21_000,
+        node="relu1",
+        tensors=(LiveTensor(name="c", size_bytes=9000), LiveTensor(name="(the kernel's own)", size_bytes=12_000)),
+        timeline=(("conv1", 11_000), ("relu1", 21_000), ("gemm1", 9400)),
+    ),
     constant_nodes=2,
     at_least=False,
     unknown=(),
@@ -135,7 +141,7 @@ def hostile_subject() -> ModelSubject:
     peak = Peak(size_bytes=5, node=SCRIPT, tensors=(LiveTensor(name=SCRIPT, size_bytes=5),), timeline=((SCRIPT, 5),))
     cost = replace(
         COST, model=SCRIPT, case=SCRIPT, inputs=((SCRIPT, None),), unknown=(SCRIPT,), operators=by_operator(costs),
-        nodes=costs, peak=peak,
+        nodes=costs, peak=peak, memory=peak,
     )  # fmt: skip
     lint = replace(LINT, title=SCRIPT, why=SCRIPT, fix=SCRIPT, places=(SCRIPT,))
     report = recorded_report()

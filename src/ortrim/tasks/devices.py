@@ -17,7 +17,7 @@ from ortrim.verify.devices.listing import fetch_machines, list_devices
 
 @task(help={"fetch": "fetch the kernel and the libraries of emulated machines first", **help_for("json")})
 def devices(_context: Context, fetch: bool = False, json: bool = False) -> None:
-    """Show the devices here, and what can be measured on each."""
+    """Show devices here, and what can be measured on each."""
     with boundary(json_mode=json) as console:
         if fetch:
             with console.step("fetch emulated machines") as step:

@@ -52,7 +52,7 @@ def fetch(
     snippet: str | None = None,
     json: bool = False,
 ) -> None:
-    """Fetch built runtimes into an app, as its lock file says."""
+    """Fetch runtimes into an app, as its lock file says."""
     with boundary(json_mode=json) as console:
         wanted = Wanted(
             release=release,

@@ -174,6 +174,42 @@ def memory(_context: Context, models: str = "", output: str = DEFAULT_OUTPUT, js
             console.result(to_json(record))
 
 
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec to measure; may be repeated (default: the eight whose models have steps)",
+        "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
+        "jobs": HELP["jobs"],
+        "output": f"folder for record, table and outputs (default: {DEFAULT_OUTPUT})",
+        "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
+        "json": HELP["json"],
+    },
+)
+def preparation(
+    _context: Context,
+    spec: list[str],
+    rounds: str = "9",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+    rest: str = "180",
+    json: bool = False,
+) -> None:
+    """Measure what the steps of models bring."""
+    with boundary(json_mode=json) as console:
+        _offer("preparation")
+        benchmark = import_module("preparation.measure")
+        wanted = benchmark.Wanted(
+            specs=tuple(map(Path, spec)),
+            rounds=_number(rounds, "rounds"),
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            output=Path(output),
+            rest_seconds=_number(rest, "rest", least=0),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
 def _number(word: str, option: str, least: int = 1) -> int:
     if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)

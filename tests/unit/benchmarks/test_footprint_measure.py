@@ -9,68 +9,20 @@ from typing import Any
 
 import pytest
 from footprint import measure as module
+from footprint import rounds as turns
 from footprint.contenders import Contest
 from footprint.measure import SPECS, Wanted, measure
 from footprint.record import ModelKind, Record, read_record
 from footprint.rounds import measure_round
 
-from footprint_samples import MACHINE, NAMES, TIMES, contest, library
+from footprint_samples import MACHINE, NAMES, TimedDevice, contest, library
 from ortrim.console import Console
 from ortrim.errors import DiagnosticGroup, ExitCode, UsageError, VerifyError
-from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput, RunRequest
-
-
-def output(request: RunRequest) -> RunnerOutput:
-    """Return what a process would print; its library's name says what it takes."""
-    p50 = TIMES[request.library.stem]
-    times = (p50, p50, 9 * p50)
-    runs = tuple(
-        CaseRun(
-            name=case.name,
-            first_run_ms=3 * p50,
-            outputs=(),
-            runs=3,
-            input_ms=times,
-            inference_ms=times,
-            output_ms=times,
-        )
-        for case in request.cases
-    )
-    memory = MemoryUse(
-        opened_rss_bytes=1, loaded_rss_bytes=2, peak_rss_bytes=3, inference_peak_rss_bytes=3, peak_source="VmHWM"
-    )
-    return RunnerOutput(
-        schema="ortrim-runner/1",
-        status="ok",
-        runtime_version="1.21.0",
-        open_ms=1.0,
-        load_ms=7.0,
-        cases=runs,
-        memory=memory,
-    )
-
-
-class Machine:
-    """A device that remembers what it ran, and fails or is interrupted at a given run."""
-
-    def __init__(self) -> None:
-        self.ran: list[str] = []
-        self.ends: dict[int, BaseException] = {}
-
-    def run(self, request: RunRequest) -> RunnerOutput:
-        """Run at once."""
-        if len(self.ran) in self.ends:
-            raise self.ends.pop(len(self.ran))
-        self.ran.append(request.library.stem)
-        return output(request)
-
-    def close(self) -> None:
-        """Leave nothing."""
 
 
 def test_a_round_has_every_contender_once_in_its_order() -> None:
     """Each is told of before it runs; the first run is not among those that are summed up."""
-    machine, told = Machine(), list[str]()
+    machine, told = TimedDevice(), list[str]()
     measured = measure_round(machine, contest(), 2, 0.25, lambda each: told.append(each.name))  # type: ignore[arg-type]
     assert machine.ran == told == [*NAMES[1:], NAMES[0]]
     assert (measured.number, measured.key, measured.busy_processors) == (2, contest().key, 0.25)
@@ -81,13 +33,14 @@ def test_a_round_has_every_contender_once_in_its_order() -> None:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TimedDevice:
     """Return the machine on which everything is measured, at rest, with nothing to build."""
-    machine = Machine()
+    machine = TimedDevice()
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(module, "Host", lambda: machine)
+    monkeypatch.setattr(turns, "Host", lambda: machine)
     monkeypatch.setattr(module, "this_machine", lambda: MACHINE)
-    monkeypatch.setattr(module, "wait_for_rest", lambda *_: 0.25)
+    monkeypatch.setattr(turns, "wait_for_rest", lambda *_: 0.25)
     monkeypatch.setattr(module, "libraries_of", lambda *_: (library("balanced", 9),))
     monkeypatch.setattr(module, "built_subject", lambda spec, *_: subject(spec.stem, contest()))
     return machine
@@ -123,7 +76,9 @@ def test_the_default_specs_are_there() -> None:
     assert all(spec.is_file() for spec in SPECS)
 
 
-def test_what_is_measured_is_written_with_its_report_and_pictures(tmp_path: Path, machine: Machine, ran: Ran) -> None:
+def test_what_is_measured_is_written_with_its_report_and_pictures(
+    tmp_path: Path, machine: TimedDevice, ran: Ran
+) -> None:
     """Each round begins with another contender."""
     found = ran()
     assert machine.ran == [*NAMES, *NAMES[1:], NAMES[0]]
@@ -132,7 +87,7 @@ def test_what_is_measured_is_written_with_its_report_and_pictures(tmp_path: Path
     assert names == {"footprint.json", "footprint.md", "footprint-latency.svg", "footprint-memory.svg"}
 
 
-def test_rounds_that_were_measured_are_left_out(machine: Machine, ran: Ran) -> None:
+def test_rounds_that_were_measured_are_left_out(machine: TimedDevice, ran: Ran) -> None:
     """More rounds are added to those that are there."""
     ran(rounds=2)
     assert len(ran(rounds=2).rounds) == 2
@@ -140,7 +95,7 @@ def test_rounds_that_were_measured_are_left_out(machine: Machine, ran: Ran) -> N
     assert len(machine.ran) == 3 * len(NAMES)
 
 
-def test_another_library_is_measured_anew(machine: Machine, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_library_is_measured_anew(machine: TimedDevice, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """With everything that it is compared with."""
     ran(rounds=1)
     monkeypatch.setattr(module, "built_subject", lambda *_: subject("demo", contest(balanced="other")))
@@ -148,7 +103,7 @@ def test_another_library_is_measured_anew(machine: Machine, ran: Ran, monkeypatc
     assert len(machine.ran) == 2 * len(NAMES)
 
 
-def test_an_interruption_loses_no_more_than_the_round_under_way(tmp_path: Path, machine: Machine, ran: Ran) -> None:
+def test_an_interruption_loses_no_more_than_the_round_under_way(tmp_path: Path, machine: TimedDevice, ran: Ran) -> None:
     """The report is of what there is, and the next call goes on."""
     machine.ends = {len(NAMES) + 2: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
@@ -158,7 +113,9 @@ def test_an_interruption_loses_no_more_than_the_round_under_way(tmp_path: Path, 
     assert [each.number for each in ran(rounds=3).rounds] == [1, 2, 3]
 
 
-def test_an_interruption_before_the_first_round_leaves_no_report(tmp_path: Path, machine: Machine, ran: Ran) -> None:
+def test_an_interruption_before_the_first_round_leaves_no_report(
+    tmp_path: Path, machine: TimedDevice, ran: Ran
+) -> None:
     """There is nothing to report."""
     machine.ends = {0: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
@@ -166,7 +123,7 @@ def test_an_interruption_before_the_first_round_leaves_no_report(tmp_path: Path,
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["footprint.json"]
 
 
-def test_a_failing_spec_does_not_keep_the_others_from_being_measured(machine: Machine, ran: Ran) -> None:
+def test_a_failing_spec_does_not_keep_the_others_from_being_measured(machine: TimedDevice, ran: Ran) -> None:
     """It is raised in the end."""
     machine.ends = {0: VerifyError("runner-crashed", "oh", where="first")}
     with pytest.raises(DiagnosticGroup) as caught:
@@ -176,7 +133,7 @@ def test_a_failing_spec_does_not_keep_the_others_from_being_measured(machine: Ma
     assert len(machine.ran) == 2 * len(NAMES)
 
 
-def test_a_wrong_profile_is_refused_before_anything_is_made(tmp_path: Path, machine: Machine, ran: Ran) -> None:
+def test_a_wrong_profile_is_refused_before_anything_is_made(tmp_path: Path, machine: TimedDevice, ran: Ran) -> None:
     """Not after the builds."""
     with pytest.raises(UsageError):
         ran(profiles="tiny")

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.elf import read_bytes, read_library
-from ortrim.binaries.macho import is_macho
+from ortrim.binaries.macho import diagnosed, is_macho
+from ortrim.binaries.macho_image import unwritten_bytes
+from ortrim.binaries.macho_layout import is_thin
 from ortrim.binaries.macho_library import read_apple_library
 from ortrim.binaries.sizes import library_size
 from ortrim.core.library_facts import LibraryFacts, LibrarySize
@@ -45,6 +47,26 @@ def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: 
     does not take as well; on x86-64 it does without most of those entries. Raises `OSError`.
     """
     return found == (OTHER_BYTES,) and first_map.read_bytes() == second_map.read_bytes()
+
+
+def differs_in_what_was_not_written(found: tuple[str, ...], first: Path, second: Path) -> bool:
+    """Whether two libraries for Macs with the differences `found` are the same but for what the linker did not write.
+
+    Raises `BinaryError`.
+    """
+    one, other = read_bytes(first), read_bytes(second)
+    if found != (OTHER_BYTES,) or not (is_thin(one) and is_thin(other)):
+        return False
+    with diagnosed(str(first)):
+        places = unwritten_bytes(one)
+        return places == unwritten_bytes(other) and _without(one, places) == _without(other, places)
+
+
+def _without(data: bytes, places: tuple[range, ...]) -> bytes:
+    rest = bytearray(data)
+    for place in places:
+        rest[place.start : place.stop] = bytes(len(place))
+    return bytes(rest)
 
 
 def _read(library: Path) -> tuple[LibraryFacts, LibrarySize]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.differences import differences, differs_in_order_alone
+from ortrim.binaries.differences import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.console import Console, counted
 from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.operator_config import render_config
@@ -28,7 +28,7 @@ EVERYTHING: Final = render_config(RequiredOperators(no_operators_means_all=True)
 class IndexMade:
     """The index as written to `path`, and what it came to for the buildspec that proved it.
 
-    `same_bytes` is false when the two libraries differ in the order of the linker's own tables.
+    `same_bytes` is false when the two libraries differ in the linker's own tables.
     """
 
     path: Path
@@ -69,7 +69,7 @@ def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
 def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
     """Link the job's library from everything and from the selected units; whether the two are the same, byte for byte.
 
-    What differs in the order of the linker's own tables alone passes.
+    What differs in the linker's own tables alone passes: in their order, or in entries that it does not write.
     """
     library, library_map = (executor.log.parent / name for name in ("unpruned.so", "unpruned.map"))
     with executor.on_tree(job) as demand:
@@ -83,7 +83,11 @@ def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[
         require_success(job, outcome, executor.log)
         finish(job, demand.upstream.paths)
         found = differences(library, linked)
-        passes = not found or (linked_map.is_file() and differs_in_order_alone(found, library_map, linked_map))
+        passes = (
+            not found
+            or (linked_map.is_file() and differs_in_order_alone(found, library_map, linked_map))
+            or differs_in_what_was_not_written(found, library, linked)
+        )
     if units is None or not passes:
         what = "the library of the selected files is not the one of all files"
         why = "\n".join(found) or "the selected files do not link"

@@ -18,6 +18,7 @@ from ortrim.sources.mirrored import Mirrors
 from ortrim.sources.update import update_pins
 from ortrim.sources.update_actions import update_action_pins
 from ortrim.sources.update_images import update_image_pins
+from ortrim.sources.update_requirements import update_requirements
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import HELP, help_for, request_from
 from ortrim.tools.containers_choice import first_that_works
@@ -36,6 +37,7 @@ PROPOSAL: Final = Path("artifacts/proposal")
         "latest": "pin every newer version of ONNX Runtime instead",
         "images": "pin the images for --executor container instead",
         "actions": "pin the actions of GitHub's workflows instead",
+        "requirements": "pin the packages that prepare and compare install instead",
         "engine": HELP["engine"],
         "mirror": "read addresses that begin with FROM at TO instead (FROM=TO)",
     }
@@ -46,13 +48,14 @@ def update(
     latest: bool = False,
     images: bool = False,
     actions: bool = False,
+    requirements: bool = False,
     engine: str | None = None,
     mirror: str = "",
 ) -> None:
-    """Pin sources, images or actions by their digests."""
+    """Pin sources, images, actions or packages by digests."""
     with boundary() as console:
-        if [bool(version), latest, images, actions].count(True) != 1:
-            hint = "give either a version, --latest, --images or --actions"
+        if [bool(version), latest, images, actions, requirements].count(True) != 1:
+            hint = "give either a version, --latest, --images, --actions or --requirements"
             raise UsageError("bad-option", "this pins one kind of thing at a time", where="pins.update", hint=hint)
         written: tuple[Path, ...]
         if latest:
@@ -60,6 +63,9 @@ def update(
         elif actions:
             with console.step("pin the actions") as step:
                 written = (update_action_pins(mirrors=_mirrors(mirror), announce=step.note),)
+        elif requirements:
+            with console.step("pin the packages") as step:
+                written = update_requirements(step.note)
         elif images:
             with console.step("pin the images") as step:
                 usable = first_that_works(engine, lambda _: None, step.note)
@@ -99,7 +105,7 @@ def index(
         for made in make_unit_index(request, console):
             console.result(str(made.path))
             used = f"{made.units.compiled} of {made.units.total} files give the same library as all of them"
-            console.result(used if made.same_bytes else f"{used}, the order of the linker's own tables apart")
+            console.result(used if made.same_bytes else f"{used}, the linker's own tables apart")
 
 
 @task(help={"files": "folder with what another job pinned and built (default: this checkout)"})

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.differences import differences
+from ortrim.binaries.differences import differences, differs_in_what_was_not_written
+from ortrim.binaries.macho_image import unwritten_bytes
 from ortrim.errors import BinaryError, ExitCode
 
 DATA = Path(__file__).with_name("data")
@@ -122,3 +123,27 @@ def test_any_other_byte_is_a_difference_or_damage(
     except BinaryError:
         return
     assert found
+
+
+def test_what_zigs_linker_does_not_write_is_no_difference_of_macs(tmp_path: Path) -> None:
+    """The last entries of the table of indirect symbols are what was in memory, and the UUID is made of all bytes."""
+    mac, other = APPLE / "macos-x86_64.dylib", tmp_path / "other.dylib"
+    data = bytearray(mac.read_bytes())
+    for place in unwritten_bytes(bytes(data)):
+        data[place.stop - 1] ^= 1
+    other.write_bytes(data)
+    found = differences(mac, other)
+    assert differs_in_what_was_not_written(found, mac, other)
+    data[data.index(b"OrtGetApiBase")] ^= 1
+    other.write_bytes(data)
+    assert not differs_in_what_was_not_written(differences(mac, other), mac, other)
+
+
+def test_other_code_of_the_same_size_is_a_difference_of_macs(tmp_path: Path) -> None:
+    """One byte within a section is enough."""
+    mac, other = APPLE / "macos-x86_64.dylib", tmp_path / "other.dylib"
+    data = bytearray(mac.read_bytes())
+    data[unwritten_bytes(bytes(data))[0].start - 1] ^= 1
+    other.write_bytes(data)
+    assert not differs_in_what_was_not_written(differences(mac, other), mac, other)
+    assert not differs_in_what_was_not_written(differences(TINY, TINY), TINY, TINY)

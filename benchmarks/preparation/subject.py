@@ -13,7 +13,7 @@ from ortrim.core.profiles import ProfileName
 from ortrim.core.steps_report import PreparationReport
 from ortrim.errors import UsageError
 from ortrim.pipeline.converted import Request, load
-from ortrim.pipeline.planned import Planned, planned_to_run
+from ortrim.pipeline.planned import Planned, planned_of
 from ortrim.storage.files import sha256_of
 from ortrim.verify.cases import Case
 
@@ -63,8 +63,8 @@ def built_pair(spec: Path, jobs: int | None, output: Path, console: Console) -> 
     if not any(model.steps for model in loaded.spec.models):
         what, hint = "no model of it has steps, so that there is nothing to measure", "see docs/prepare.md"
         raise UsageError("no-steps", what, where=str(spec), hint=hint)
-    given = planned_to_run(without_steps(loaded), request, console)
-    prepared = planned_to_run(loaded, request, console)
+    given = planned_of(without_steps(loaded), request, console, to_run=True)
+    prepared = planned_of(loaded, request, console, to_run=True)
     for name, before, after in zip(_names(given), given.cases, prepared.cases, strict=True):
         require_same_cases(f"{spec}: model '{name}'", before, after)
     return Pair(

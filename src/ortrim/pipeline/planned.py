@@ -85,7 +85,11 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
     here, have no compiler, no image to compile in or no device, and devices that do not exist; then cases that do not
     fit the models.
     """
-    loaded = load(request)
+    return planned_of(load(request), request, console, to_run=to_run)
+
+
+def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run: bool = False) -> Planned:
+    """Decide the same for a buildspec that is loaded already. Raises as `make_planned` does."""
     host = host_target() if to_run or request.target is None else None
     targets = with_deployment_targets(loaded.spec, select_targets(loaded.spec, request.target, host))
     if host and to_run:

@@ -115,7 +115,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def planning(*cases: Case) -> Callable[..., Any]:
     """Return a planning whose model has the cases, the first without its steps, the last with them."""
 
-    def plan(loaded: LoadedSpec, *_: Any) -> Any:
+    def plan(loaded: LoadedSpec, *_: Any, **_options: Any) -> Any:
         steps = loaded.spec.models[0].steps
         case = cases[-1] if steps else cases[0]
         done = SimpleNamespace(report="report") if steps else None
@@ -146,7 +146,7 @@ def test_a_spec_is_built_without_and_with_its_steps(
     make_case: MakeCase, built: list[str], pair_of: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One after the other; what the steps did comes along."""
-    monkeypatch.setattr(module, "planned_to_run", planning(make_case(b"1"), make_case(b"1")))
+    monkeypatch.setattr(module, "planned_of", planning(make_case(b"1"), make_case(b"1")))
     pair = pair_of(MODEL + STEPS)
     assert (pair.given, pair.prepared, pair.reports) == ((0, (GIVEN,)), (2, (PREPARED,)), ("report",))
     assert built == ["with its models given", "with its models prepared"]
@@ -156,7 +156,7 @@ def test_inputs_that_differ_are_refused_before_anything_is_built(
     make_case: MakeCase, built: list[str], pair_of: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It names the spec and the model."""
-    monkeypatch.setattr(module, "planned_to_run", planning(make_case(b"1"), make_case(b"2")))
+    monkeypatch.setattr(module, "planned_of", planning(make_case(b"1"), make_case(b"2")))
     with pytest.raises(UsageError, match="other inputs") as caught:
         pair_of(MODEL + STEPS)
     assert caught.value.where.endswith("demo.toml: model 'net'")

@@ -136,14 +136,17 @@ def damaged(content: bytes, seed: int) -> bytes:
 def unfit_models(folder: Path) -> Iterator[Trial]:
     """Yield rows about whole models that need what the library was built without."""
     kinds = {
-        "an operator that was left out": made_model("Softplus"),
-        "an operator of another opset": made_model("Relu", opset=13),
-        "an element type that was left out": made_model("Relu", element_type=TensorProto.DOUBLE),
+        "needs an operator that was left out": made_model("Softplus"),
+        "needs an operator of another opset": made_model("Relu", opset=13),
+        "needs an element type that was left out": made_model("Relu", element_type=TensorProto.DOUBLE),
+        "needs a family of kernels that was left out (products of 8 bits)": product_of_bytes(),
+        "has sparse weights, which were left out": sparse_weights(),
+        "has an input or output of 8-bit floats, which were left out": eight_bit_output(),
     }
     for number, (name, model) in enumerate(kinds.items()):
         path = folder / f"unfit-{number}.ort"
         convert(model, path)
-        yield Trial(name=f"a model that needs {name}", attempts=((path, SMALL),))
+        yield Trial(name=f"a model that {name}", attempts=((path, SMALL),))
 
 
 def bad_inputs(model: Path) -> Iterator[Trial]:
@@ -181,10 +184,44 @@ def little_memory(model: Path) -> Iterator[Trial]:
     yield Trial(name="running a batch of 2^28, which needs 687 GB", attempts=((model, huge),))
 
 
+def product_of_bytes() -> onnx.ModelProto:
+    """Return a model that multiplies matrices of bytes, for which MLAS has kernels of their own."""
+    ends = [end("x", TensorProto.UINT8, (4, 4)), end("y", TensorProto.INT32, (4, 4))]
+    return model_of(helper.make_node("MatMulInteger", ["x", "x"], ["y"]), ends)
+
+
+def sparse_weights() -> onnx.ModelProto:
+    """Return a model of an operator that the demo has, with weights of which only what is not zero is stored."""
+    numbers = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
+    places = helper.make_tensor("places", TensorProto.INT64, [2], [0, 3])
+    model = model_of(helper.make_node("Add", ["x", "w"], ["y"]), [end("x"), end("y")])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(numbers, places, [4]))
+    return model
+
+
+def eight_bit_output() -> onnx.ModelProto:
+    """Return a model of an operator that the demo has, which also gives out a weight of 8-bit floats as it is."""
+    model = made_model("Relu")
+    model.graph.initializer.append(helper.make_tensor("e", TensorProto.FLOAT8E5M2, [2], [1.0, 2.0]))
+    model.graph.output.append(end("e", TensorProto.FLOAT8E5M2, (2,)))
+    model.ir_version = 9  # the first with such numbers
+    return model
+
+
 def made_model(operator: str, *, opset: int = 18, element_type: int = TensorProto.FLOAT) -> onnx.ModelProto:
     """Return a model of one node from `x` to `y`, both of 1 x 4 elements."""
-    ends = [helper.make_tensor_value_info(name, element_type, (1, 4)) for name in "xy"]
-    graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"])], "graph", ends[:1], ends[1:])
+    ends = [end(name, element_type) for name in "xy"]
+    return model_of(helper.make_node(operator, ["x"], ["y"]), ends, opset)
+
+
+def end(name: str, element_type: int = TensorProto.FLOAT, shape: tuple[int, ...] = (1, 4)) -> onnx.ValueInfoProto:
+    """Return an input or output."""
+    return helper.make_tensor_value_info(name, element_type, shape)
+
+
+def model_of(node: onnx.NodeProto, ends: list[onnx.ValueInfoProto], opset: int = 18) -> onnx.ModelProto:
+    """Return a model of one node, with one input and one output."""
+    graph = helper.make_graph([node], "graph", ends[:1], ends[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 

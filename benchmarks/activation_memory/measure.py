@@ -21,6 +21,8 @@ from ortrim.tools.scripts import Python, ScriptCrash, run_script
 HERE: Final = Path(__file__).parent
 NAME: Final = "activation-memory"
 ORT_VERSION: Final = "1.21.0"
+LEVELS: Final = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
+"""Forms of a model, by the level of ONNX Runtime's optimizations that made them."""
 GIVES_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_TOP_PAD_": "0"}
 """glibc's allocator maps each large block by itself, and gives it back as soon as it is freed."""
 
@@ -66,13 +68,14 @@ def _chosen(names: tuple[str, ...]) -> tuple[Subject, ...]:
 
 
 def _rows(subject: Subject, runtime: FullRuntime, folder: Path) -> Iterator[Row]:
-    """Measure a model as it is, when its weights are in it, and as ONNX Runtime optimizes it."""
+    """Measure a model as it is, when its weights are in it, and as ONNX Runtime optimizes it at each level."""
     model = model_of(subject, runtime.version, folder)
     if subject.wheel:
         yield _row(subject, "as it is", model, runtime, folder)
-    made = folder / "optimized.onnx"
-    _asked(runtime, "optimize.py", {"model": str(model), "to": str(made)}, folder, subject)
-    yield _row(subject, "optimized", made, runtime, folder)
+    for form, level in LEVELS.items():
+        made = folder / f"{form}.onnx"
+        _asked(runtime, "optimize.py", {"model": str(model), "to": str(made), "level": level}, folder, subject)
+        yield _row(subject, form, made, runtime, folder)
 
 
 def _row(subject: Subject, form: str, model: Path, runtime: FullRuntime, folder: Path) -> Row:

@@ -1,4 +1,4 @@
-"""Write a model as ONNX Runtime's basic optimizations leave it, constants folded.
+"""Write a model as ONNX Runtime's optimizations of one level leave it, constants folded.
 
 Runs inside the full runtime's own Python, as `one_run.py` does. Answers `{}` beside the request.
 """
@@ -14,7 +14,7 @@ def main(request_path: Path) -> None:
     """Write the model to `to`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, request["level"])
     options.optimized_model_filepath = request["to"]
     onnxruntime.InferenceSession(request["model"], options, providers=["CPUExecutionProvider"])
     request_path.with_name("answer.json").write_text("{}", encoding="utf-8")

@@ -13,9 +13,9 @@ HEAD: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One model in one form (`as it is`, or `optimized`): what `invoke cost` says and what a process grew by, in bytes.
+    """One model in one form: what `invoke cost` says and what a process grew by, in bytes.
 
-    `measured_bytes` is the median of three runs.
+    `form` is `as it is`, `basic` or `extended`. `measured_bytes` is the median of three runs.
     """
 
     name: str

@@ -48,6 +48,7 @@ def with_levers(job: BuildJob, levers: Levers, unused_types: tuple[str, ...]) ->
         x64=job.target.architecture is Architecture.X64,
         exceptions=job.exceptions,
         wide_characters=needs_wide_characters(parse_config(job.operator_config)),
+        static=job.linkage == "static",
     )
     left_out = () if pulled.unused_types else unused_types
     return with_arguments(replace(job, levers=pulled, without_types=left_out))

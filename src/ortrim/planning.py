@@ -149,6 +149,7 @@ def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators
         x64=known.architecture is Architecture.X64,
         exceptions=spec.exceptions,
         wide_characters=needs_wide_characters(operators),
+        static=linkage_of(spec, target) == "static",
     )
 
 

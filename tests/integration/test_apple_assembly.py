@@ -1,5 +1,6 @@
 """Packages for Apple's systems on Linux: from libraries that zig links, and upstream's own headers and sources."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -36,6 +37,24 @@ IN_CXX: Final = """
 #endif
 const OrtApi *api() { return &Ort::GetApi(); }
 """
+
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "apple.md"
+CALLED: Final = {
+    "ORTEnv(loggingLevel: .warning)": ("initWithLoggingLevel", "error"),
+    "ORTSession(env: environment, modelPath: model.path, sessionOptions: options)": (
+        "initWithEnv", "modelPath", "sessionOptions", "error",
+    ),
+    "options.setGraphOptimizationLevel(.none)": ("setGraphOptimizationLevel", "error"),
+    "options.setIntraOpNumThreads(1)": ("setIntraOpNumThreads", "error"),
+    "ORTValue(tensorData: state, elementType: .float, shape:": ("initWithTensorData", "elementType", "shape", "error"),
+    "session.run(\n            withInputs: [": ("runWithInputs", "outputNames", "runOptions", "error"),
+    "output.tensorData()": ("tensorDataWithError",),
+}  # fmt: skip
+"""What the documented Swift calls, and the selector of Objective-C that Swift makes it of."""
+CASES: Final = (
+    "ORTLoggingLevelWarning", "ORTGraphOptimizationLevelNone", "ORTTensorElementDataTypeFloat",
+    "ORTTensorElementDataTypeInt64",
+)  # fmt: skip
 
 
 @pytest.fixture(name="upstream", scope="module")
@@ -137,3 +156,15 @@ def test_a_static_framework_holds_the_archive(zig: Path, tmp_path: Path) -> None
     facts = macho_of((framework / "onnxruntime").read_bytes(), "static")
     assert [(image.kind, image.exported) for image in facts.images] == [("static library", ("OrtGetApiBase",))] * 2
     assert '"static_framework": true' in (folder / "onnxruntime-c.podspec.json").read_text()
+
+
+def test_the_documented_swift_names_what_upstream_declares(package: ApplePackage) -> None:
+    """Modules, initializers, methods and cases of enumerations; that it compiles takes a Mac to show."""
+    (swift,) = (text for text in DOCUMENT.read_text(encoding="utf-8").split("```") if text.startswith("swift\nimport"))
+    headers = "\n".join(path.read_text() for path in (package.swift_package / OBJECTIVE_C / "include").glob("*.h"))
+    declared = re.findall(r"^- \([^;]*?;", headers, re.MULTILINE)
+    selectors = {tuple(re.findall(r"(\w+):\s*\(", each)) for each in declared}
+    assert [call for call, selector in CALLED.items() if call not in swift or selector not in selectors] == []
+    assert [case for case in CASES if not re.search(rf"\b{case}\b", headers)] == []
+    assert 'name: "OnnxRuntimeBindings"' in (package.swift_package / "Package.swift").read_text()
+    assert "import OnnxRuntimeBindings  // CocoaPods: import onnxruntime_objc\n" in swift

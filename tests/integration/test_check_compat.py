@@ -404,9 +404,12 @@ def eight_bit_output(path: Path) -> Path:
 def test_eight_bit_floats_at_a_models_ends_end_the_process_without_exceptions(
     request: pytest.FixtureRequest, tmp_path: Path, runtime: str, reference: str, returncode: int
 ) -> None:
-    """All its operators are there, so that upstream meets the type itself, and throws; the message says which it is."""
+    """All its operators are there, so that upstream meets the type itself, and throws; `check-compat` tells before."""
     here = request.getfixturevalue(runtime)
     model = eight_bit_output(tmp_path / "model.ort")
+    answer = check_compatibility(here.package, [model], console())
+    assert not answer.fits
+    assert "compiled without 8-bit floats" in answer.models[0].obstacles[0]
     once = Repetition(runs=1, warmup=0, timeout_seconds=60)
     with closing(Host()) as host, pytest.raises(RunnerEnded) as caught:
         host.run(RunRequest(runner=here.runner, library=here.library, model=model, cases=(), repetition=once))

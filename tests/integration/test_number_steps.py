@@ -1,9 +1,10 @@
 """The steps by ONNX Runtime's own tools, done for real to small models."""
 
+import platform
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import onnx
@@ -18,7 +19,7 @@ from ortrim.core.number_steps import Float16, Optimize, Quantize
 from ortrim.errors import ExitCode, ModelError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.steps.float16 import float16
-from ortrim.steps.optimize import optimize
+from ortrim.steps.optimize import LAYOUT_DOMAIN, optimize
 from ortrim.steps.quantize import quantize
 from ortrim.steps.stepped import Stepped, Workplace
 from ortrim.steps.table import take_step
@@ -180,6 +181,21 @@ def test_optimisation_leaves_alone_what_is_optimal(tmp_path: Path) -> None:
     stepped = optimize(relu(), Optimize(use="optimize", level="extended"), place_for(relu(), tmp_path))
     assert operators(stepped.model.graph) == ["Relu"]
     assert stepped.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("level", "version"), [("all", INSTALLED), pytest.param("layout", "1.23.2", marks=pytest.mark.network)]
+)
+def test_a_layout_is_for_processors_like_this_one(
+    tmp_path: Path, level: Literal["layout", "all"], version: str
+) -> None:
+    """Convolutions with their channels in blocks are named, with what they are bound to; elsewhere there are none."""
+    model = layers()
+    stepped = optimize(copy_of(model), Optimize(use="optimize", level=level), place_for(model, tmp_path, version))
+    blocked = any(node.domain == LAYOUT_DOMAIN for node in stepped.model.graph.node)
+    assert blocked == (platform.machine() == "x86_64")
+    assert any("processors like this machine's" in note for note in stepped.notes) == blocked
+    assert any(LAYOUT_DOMAIN in note and "CPUExecutionProvider" in note for note in stepped.notes) == blocked
 
 
 def test_a_provider_that_the_wheel_lacks_is_named(tmp_path: Path) -> None:

@@ -9,9 +9,13 @@ from ortrim.advise.installed import FORMAT_VERSIONS, InstalledRuntime, KernelVer
 from ortrim.advise.type_limits import ONE_HOT, SLOTS, Slot, allowed_types, one_hot_fits, one_hot_triple
 from ortrim.core.operator_uses import ModelUses, OperatorUse
 from ortrim.core.operators import OperatorId
+from ortrim.core.unused_types import FLOAT8, FLOAT8_PREFIX, SPARSE
 
 NCHWC: Final = "com.microsoft.nchwc"
 """Operators whose weights lie in blocks as large as the converting processor likes them (upstream's issue 26174)."""
+COMPILED_OUT: Final = {FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
+"""Kinds of values that a runtime may be compiled without whatever its operators are. An operator configuration alone
+does not say which."""
 Missing = Literal["operator", "opset", "type"]
 
 
@@ -127,14 +131,21 @@ def _obstacles(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
     if model.format_version not in FORMAT_VERSIONS:
         readable = " and ".join(FORMAT_VERSIONS)
         yield f"it has version {model.format_version or 'unknown'} of ORT format; the runtime reads {readable}"
-    if "float8" in runtime.without and (types := _float8_types(model.uses)):
-        yield f"it uses {', '.join(types)}, and the runtime is compiled without 8-bit floats"
-    if "sparsetensor" in runtime.without and model.sparse:
-        yield "it has sparse weights, and the runtime is compiled without sparse tensors"
+    for kind, words in _rare_kinds(model):
+        if kind in runtime.without:
+            yield f"it has {words}, and the runtime is compiled without {COMPILED_OUT[kind]}"
 
 
-def _float8_types(uses: Iterable[OperatorUse]) -> list[str]:
-    return sorted({name for use in uses for name in (*use.inputs, *use.outputs) if name.startswith("Float8")})
+def _rare_kinds(model: ModelUses) -> Iterator[tuple[str, str]]:
+    """Yield each kind in `COMPILED_OUT` that a model has, and what of it that is.
+
+    Every value counts, one that no operator reads too: a library without exceptions ends the process at the type of an
+    output, whether or not a node makes it.
+    """
+    if types := [name for name in model.element_types if name.startswith(FLOAT8_PREFIX)]:
+        yield FLOAT8, f"values of {', '.join(types)}"
+    if model.sparse:
+        yield SPARSE, "sparse weights"
 
 
 def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
@@ -142,6 +153,8 @@ def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
         yield f"the types of what saved optimizations make: {', '.join(names)}"
     if any(use.operator.domain == NCHWC for use in model.uses):
         yield "whether users' processors have the layout of the one that converted it, which is baked into the model"
+    if runtime.extended is None and (kinds := [COMPILED_OUT[kind] for kind, _ in _rare_kinds(model)]):
+        yield f"whether the runtime is compiled without {' and '.join(kinds)}, which the model has"
     listed = frozenset(runtime.operators.globally_allowed_types)
     doubtful = {
         use.operator.name

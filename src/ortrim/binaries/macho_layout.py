@@ -17,6 +17,11 @@ BITCODE_MAGICS: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 MOST_ARCHITECTURES: Final = 16
 """A class file of Java begins with the same bytes as a file of several architectures; its next number is over 44."""
 MOST_COMMANDS: Final = 10_000
+MOST_COVERED: Final = 8
+"""How often the load commands may point at each byte, on average: segments, sections in them, and tables do so thrice.
+
+What they point at is read into memory, so that many segments of the whole file would fill it.
+"""
 ARCHITECTURES: Final = {
     (0x01000007, 3): "x86_64", (0x01000007, 8): "x86_64h",
     (0x0100000C, 0): "arm64", (0x0100000C, 1): "arm64", (0x0100000C, 2): "arm64e",
@@ -81,6 +86,7 @@ def checked_header(data: bytes) -> MachHeader:
     end = start + commands_bytes
     if end > len(data) or count > MOST_COMMANDS:
         raise ValueError("its load commands reach beyond the end of the file")
+    covered = 0
     for _ in range(count):
         command, size = struct.unpack_from("<II", data, start)
         if size < 8 or start + size > end:
@@ -88,7 +94,10 @@ def checked_header(data: bytes) -> MachHeader:
         for offset, length in _extents(command, data[start : start + size]):
             if offset + length > len(data):
                 raise ValueError(f"load command {command:#x} points beyond the end of the file")
+            covered += length
         start += size
+    if covered > MOST_COVERED * len(data):
+        raise ValueError("its load commands point at more than there is")
     return MachHeader(architecture=architecture_name(kind, subtype), file_type=file_type)
 
 

@@ -37,6 +37,12 @@ class MachBuild:
     minimum_os: str
     sdk: str
 
+    @property
+    def words(self) -> str:
+        """All of it in one line: `ios simulator 15.1 (SDK 18.5)`."""
+        sdk = f"(SDK {self.sdk})" if self.sdk else ""
+        return " ".join(filter(None, (self.platform, self.variant, self.minimum_os, sdk)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class MachNeed:

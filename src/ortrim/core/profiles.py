@@ -74,17 +74,25 @@ PROFILES: Final[Mapping[str, Levers]] = {
 
 
 def applicable(
-    levers: Levers, *, toolchain: str, elf: bool, x64: bool, exceptions: bool, wide_characters: bool = False
+    levers: Levers,
+    *,
+    toolchain: str,
+    elf: bool,
+    x64: bool,
+    exceptions: bool,
+    wide_characters: bool = False,
+    static: bool = False,
 ) -> Levers:
     """Return the levers as far as a kind of toolchain has them for ELF or Mach-O, and as the library can do with them.
 
     Wide vectors are x64's, and come where those kernels can be left out that no model reaches. Only zig brings the
     sources of its C++ library; exceptions need the tables and the toolchain's own library, and so do wide characters.
+    What a linker makes of many sources at once is no file that a static library could be joined of.
     """
     lld = elf and toolchain in LINKS_WITH_LLD
     return replace(
         levers,
-        link_time=levers.link_time and lld,
+        link_time=levers.link_time and lld and not static,
         precompiled=levers.precompiled and toolchain != "gcc",
         folding=levers.folding and lld,
         compressible=levers.compressible and toolchain == "zig" and elf,

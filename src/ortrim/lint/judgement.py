@@ -15,12 +15,18 @@ WHOLE: Final = "model"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFindings:
-    """The findings of one model; `not_checked` says in words what could not be looked at, and why."""
+    """The findings of one model; `not_checked` says in words what could not be looked at, and why.
+
+    `file` is where a code review is to show them: the model's, or the buildspec of a model that is in no repository.
+    `steps` are those after which it was judged.
+    """
 
     model: str
+    file: str
     sha256: str
     ort_version: str
     findings: tuple[Finding, ...]
+    steps: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
 
     @property

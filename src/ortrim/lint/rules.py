@@ -35,7 +35,7 @@ RULES: Final = (
         level="error",
         title="a dynamic dimension works at a single size",
         why="the model says that any size will do, and an application that believes it fails in the field",
-        fix="take sizes from x.shape inside the traced code (no int(), no Python loop over them), or export it fixed",
+        fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
         check=runs.baked_in_size,
     ),
     Rule(
@@ -51,7 +51,7 @@ RULES: Final = (
         level="advice",
         title="no tried size of the dynamic dimensions runs",
         why="either dimensions hang together in ways that their names do not say, or the model runs at odd sizes alone",
-        fix="give dimensions of equal size one name when exporting (dynamic_axes), or fix them",
+        fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
         check=runs.no_size_runs,
     ),
     Rule(
@@ -83,7 +83,7 @@ RULES: Final = (
         level="advice",
         title="close to 2 GB",
         why="folding constants and saving optimizations add to the file, which ends at 2 GB",
-        fix="quantize the model, or convert it with level = 'basic'",
+        fix="quantize the model (step quantize), or convert it with level = 'basic'",
         check=versions.nearly_too_large,
     ),
     Rule(
@@ -131,7 +131,7 @@ RULES: Final = (
         level="advice",
         title="an input or output that the exporter named",
         why="such names change with the next export, and applications that use them break",
-        fix="give names when exporting (input_names, output_names)",
+        fix="give names when exporting (input_names, output_names), or afterwards (step rename)",
         check=names.machine_named,
     ),
     Rule(
@@ -139,7 +139,7 @@ RULES: Final = (
         level="advice",
         title="a dynamic dimension without a name",
         why="which sizes have to be equal cannot be told, neither by people nor by shape inference",
-        fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}})",
+        fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}}), or afterwards (step name-dimensions)",
         check=shapes.unnamed_dimension,
     ),
     Rule(
@@ -187,7 +187,7 @@ RULES: Final = (
         level="advice",
         title="a mobile execution provider takes little, or in pieces",
         why="at each border of a partition data is copied; more than one is mostly slower than the CPU alone",
-        fix="use the CPU, or replace the operators named, and fix the shapes",
+        fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
         check=providers.partitions,
     ),
     Rule(
@@ -227,7 +227,7 @@ RULES: Final = (
         level="advice",
         title="one tensor is most of the weights",
         why="it decides size and memory; often it is an embedding or a layer behind a flatten",
-        fix="quantize this one, cut the vocabulary, or pool before the flatten",
+        fix="quantize this one (step quantize), cut the vocabulary, or pool before the flatten",
         check=weights.dominant,
     ),
     Rule(
@@ -235,7 +235,7 @@ RULES: Final = (
         level="advice",
         title="the same tensor several times",
         why="each copy is in the file and in memory",
-        fix="share one initializer among the nodes (onnxslim does it)",
+        fix="share one initializer among the nodes (step share-constants)",
         check=weights.duplicates,
     ),
     Rule(
@@ -243,7 +243,7 @@ RULES: Final = (
         level="advice",
         title="paths of the exporting machine",
         why="they tell users of a model who made it and where, and make equal exports differ",
-        fix="strip doc strings and metadata before shipping; ORT format keeps the names of nodes",
+        fix="strip doc strings, metadata and names of nodes, which ORT format keeps (step strip, with node_names)",
         check=texts.source_paths,
     ),
 )

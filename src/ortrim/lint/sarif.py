@@ -42,7 +42,7 @@ def _result(finding: Finding, model: ModelFindings) -> dict[str, Any]:
         "message": {"text": finding.words},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": _uri(model.model)}, "region": FIRST_LINE},
+                "physicalLocation": {"artifactLocation": {"uri": _uri(model.file)}, "region": FIRST_LINE},
                 "logicalLocations": [{"fullyQualifiedName": finding.place, "kind": "element"}],
             }
         ],

@@ -10,6 +10,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ortrim.models.known_branches import take_branches
+from ortrim.models.shape_inference import inferred
 
 MOST_ROUNDS: Final = 32
 MOST_ELEMENTS: Final = 1024
@@ -34,14 +35,10 @@ def with_known_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, frozense
     """
     from_shapes: set[str] = set()
     for _ in range(MOST_ROUNDS):
-        model = _inferred(model)
+        model = inferred(model)
         if not (_put_values(model, from_shapes) | take_branches(model.graph, _known_values(model.graph))):
             break
     return model, frozenset(from_shapes)
-
-
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
 
 
 def _put_values(model: onnx.ModelProto, from_shapes: set[str]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ortrim.binaries.macho import read_macho
 from ortrim.binaries.required_reasons import used_categories
 from ortrim.binaries.xcframework import read_xcframework
-from ortrim.core.macho import MachBuild, MachImage
+from ortrim.core.macho import MachImage
 from ortrim.core.measurements import Verdict
 from ortrim.core.serialization import to_data
 from ortrim.core.xcframework import SliceFacts
@@ -73,18 +73,13 @@ def _image(place: str, image: MachImage) -> dict[str, Any]:
         "architecture": image.architecture,
         "kind": image.kind.value,
         "size_bytes": image.size_bytes,
-        "built_for": [_build(build) for build in image.builds],
+        "built_for": [build.words for build in image.builds],
         "install_name": image.install_name or None,
         "signature": image.signature.value,
         "bitcode": image.bitcode,
         "debug_information": image.debug,
         "uuid": image.uuid or None,
     }
-
-
-def _build(build: MachBuild) -> str:
-    variant, sdk = f" {build.variant}" if build.variant else "", f" (SDK {build.sdk})" if build.sdk else ""
-    return f"{build.platform}{variant} {build.minimum_os}{sdk}"
 
 
 def _names(images: tuple[MachImage, ...]) -> dict[str, Any]:

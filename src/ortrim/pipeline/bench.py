@@ -2,7 +2,6 @@
 
 import resource
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,12 +11,11 @@ from ortrim.bench.sweep import turns
 from ortrim.console import Console, Step
 from ortrim.core.bench import BenchModel, BenchPlan, BenchPoint, BenchReport, Sample
 from ortrim.errors import UsageError, VerifyError
+from ortrim.pipeline.alone import alone
 from ortrim.pipeline.bench_history import record_benches
 from ortrim.pipeline.bench_plan import LONGEST_SECONDS, Run, Wanted, plan_of, request_at
 from ortrim.pipeline.bench_subjects import Subject, subject_of
-from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import require_writable
-from ortrim.storage.folders import locked_if_free
 from ortrim.verify.devices.base import Repetition, RunnerOutput
 from ortrim.verify.devices.host import Host
 from ortrim.verify.progress import Runs
@@ -52,7 +50,7 @@ def bench(wanted: Wanted, console: Console) -> BenchReport:
     require_writable(output / FOLDER)
     subject = subject_of(wanted.asked, console)
     console.note(f"measuring {subject.library.name}")
-    with _alone():
+    with alone():
         journal = _journal(wanted, subject, console)
         _measured(journal, subject, Host(wanted.asked.request.cores), console)
     done = read_journal(journal.path)
@@ -60,16 +58,6 @@ def bench(wanted: Wanted, console: Console) -> BenchReport:
     if report.done == report.total:
         record_benches(report, output, console.warn)
     return report
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Hold what only one bench of this user may: two at once measure one another."""
-    with locked_if_free(cache_folder(FOLDER) / "machine") as free:
-        if not free:
-            what, hint = "another bench is under way on this machine", "wait for its end: they would measure each other"
-            raise UsageError("bench-busy", what, hint=hint)
-        yield
 
 
 def _journal(wanted: Wanted, subject: Subject, console: Console) -> Journal:

@@ -1,6 +1,5 @@
 """What is measured by `bench` and `profile`: the models, a library for this machine, and a runner."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,13 +7,12 @@ from typing import Final
 
 from ortrim.console import Console
 from ortrim.core.bench import BenchLibrary, LibraryKind
-from ortrim.core.buildspec import BuildSpec, LoadedSpec
-from ortrim.core.model_spec import CaseSpec, ModelSpec
 from ortrim.core.plan import PlannedTarget
-from ortrim.errors import ModelError, UsageError
+from ortrim.errors import UsageError
 from ortrim.executors.results import finished_build, result_of
 from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
+from ortrim.pipeline.model_files import is_buildspec, open_sizes, refuse_sizes, spec_of_model
 from ortrim.pipeline.planned import Planned, make_planned, planned_here, planned_to_run
 from ortrim.storage.files import sha256_of
 from ortrim.tools.full_runtime import is_minimal
@@ -22,8 +20,6 @@ from ortrim.verify.baseline import own_baseline
 
 BUILT: Final = "built"
 WHEEL: Final = "wheel"
-UNFIT: Final = re.compile(r"[^a-z0-9._-]+")
-LONGEST_NAME: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +64,9 @@ def subject_of(asked: Asked, console: Console) -> Subject:
     return Subject(planned=planned, target=target, library=library, path=path, runner=runner)
 
 
-def spec_of_model(path: Path, dimensions: Mapping[str, int]) -> LoadedSpec:
-    """Return a buildspec of one model. Raises `ModelError` (`model-missing`)."""
-    if not path.is_file():
-        raise ModelError("model-missing", f"'{path}' is not a file", hint="check the path")
-    name = UNFIT.sub("-", path.stem.lower()).strip("._-")[:LONGEST_NAME] or "model"
-    case = CaseSpec(name="default", dimensions=dict(dimensions))
-    model = ModelSpec(name=name, path=Path(path.name), cases=(case,))
-    return LoadedSpec(spec=BuildSpec(name=name, models=(model,)), file=path)
-
-
 def _planned(asked: Asked, console: Console) -> Planned:
     spec = asked.request.spec
-    if spec.suffix != ".toml":
+    if not is_buildspec(spec):
         if asked.library == BUILT:
             hint = f"a model's file has no build; name its buildspec, or a library, or {WHEEL}"
             raise UsageError("bad-option", "does not go with a model's file", where="--library built", hint=hint)
@@ -88,9 +74,7 @@ def _planned(asked: Asked, console: Console) -> Planned:
         if left := _left_open(planned, asked.dimensions):
             console.note(f"sizes that are taken to be 1: {', '.join(left)}; give others with --dim NAME=SIZE")
         return planned
-    if asked.dimensions:
-        hint = "the buildspec's cases say the sizes; or give a model's file"
-        raise UsageError("bad-option", "does not go with a buildspec", where="--dim", hint=hint)
+    refuse_sizes(asked.dimensions)
     if asked.library in {"", BUILT}:
         try:
             return make_planned(asked.request, console)
@@ -103,8 +87,7 @@ def _planned(asked: Asked, console: Console) -> Planned:
 def _left_open(planned: Planned, dimensions: Mapping[str, int]) -> tuple[str, ...]:
     """Return the dimensions of a model's inputs that nobody gave a size."""
     (model,) = planned.models.prepared
-    sizes = (size for info in model.facts.inputs for size in info.shape or ())
-    return tuple(dict.fromkeys(size for size in sizes if isinstance(size, str) and size not in dimensions))
+    return tuple(name for name in open_sizes(model.facts.inputs) if name not in dimensions)
 
 
 def _library(asked: Asked, planned: Planned, target: PlannedTarget) -> tuple[BenchLibrary, Path]:
@@ -115,7 +98,7 @@ def _library(asked: Asked, planned: Planned, target: PlannedTarget) -> tuple[Ben
             hint = f"give the path of a library, {BUILT} or {WHEEL}"
             raise UsageError("bad-option", f"'{asked.library}' is no library", where="--library", hint=hint)
         return _described("file", path.name, path, planned), path
-    if asked.library != WHEEL and spec.suffix == ".toml" and folder.is_dir():
+    if asked.library != WHEEL and is_buildspec(spec) and folder.is_dir():
         path = result_of(folder).library
         return _described(
             BUILT, f"the build of {planned.plan.spec_name}, profile {target.job.profile}", path, planned

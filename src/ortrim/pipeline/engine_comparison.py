@@ -19,14 +19,15 @@ from ortrim.core.engine_comparison import ComparedCase, EngineComparison, Engine
 from ortrim.core.serialization import to_json
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.converted import Request, prepared_models
+from ortrim.pipeline.alone import alone
+from ortrim.pipeline.converted import Request
 from ortrim.pipeline.engine_places import installed_bytes, place_of
 from ortrim.pipeline.engine_subjects import Subject, Trimmed, check_names, loaded_of, subject_of, trimmed_of
 from ortrim.pipeline.engine_turns import Setting, compared_case
+from ortrim.pipeline.ready_models import ready_models
 from ortrim.report.engine_markdown import engine_markdown
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors, write_atomically
-from ortrim.storage.folders import locked_if_free
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
 from ortrim.verify.devices.host import Host
 
@@ -60,8 +61,8 @@ class Compared:
 def compare_engines(compared: Compared, console: Console) -> EngineComparison:
     """Run all cases in all engines. What an engine cannot do is a row that says why, and fails nothing.
 
-    Raises `UsageError` (`bad-option`, `bench-busy`), what reading the buildspec, making its cases and running them in
-    the full runtime raise, and `StorageError`.
+    Raises `UsageError` (`bad-option`, `no-such-model`, `no-such-case`, `bench-busy`), what reading the buildspec, doing
+    its steps, making its cases and running them in the full runtime raise, and `StorageError`.
     """
     engines = engines_named(compared.engines)
     loaded = loaded_of(compared.request, compared.dimensions)
@@ -71,7 +72,7 @@ def compare_engines(compared: Compared, console: Console) -> EngineComparison:
     with _working_folder() as folder:
         driver = Driver(folder=folder, threads=compared.threads, patience=compared.patience)
         setting = _setting(compared, loaded, engines, driver, console)
-        with _alone():
+        with alone():
             cases, versions = _measured(subjects, setting, console)
     return EngineComparison(
         name=loaded.spec.name,
@@ -97,16 +98,6 @@ def write_comparison(comparison: EngineComparison, output: Path) -> Path:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the lock that `bench` holds too: two at once would measure each other."""
-    with locked_if_free(cache_folder("bench") / "machine") as free:
-        if not free:
-            what, hint = "another bench is under way on this machine", "wait for its end: they would measure each other"
-            raise UsageError("bench-busy", what, hint=hint)
-        yield
-
-
-@contextmanager
 def _working_folder() -> Iterator[Path]:
     """Make a folder for converted models and outputs, and remove it in the end."""
     root = cache_folder("compare")
@@ -115,14 +106,14 @@ def _working_folder() -> Iterator[Path]:
 
 
 def _subjects(compared: Compared, loaded: LoadedSpec, console: Console) -> tuple[tuple[Subject, ...], FullRuntime]:
-    prepared = prepared_models(loaded, console)
+    ready = ready_models(loaded, console)
     runtime = _runtime(loaded)
-    numbers = [number for number, model in enumerate(prepared) if not compared.models or model.name in compared.models]
+    numbers = [n for n, each in enumerate(ready) if not compared.models or each.model.name in compared.models]
     with console.step("run the models without optimizations"):
-        made = (subject_of(loaded, number, prepared[number], runtime, compared.cases) for number in numbers)
+        made = (subject_of(loaded, number, ready[number], runtime, compared.cases) for number in numbers)
         subjects = tuple(subject for subject in made if subject.cases)
     if not subjects:
-        raise UsageError("bad-option", "none of these models has such a case", where="--case", hint="leave one out")
+        raise UsageError("no-such-case", "none of these models has such a case", where="--case", hint="leave one out")
     return subjects, runtime
 
 

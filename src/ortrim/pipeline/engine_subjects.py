@@ -15,21 +15,20 @@ from ortrim.core.models import PreparedModel
 from ortrim.core.sessions import SessionSettings, settings_of
 from ortrim.errors import Diagnostic, UsageError
 from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.bench_subjects import spec_of_model
 from ortrim.pipeline.converted import Models, Request, converted_models, load
+from ortrim.pipeline.model_files import is_buildspec, refuse_sizes, spec_of_model
 from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.ready_models import ReadyModel, cases_of
 from ortrim.storage.cache import cache_folder
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.arrays import STRING, load_array
-from ortrim.verify.cases import Case, make_cases
+from ortrim.verify.cases import Case
 from ortrim.verify.reference import SavedOutputs, reference_outputs
-
-BUILDSPEC = ".toml"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One model with its cases and what the full runtime without optimizations answers."""
+    """One model, after its steps, with its cases and what the full runtime without optimizations answers."""
 
     prepared: PreparedModel
     spec: ModelSpec
@@ -46,39 +45,38 @@ class Trimmed:
 
 
 def loaded_of(request: Request, dimensions: Mapping[str, int]) -> LoadedSpec:
-    """Return the buildspec, or one made of a model's file. Raises `UsageError` (`bad-option`) and as reading raises."""
-    if request.spec.suffix != BUILDSPEC:
+    """Return the buildspec, or one made of a model's file. Raises as `spec_of_model`, `refuse_sizes` and `load` do."""
+    if not is_buildspec(request.spec):
         return spec_of_model(request.spec, dimensions)
-    if dimensions:
-        hint = "the buildspec's cases say the sizes; or give a model's file"
-        raise UsageError("bad-option", "does not go with a buildspec", where="--dim", hint=hint)
+    refuse_sizes(dimensions)
     return load(request)
 
 
 def subject_of(
-    loaded: LoadedSpec, number: int, prepared: PreparedModel, runtime: FullRuntime, wanted: tuple[str, ...]
+    loaded: LoadedSpec, number: int, ready: ReadyModel, runtime: FullRuntime, wanted: tuple[str, ...]
 ) -> Subject:
     """Return one model with the `wanted` cases, all without any. Raises as making cases and running them does."""
-    spec = loaded.spec.models[number]
-    made = make_cases(prepared, spec, loaded.file.parent, cache_folder("cases"))
-    cases = tuple(case for case in made if not wanted or case.name in wanted)
-    reference = reference_outputs(prepared, cases, runtime, cache_folder("references"))
-    return Subject(prepared=prepared, spec=spec, cases=cases, reference=reference)
+    cases = tuple(case for case in cases_of(ready, number, loaded) if not wanted or case.name in wanted)
+    reference = reference_outputs(ready.model, cases, runtime, cache_folder("references"))
+    return Subject(prepared=ready.model, spec=loaded.spec.models[number], cases=cases, reference=reference)
 
 
 def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, ...]) -> None:
-    """Refuse names of models and cases that the buildspec does not have. Raises `UsageError` (`bad-option`)."""
-    _check("only", models, [model.name for model in loaded.spec.models])
+    """Refuse names of models and cases that the buildspec does not have.
+
+    Raises `UsageError` (`no-such-model`, `no-such-case`).
+    """
+    _check("no-such-model", "--only", models, [model.name for model in loaded.spec.models])
     known = [case.name for model in loaded.spec.models for case in model.cases] or ["default"]
-    _check("case", cases, list(dict.fromkeys(known)))
+    _check("no-such-case", "--case", cases, list(dict.fromkeys(known)))
 
 
-def _check(option: str, names: tuple[str, ...], known: list[str]) -> None:
+def _check(reference: str, option: str, names: tuple[str, ...], known: list[str]) -> None:
     for name in names:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
-            raise UsageError("bad-option", f"there is no {name[:100]!r}", where=f"--{option}", hint=hint)
+            raise UsageError(reference, f"there is no {name[:100]!r}", where=option, hint=hint)
 
 
 def job_of(subject: Subject, case: Case, trimmed: Trimmed | None = None) -> Job | CannotRun:
@@ -123,7 +121,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
     try:
         if library is not None:
             return _with_models(library, converted_models(loaded, console))
-        if request.spec.suffix != BUILDSPEC:
+        if not is_buildspec(request.spec):
             return CannotRun(stage="start", reason="a model's file has no build; name its buildspec, or --library")
         planned = make_planned(request, console)
     except Diagnostic as error:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ortrim.console import printable
+from ortrim.core.bench_history import BenchEntry
 from ortrim.core.build_history import BuildEntry, entry_of
 from ortrim.core.reports import VerifyReport
 from ortrim.errors import StorageError, UsageError
@@ -40,9 +41,9 @@ def history_of(output: Path, spec: str | None, target: str | None) -> tuple[Buil
     raise UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)
 
 
-def write_history_page(entries: tuple[BuildEntry, ...], path: Path) -> None:
+def write_history_page(entries: tuple[BuildEntry, ...], benches: tuple[BenchEntry, ...], path: Path) -> None:
     """Write the page with the plots. Raises `StorageError`."""
-    write_atomically(path, history_page(entries))
+    write_atomically(path, history_page(entries, benches))
 
 
 def spec_name(word: str) -> str:

@@ -17,8 +17,10 @@ from ortrim.lint.judgement import Linted, ModelFindings, judge
 from ortrim.lint.sarif import sarif_log
 from ortrim.models.limits import LARGEST_MODEL_BYTES, OLDEST_OPSET, limits_of
 from ortrim.pins.runtime import runtime_pins, supported_versions
-from ortrim.pipeline.converted import Request, load, prepared_models
+from ortrim.pipeline.converted import Request, load
 from ortrim.pipeline.lint_runtime import Looked, look
+from ortrim.pipeline.model_files import is_buildspec, require_model
+from ortrim.pipeline.ready_models import ready_models
 from ortrim.pipeline.sizes import size_of
 from ortrim.storage.files import write_atomically
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
@@ -34,24 +36,28 @@ Sizes = tuple[tuple[str, int], ...]
 class LintRequest:
     """What is to be judged: models, or buildspecs whose models are meant, for one version of ONNX Runtime.
 
-    `library` names a library, or a buildspec with a finished build, whose operators' sizes are told; without it that is
-    the buildspec that was given. `request` has the target and profile of such a build.
+    A buildspec's models are judged after their steps, or as `given`. `library` names a library, or a buildspec with a
+    finished build, whose operators' sizes are told; without it that is the buildspec itself. `request`
+    has the target and profile of such a build.
     """
 
     models: tuple[Path, ...]
     request: Request
     ort_version: str | None = None
     library: str = ""
+    given: bool = False
     run: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Subject:
-    """One model to judge: the name by which it is shown, and where it lies."""
+    """One model to judge: the name by which it is shown, where it lies, and what a code review shows in its place."""
 
     name: str
     path: Path
     ort_version: str
+    file: Path
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +94,8 @@ def findings_of(
     name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool | None
 ) -> ModelFindings:
     """Judge one model that was read; without `run` being said, by its file alone. Raises as `lint_models` does."""
-    return _findings(_Subject(name=name, path=path, ort_version=ort_version), graph, library, run=run)
+    subject = _Subject(name=name, path=path, ort_version=ort_version, file=path)
+    return _findings(subject, graph, library, run=run)
 
 
 def failure_of(linted: Linted) -> Diagnostic | None:
@@ -114,15 +121,21 @@ def write_sarif(linted: Linted, path: Path) -> None:
 
 def _subjects(path: Path, asked: LintRequest, console: Console) -> Iterator[_Subject]:
     _check_version(asked.ort_version)
-    if path.suffix != ".toml":
-        if not path.is_file():
-            raise ModelError("model-missing", f"'{path}' is not a file", hint="check the path")
-        yield _Subject(name=str(path), path=path, ort_version=asked.ort_version or RuntimeSpec().version)
+    if not is_buildspec(path):
+        require_model(path)
+        yield _Subject(name=str(path), path=path, ort_version=asked.ort_version or RuntimeSpec().version, file=path)
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
-    for spec, model in zip(loaded.spec.models, prepared_models(loaded, console), strict=True):
-        name = str(path.parent / spec.path) if spec.path else f"{path}: {model.name}"
-        yield _Subject(name=name, path=model.path, ort_version=loaded.spec.onnxruntime.version)
+    ready = ready_models(loaded, console, given=asked.given)
+    for spec, each in zip(loaded.spec.models, ready, strict=True):
+        file = path.parent / spec.path if spec.path else path
+        yield _Subject(
+            name=str(file) if spec.path else f"{path}: {spec.name}",
+            path=each.model.path,
+            ort_version=loaded.spec.onnxruntime.version,
+            file=file,
+            steps=each.steps,
+        )
 
 
 def _check_version(word: str | None) -> None:
@@ -150,6 +163,8 @@ def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bo
     )
     return ModelFindings(
         model=subject.name,
+        file=str(subject.file),
+        steps=subject.steps,
         sha256=graph.model.sha256,
         ort_version=subject.ort_version,
         findings=judge(facts),
@@ -182,7 +197,7 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, 
 
     A buildspec whose models do not convert, or that was not built, is not refused: what is wrong is to be found here.
     """
-    specs = [path for path in asked.models if path.suffix == ".toml"]
+    specs = [path for path in asked.models if is_buildspec(path)]
     word = asked.library or (str(specs[0]) if len(specs) == len(asked.models) == 1 else "")
     if not word:
         return None, ("what operators cost: no library was named (--library)",)

@@ -13,13 +13,24 @@ from ortrim.verify.cases import make_cases
 
 
 def preparations_of(
-    loaded: LoadedSpec, originals: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+    loaded: LoadedSpec,
+    originals: tuple[PreparedModel, ...],
+    runtime: FullRuntime,
+    console: Console,
+    *,
+    shown: bool = True,
 ) -> tuple[Preparation | None, ...]:
-    """Do the steps of those models that have some, and show what they did; None for the others.
+    """Do the steps of those models that have some, and show what they did if that is wanted; None for the others.
 
     Raises `SpecError` and `VerifyError` for cases, as `make_cases` does, and what `prepare_by_steps` raises.
     """
-    return tuple(_prepared(loaded, number, own, runtime, console) for number, own in enumerate(originals))
+    found = []
+    for number, own in enumerate(originals):
+        done = _prepared(loaded, number, own, runtime, console)
+        if done and shown:
+            console.render(steps_table(done.report))
+        found.append(done)
+    return tuple(found)
 
 
 def _prepared(
@@ -38,10 +49,8 @@ def _prepared(
     )
     with console.step(f"steps of {spec.name}") as step:
         total = len(spec.steps)
-        done = prepare_by_steps(
+        return prepare_by_steps(
             given,
             cache_folder("steps"),
             lambda at, choices: step.progress(at - 1, total, step_name(at, choices)),
         )
-    console.render(steps_table(done.report))
-    return done

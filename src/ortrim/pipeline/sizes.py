@@ -27,6 +27,8 @@ PLACES: Final = (LIBRARY, f"lib/{LIBRARY}", DYLIB, f"lib/{DYLIB}")
 """Where a library lies in the folder of a finished build and in that of a package."""
 ELSEWHERE: Final = (LIBRARY, DYLIB, "onnxruntime.framework/onnxruntime")
 """What a library is called deeper in a folder; a framework for a Mac has a link to it there."""
+BUILT: Final = (LIBRARY, DYLIB)
+"""What a library is called in a finished build, whatever name it has elsewhere (`libonnxruntime.so.1` in a package)."""
 ONE_MAPPED: Final = "only one of the two has a link map, so that both are told by section and symbol alone"
 
 
@@ -123,7 +125,7 @@ def _map_of(library: Path) -> Path | None:
         return None
     with storage_errors(library):
         size, digest = library.stat().st_size, ""
-        for build in sorted(cache_folder("builds").glob(f"*/{library.name}")):
+        for build in sorted(path for name in BUILT for path in cache_folder("builds").glob(f"*/{name}")):
             if build.with_name(MAP).is_file() and build.stat().st_size == size:
                 digest = digest or sha256_of(library)
                 if sha256_of(build) == digest:

@@ -1,8 +1,10 @@
 """Apple's systems: one library for each architecture of a platform, and one xcframework of all. Pure.
 
 Upstream's own `--ios` and `--macos MacOSX` want Xcode's generator, with which nothing can be left out of a build and
-nothing goes by the wrappers. CMake itself compiles for these systems with Ninja, told by the definitions below; that is
-also how upstream builds for Mac Catalyst.
+nothing goes by the wrappers. CMake itself compiles for these systems with Ninja, told by the definitions below.
+
+Upstream's `--macos Catalyst` goes with Ninja too, and hands MLAS's sources all flags of C as one word, which newer
+clangs refuse as a triple (upstream's issue 25920). All that it says besides is the triple, which the wrappers have.
 """
 
 from collections.abc import Sequence
@@ -45,7 +47,7 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return upstream's `build.py` arguments for an Apple target."""
     own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job), *_system(job))
     definitions = (*DEFINITIONS, *own)
-    return (*common_arguments(job), *_catalyst(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
+    return (*common_arguments(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
 
 
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:
@@ -139,26 +141,19 @@ def _joining() -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _catalyst(job: BuildJob) -> tuple[str, ...]:
-    """Return what upstream builds Mac Catalyst with, which is a Mac's system with another one's interface."""
-    part = slice_of(job.target)
-    if part.variant is not AppleVariant.CATALYST:
-        return ()
-    floor = ("--apple_deploy_target", _options(job).deployment_target)
-    return ("--macos", "Catalyst", "--apple_sysroot", "macosx", "--osx_arch", part.architectures[0], *floor)
-
-
 def _system(job: BuildJob) -> tuple[str, ...]:
     """Name the target's system, the host's own too, so that the plan is the same on every host."""
     part = slice_of(job.target)
     if is_cross_built(job):
         return cross_definitions(job, install_name(part))
-    phone = part.platform is ApplePlatform.IOS and part.variant is not AppleVariant.CATALYST
+    catalyst = part.variant is AppleVariant.CATALYST
+    phone = part.platform is ApplePlatform.IOS and not catalyst
+    floor = "" if catalyst else _options(job).deployment_target  # CMake would take it for a version of macOS
     return (
         f"CMAKE_SYSTEM_NAME={'iOS' if phone else 'Darwin'}",
         f"CMAKE_SYSTEM_PROCESSOR={part.architectures[0]}",
         f"CMAKE_OSX_ARCHITECTURES={part.architectures[0]}",
-        f"CMAKE_OSX_DEPLOYMENT_TARGET={_options(job).deployment_target}",
+        f"CMAKE_OSX_DEPLOYMENT_TARGET={floor}",
         f"CMAKE_OSX_SYSROOT=${{xcode}}/{sdk_folder(part)}",
         *WITHOUT,
     )

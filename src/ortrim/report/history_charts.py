@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ortrim.core.build_history import BuildEntry
 from ortrim.report.families import FAMILIES, STYLES, family
 from ortrim.report.figures import bytes_text, quantity_text
-from ortrim.report.history_content import Curve, Series, change_text
+from ortrim.report.history_content import Curve, Series, Stamp, change_text
 from ortrim.report.names import name_text
 from ortrim.report.svg import Canvas, ticks
 
@@ -50,14 +50,19 @@ def size_columns(entries: Series) -> Markup:
             tip = f"{_when(entry)}\n{name}: {bytes_text(parts[name])}\n{library}"
             canvas.rectangle(_x(number, len(shown)) - width / 2, y - height, width, height, STYLES[name], tip=tip)
             y -= height
-    _dates(canvas, shown, HEIGHT)
+    _dates(canvas, build_stamps(shown), HEIGHT)
     return canvas.markup()
 
 
-def measure_lines(entries: Series, curves: Sequence[Curve], label: str) -> Markup:
-    """Draw a line for each of the first few curves over the last builds, from zero."""
-    first = max(0, len(entries) - SHOWN)
-    shown = entries[first:]
+def build_stamps(entries: Series) -> tuple[Stamp, ...]:
+    """Say of each build when it was, which plan it had, and which training run its models are of."""
+    return tuple(Stamp(day=entry.recorded_at[:10], tip=_when(entry)) for entry in entries)
+
+
+def measure_lines(stamps: Sequence[Stamp], curves: Sequence[Curve], label: str) -> Markup:
+    """Draw a line for each of the first few curves over the last builds or benches, from zero."""
+    first = max(0, len(stamps) - SHOWN)
+    shown = stamps[first:]
     drawn = [each for each in curves[: len(LINE_STYLES)] if any(number >= first for number, _ in each.points)]
     top = max((value for each in drawn for number, value in each.points if number >= first), default=0.0)
     if not (top > 0 and math.isfinite(top)):
@@ -75,7 +80,7 @@ def measure_lines(entries: Series, curves: Sequence[Curve], label: str) -> Marku
         for (x1, y1, *_), (x2, y2, *_) in pairwise(points):
             canvas.line(x1, y1, x2, y2, style)
         for x, y, number, value in points:
-            tip = f"{_when(entries[number])}\n{curve.label}: {quantity_text(value, unit)}"
+            tip = f"{stamps[number].tip}\n{curve.label}: {quantity_text(value, unit)}"
             canvas.dot(x, y, 3.2, style, tip=tip)
     _dates(canvas, shown, LOW_HEIGHT)
     return canvas.markup()
@@ -95,11 +100,11 @@ def _axis(canvas: Canvas, height: float, marks: Sequence[tuple[float, str]], low
         canvas.text(LEFT - 8, y + 4, text, "figure end")
 
 
-def _dates(canvas: Canvas, shown: Sequence[BuildEntry], height: float) -> None:
-    """Write the day below as many builds as there is room for."""
+def _dates(canvas: Canvas, shown: Sequence[Stamp], height: float) -> None:
+    """Write the day below as many as there is room for."""
     every = max(1, math.ceil(DATE_WIDTH / _step(len(shown))))
     for number in range(0, len(shown), every):
-        canvas.text(_x(number, len(shown)), height - 8, shown[number].recorded_at[:10], "tick")
+        canvas.text(_x(number, len(shown)), height - 8, shown[number].day, "tick")
 
 
 def _x(number: int, count: int) -> float:

@@ -30,8 +30,16 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """When something was recorded, as a day, and what it was, for who points at it."""
+
+    day: str
+    tip: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One measure of one model on one device over builds: `points` are (number of the build, value)."""
+    """One measure over builds or benches: `points` are (number of the build or bench, value)."""
 
     label: str
     unit: Unit

@@ -50,12 +50,12 @@ def time_chart(times: OperatorTimes) -> Markup:
 
 
 def memory_timeline(cost: ModelCost) -> Markup:
-    """Draw the bytes of activations that are alive while each node runs, in order, with the peak marked."""
-    timeline = cost.peak.timeline
+    """Draw the bytes that a run takes while each node runs, in ONNX Runtime's order, with the peak marked."""
+    timeline = cost.memory.timeline
     top = max((size for _, size in timeline), default=0)
     if not 0 < top <= LARGEST:
         return Markup("")
-    canvas = Canvas(FULL_WIDTH, HEIGHT, f"bytes of activations alive while each of {len(timeline)} nodes runs")
+    canvas = Canvas(FULL_WIDTH, HEIGHT, f"bytes in memory while each of {len(timeline)} nodes runs")
     scale, bottom = (HEIGHT - TOP - BOTTOM) / top, HEIGHT - BOTTOM
     for value in ticks(0, top, 4):
         canvas.line(LEFT, bottom - value * scale, FULL_WIDTH, bottom - value * scale, "grid")
@@ -66,7 +66,7 @@ def memory_timeline(cost: ModelCost) -> Markup:
         style = "peak" if size == top else "ours"
         tip = f"{name_text(node)}\n{bytes_text(size)}"
         canvas.rectangle(LEFT + number * width, bottom - size * scale, width + 0.05, size * scale, style, tip=tip)
-    canvas.text(LEFT, 14, f"peak {bytes_text(top)} in {name_text(cost.peak.node)}", "figure strong")
+    canvas.text(LEFT, 14, f"peak {bytes_text(top)} in {name_text(cost.memory.node)}", "figure strong")
     canvas.text(LEFT, HEIGHT - 9, "first node", "figure")
     canvas.text(FULL_WIDTH, HEIGHT - 9, f"last of {len(timeline):,} nodes", "figure end")
     return canvas.markup()

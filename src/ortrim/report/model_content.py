@@ -47,7 +47,7 @@ def tiles(subject: ModelSubject) -> Pairs:
         found += [
             ("multiply-accumulates", least + amount_text(cost.macs)),
             ("parameters", least + amount_text(cost.parameters)),
-            ("activations at most", least + bytes_text(cost.peak.size_bytes)),
+            ("memory of a run", least + bytes_text(cost.memory.size_bytes)),
         ]
     latency = _latency(subject)
     return (*found, *([("one run, median", latency)] if latency else []))
@@ -116,9 +116,17 @@ def cost_notes(cost: ModelCost) -> tuple[str, ...]:
     return tuple(map(printable, (*cost.unknown, *nodes)))
 
 
+def memory_text(cost: ModelCost) -> str:
+    """Say both figures of memory, and that the one is drawn which is nearer to what is measured (docs/cost.md)."""
+    least = "at least " if cost.at_least else ""
+    run, alive = (least + bytes_text(peak.size_bytes) for peak in (cost.memory, cost.peak))
+    drawn = f"A run of ONNX Runtime takes {run} by its own plan of buffers, kernels' working memory included"
+    return f"{drawn}: this is drawn. By the lifetimes of activations alone the peak is {alive}. Weights come on top."
+
+
 def peak_lines(cost: ModelCost) -> tuple[tuple[str, str], ...]:
-    """Return the tensors that are alive at the peak, largest first."""
-    return tuple((name_text(each.name), bytes_text(each.size_bytes)) for each in cost.peak.tensors[:MOST_OPERATORS])
+    """Return what is in memory at the peak of a run, largest first."""
+    return tuple((name_text(each.name), bytes_text(each.size_bytes)) for each in cost.memory.tensors[:MOST_OPERATORS])
 
 
 def memory_lines(device: DeviceReport) -> tuple[tuple[str, str, str, str], ...]:

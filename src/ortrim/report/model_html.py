@@ -19,6 +19,7 @@ from ortrim.report.model_content import (
     heaviest,
     kernel_lines,
     memory_lines,
+    memory_text,
     operator_counts,
     peak_lines,
     share_lines,
@@ -102,6 +103,7 @@ def _cost(cost: ModelCost | None) -> dict[str, Any] | None:
         "of": "multiply-accumulates" if cost.macs else "operations",
         "notes": cost_notes(cost),
         "timeline": memory_timeline(cost),
+        "memory": memory_text(cost),
         "peak": peak_lines(cost),
     }
 

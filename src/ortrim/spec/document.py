@@ -32,7 +32,7 @@ def _content(file: Path) -> bytes:
             raise SpecError("spec-too-large", what, where=where, hint=NOT_A_MODEL)
         return file.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
-        hint = "give the path of a buildspec with --spec"
+        hint = "check the path of the buildspec"
         raise SpecError("spec-missing", "does not exist", where=where, hint=hint) from error
     except (OSError, ValueError) as error:
         raise SpecError("spec-unreadable", "cannot be read", where=where, why=str(error)) from error

@@ -31,12 +31,16 @@ def runtime_python(place: Workplace) -> Python:
     return Python(words=place.runtime.words, environment=place.runtime.environment)
 
 
-def packaged_python(name: str, requirements: str) -> Python:
+def packaged_python(name: str, requirements: str, *others: Path) -> Python:
     """Return a Python with exactly the pinned `requirements`, installed into the cache first when they are not there.
+
+    Behind them it finds what lies in the folders `others`, where the two have the same package it is the pinned one.
 
     Raises `ToolError`, `NetworkError` or `StorageError`, as `packages_folder` does.
     """
-    return Python(words=ISOLATED_PYTHON, environment=environment_with(packages_folder(name, requirements)))
+    folder = packages_folder(name, requirements)
+    search = os.pathsep.join(map(str, (folder, *others)))
+    return Python(words=ISOLATED_PYTHON, environment={**environment_with(folder), "PYTHONPATH": search})
 
 
 def ask(python: Python, script: str, request: Mapping[str, object], place: Workplace) -> dict[str, Any]:

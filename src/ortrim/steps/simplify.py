@@ -18,6 +18,8 @@ SMALL_BYTES: Final = 1 << 16
 def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Stepped:
     """Return the model that the program makes, unless folded constants have swollen it.
 
+    onnxslim works constants out with the full runtime of the buildspec, and without one it folds none, in silence.
+
     Raises `ModelError`: `model-swollen` for one that grew beyond `most_growth`, and as `ask` does.
     """
     before, after = place.folder / BEFORE, place.folder / AFTER
@@ -25,7 +27,8 @@ def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Ste
     size = before.stat().st_size
     most = min(int(size * options.most_growth) + SMALL_BYTES, LARGEST_BYTES)
     request = {"by": options.by, "model": str(before), "output": str(after), "most_bytes": most}
-    answer = ask(packaged_python(options.by, step_requirements(options.by)), "step_simplify.py", request, place)
+    python = packaged_python(options.by, step_requirements(options.by), place.runtime.packages)
+    answer = ask(python, "step_simplify.py", request, place)
     if "swollen" in answer:
         raise _swollen(size, int(answer["swollen"]), options, place.where)
     return Stepped(model=load(after, place))

@@ -16,36 +16,31 @@ from ortrim.errors import Interrupted
 from ortrim.pipeline.bench import bench as measure
 from ortrim.pipeline.bench_files import write_markdown, write_session
 from ortrim.pipeline.bench_plan import ROUNDS, SECONDS, SWEEP_ROUNDS, Wanted
-from ortrim.pipeline.bench_subjects import Asked
 from ortrim.report.bench_terminal import bench_tables
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.counts import count_option, size_option
-from ortrim.tasks.options import bad_option, demo_spec, help_for, request_from
+from ortrim.tasks.counts import count_option
+from ortrim.tasks.options import bad_option, help_for
+from ortrim.tasks.subjects import SUBJECT_HELP, asked_for
 from ortrim.tasks.training import run_name
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
 MOST: Final = 3600.0
-LIBRARY_HELP: Final = "built, wheel or the path of a library (default: the buildspec's finished build, else the wheel)"
-DIM_HELP: Final = "size of a dimension that a model's file leaves open, as NAME=SIZE; may be repeated"
 
 
 @task(
     iterable=["sweep", "dim"],
     auto_shortflags=False,
     help={
-        "model": "an .onnx file",
-        "spec": "buildspec whose models and cases are measured (default: the demo)",
-        "library": LIBRARY_HELP,
+        **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
         "goal": "what the recommendation goes by: latency, cpu or memory (default: latency)",
         "period": "milliseconds in which an inference has to be over, such as 10 (default: the buildspec's)",
         "rounds": f"processes for each case and choice (default: {ROUNDS}, of a sweep {SWEEP_ROUNDS})",
         "seconds": f"how long each process runs its case, about (default: {SECONDS:g})",
-        "dim": DIM_HELP,
         "resume": "go on with the same bench where it was stopped",
         "session": "write the recommended session.json to this file",
         "markdown": "also write the results to this file",
-        **help_for("profile", "cores", "training-run", "output", "json"),
+        **help_for("training-run"),
     },
 )
 def bench(
@@ -70,9 +65,9 @@ def bench(
 ) -> None:
     """Measure what models take, setting by setting."""
     with boundary(json_mode=json) as console:
-        request = request_from(subject_option(model, spec), profile=profile, cores=cores, output=output)
+        asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
         wanted = Wanted(
-            asked=Asked(request=request, library=library, dimensions=dict(map(size_option, dim))),
+            asked=asked,
             sweep=tuple(sweep),
             rounds=count_option(rounds, "rounds"),
             seconds=number_option(seconds, "seconds") or SECONDS,
@@ -87,13 +82,6 @@ def bench(
         if markdown:
             write_markdown(report, Path(markdown))
         _show(report, console, json=json)
-
-
-def subject_option(model: str, spec: str) -> str:
-    """Return the file that is meant: a model's or a buildspec. Raises `UsageError` (`bad-option`)."""
-    if model and spec:
-        raise bad_option("model", model, "give --model or --spec, not both")
-    return model or spec or str(demo_spec())
 
 
 def number_option(word: str, option: str) -> float | None:

@@ -23,11 +23,10 @@ from ortrim.tasks.options import bad_option, help_for, request_from
         "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",
         "only": "model of the buildspec, may be repeated (default: all)",
         "case": "case of the models, may be repeated (default: all)",
-        "dim": "size of a dimension that an .onnx file leaves open, as NAME=SIZE; may be repeated",
         "library": "trimmed library to compare (default: the buildspec's finished build)",
         "rounds": "how often each engine is run for each case (default: 5)",
         "threads": "threads of each engine (default: 1)",
-        **help_for("profile", "output", "json"),
+        **help_for("dim", "profile", "output", "json"),
     },
 )
 def compare(

@@ -2,17 +2,21 @@
 
 import json as json_module
 from pathlib import Path
+from typing import Final
 
 from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.core.proportion import Expectation
 from ortrim.core.serialization import to_data
+from ortrim.pipeline.model_files import is_buildspec
 from ortrim.report.cost_terminal import TOP, cost_tables
 from ortrim.report.proportion_terminal import proportion_tables
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.counts import count_option, size_option
 from ortrim.tasks.options import help_for, request_from
+
+SCHEMA: Final = "ortrim-cost/1"
 
 
 @task(
@@ -20,16 +24,16 @@ from ortrim.tasks.options import help_for, request_from
     iterable=["dim"],
     help={
         "model": "an .onnx file, or a buildspec (each case of its models)",
-        "dim": "size of a dimension that the model leaves open, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
         "target": "of a buildspec with a reference model: where it was measured (default: this host's target)",
-        **help_for("profile", "output", "json"),
+        **help_for("dim", "given", "profile", "output", "json"),
     },
 )
 def cost(
     _context: Context,
     model: str,
     dim: list[str],
+    given: bool = False,
     top: str = "",
     target: str | None = None,
     profile: str | None = None,
@@ -37,18 +41,22 @@ def cost(
     json: bool = False,
 ) -> None:
     """Count a model's arithmetic, parameters and memory."""
-    from ortrim.pipeline.costs import BUILDSPEC, costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.pipeline.costs import costs_of  # noqa: PLC0415 - imports onnx
     from ortrim.pipeline.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
 
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
-        costs = costs_of(Path(model), dict(map(size_option, dim)), console)
+        costs = costs_of(Path(model), dict(map(size_option, dim)), console, given=given)
         expected: tuple[Expectation, ...] = ()
-        if model.endswith(BUILDSPEC) and has_reference(Path(model)):
+        if not given and is_buildspec(Path(model)) and has_reference(Path(model)):
             request = request_from(model, target=target, profile=profile, output=output)
             expected = expectations_of(request, costs, console)
         if json:
-            data = {"costs": [to_data(each) for each in costs], "expectations": [to_data(each) for each in expected]}
+            data = {
+                "schema": SCHEMA,
+                "costs": [to_data(each) for each in costs],
+                "expectations": [to_data(each) for each in expected],
+            }
             console.result(json_module.dumps(data, indent=2))
             return
         for each in costs:

@@ -53,7 +53,7 @@ def history(
         shown = count_option(last, "last")
         entries, benches = builds_and_benches_of(Path(output), spec, target)
         if html:
-            write_history_page(entries, Path(html))
+            write_history_page(entries, benches, Path(html))
         if json:
             found = {"builds": entries, "benches": benches}
             data = {name: [to_data(entry) for entry in each[-(shown or 0) :]] for name, each in found.items()}

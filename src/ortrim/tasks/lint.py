@@ -31,7 +31,7 @@ MOST_PLACES: Final = 5
         "sarif": "also write the findings to this file, for code review",
         "all": f"show all places of each finding (default: {MOST_PLACES} of each)",
         "target": HELP["target"],
-        **help_for("profile", "json"),
+        **help_for("given", "profile", "json"),
     },
 )
 def lint(
@@ -39,6 +39,7 @@ def lint(
     model: str,
     also: Sequence[str],
     ort_version: str | None = None,
+    given: bool = False,
     no_run: bool = False,
     library: str = "",
     sarif: str = "",
@@ -51,7 +52,9 @@ def lint(
     with boundary(json_mode=json) as console:
         request = request_from(None, target=target, profile=profile)
         models = tuple(map(Path, (model, *also)))
-        asked = LintRequest(models=models, request=request, ort_version=ort_version, library=library, run=not no_run)
+        asked = LintRequest(
+            models=models, request=request, ort_version=ort_version, library=library, given=given, run=not no_run
+        )
         linted = lint_models(asked, console)
         failure = failure_of(linted)
         if sarif:
@@ -69,6 +72,7 @@ def lint(
 def _show(console: Console, model: ModelFindings, most: int | None) -> None:
     errors = len(model.errors)
     advice = len(model.findings) - errors
-    console.note(printable(f"{model.model}: {counted(errors, 'error')}, advice: {advice}"))
+    state = ", after its steps" if model.steps else ""
+    console.note(printable(f"{model.model}{state}: {counted(errors, 'error')}, advice: {advice}"))
     for line in lines_of(model, most):
         console.note(printable(f"  {line}"))

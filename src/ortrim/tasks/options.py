@@ -28,7 +28,9 @@ HELP: Final[Mapping[str, str]] = {
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
     "engine-flag": "word for the engine's run command, such as --engine-flag=--memory=8g, may be repeated",
+    "given": "look at a buildspec's models as they are given (default: after their steps, as they are shipped)",
     "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",
+    "dim": "size of a dimension that a model's file leaves open, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
     "jobs": "compilations at a time (default: as cores and memory allow)",
     "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
     "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "

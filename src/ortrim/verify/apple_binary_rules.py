@@ -14,6 +14,7 @@ from ortrim.verify.apple_rules import (
     builds_for,
     in_each_image,
     in_each_slice,
+    in_words,
     kind_of,
     numbers,
 )
@@ -122,10 +123,26 @@ def _over_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterat
             yield Breach(where=each.binary_path, why=f"{size:,} bytes, the budget is {budget:,}")
 
 
+def _platforms(image: MachImage) -> str:
+    return some(build.words for build in image.builds)
+
+
+def _oldest(image: MachImage) -> str:
+    return some(build.minimum_os for build in image.builds)
+
+
+def _exports(image: MachImage) -> str:
+    return some(name for name in image.exported if name not in LINKERS)
+
+
 def _sizes(xcframework: XcframeworkFacts) -> str:
     return "; ".join(
-        f"{each.identifier} {each.binary.size_bytes:,} bytes" for each in xcframework.slices if each.binary
+        f"{each.identifier or each.kind} {each.binary.size_bytes:,} bytes" for each in xcframework.slices if each.binary
     )
+
+
+def _no_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
+    return "" if promise.budgets else ": ".join(filter(None, ("there is no budget", _sizes(xcframework))))
 
 
 BINARY_RULES: Final = (
@@ -145,6 +162,7 @@ BINARY_RULES: Final = (
         what="Xcode would refuse to link it: building for one platform, but linking in a library built for another",
         hint="compile with -target ...-ios15.1-simulator (or -macabi) for such a slice",
         search=in_each_image(_other_platform),
+        told=in_words(_platforms),
     ),
     Rule(
         reference="platform-unsaid",
@@ -166,6 +184,7 @@ BINARY_RULES: Final = (
         what="a second abseil or protobuf in the app would clash with these names",
         hint="link with -exported_symbols_list; for a static framework prelink with it: ld -r -exported_symbols_list",
         search=in_each_image(_other_exports),
+        told=in_words(_exports),
     ),
     Rule(
         reference="api-not-exported",
@@ -187,6 +206,7 @@ BINARY_RULES: Final = (
         what="dyld would not find it: Library not loaded",
         hint="link with -Wl,-install_name, or change it by install_name_tool -id and sign anew",
         search=in_each_image(_other_install_name),
+        told=in_words(lambda image: image.install_name),
     ),
     Rule(
         reference="needed-not-system",
@@ -194,6 +214,7 @@ BINARY_RULES: Final = (
         what="dyld would not find these on other people's devices: Library not loaded",
         hint="link them statically, or ship them as frameworks beside this one",
         search=_foreign_needs,
+        told=in_words(lambda image: some(need.name for need in image.needed)),
     ),
     Rule(
         reference="debug-information-inside",
@@ -208,6 +229,7 @@ BINARY_RULES: Final = (
         what="crash reports could not be resolved, and Xcode would not find the dSYM",
         hint="do not link with -no_uuid",
         search=in_each_image(_no_uuid),
+        told=in_words(lambda image: image.uuid),
     ),
     Rule(
         reference="built-for-newer-system",
@@ -215,6 +237,7 @@ BINARY_RULES: Final = (
         what="it does not run on the oldest system that was promised",
         hint="build it with the deployment target of the buildspec, or raise that",
         search=_newer_than_promised,
+        told=in_words(_oldest),
         doubt=lambda _facts, promise: "" if promise.minimum_os else "none was promised",
     ),
     Rule(
@@ -223,7 +246,7 @@ BINARY_RULES: Final = (
         what="the slice is larger than its budget",
         hint="look with `invoke size` at what it is made of",
         search=_over_budget,
-        doubt=lambda _facts, promise: "" if promise.budgets else "there is no budget",
+        doubt=_no_budget,
         told=_sizes,
     ),
 )

@@ -45,6 +45,26 @@ class Rule(rules.Rule[XcframeworkFacts, ApplePromise]):
     told: Callable[[XcframeworkFacts], str] = _slices
 
 
+def in_words(tell: Callable[[MachImage], str]) -> Callable[[XcframeworkFacts], str]:
+    """Return what tells a rule's finding: what `tell` says of the architectures, each word once for a slice.
+
+    When all slices say the same it is said once; when none says anything, how many there are.
+    """
+
+    def told(xcframework: XcframeworkFacts) -> str:
+        found = [(each, _joined(filter(None, map(tell, each.images)))) for each in xcframework.slices]
+        said = {word for _, word in found}
+        if len(said) < 2:
+            return "".join(said) or _slices(xcframework)
+        return "; ".join(f"{each.identifier or each.kind}: {word}" for each, word in found if word)
+
+    return told
+
+
+def _joined(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
+
+
 def in_each_slice(find: Callable[[SliceFacts], str]) -> Search:
     """Return a search that asks each slice; `find` returns what is wrong with one, empty when nothing is."""
 

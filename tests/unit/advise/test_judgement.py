@@ -112,11 +112,29 @@ def test_another_version_of_the_format_is_an_obstacle(version: str) -> None:
 
 
 def test_types_that_are_compiled_out_are_an_obstacle() -> None:
-    """8-bit floats on Android, sparse weights where asked for; elsewhere they are none."""
-    wanted = replace(model(use("Reshape", 14, "Float8E5M2")), sparse=True)
-    assert judge(runtime(CONFIG), wanted, {}).fits
-    judged = judge(runtime(CONFIG, without=("float8", "sparsetensor")), wanted, {})
-    assert [line.split(",")[0] for line in judged.obstacles] == ["it uses Float8E5M2", "it has sparse weights"]
+    """8-bit floats and sparse weights where they are left out; elsewhere they are none."""
+    wanted = replace(model(use("Reshape", 14)), element_types=("Float8E5M2", "float"), sparse=True)
+    assert judge(runtime(CONFIG, extended=False), wanted, {}).fits
+    judged = judge(runtime(CONFIG, extended=False, without=("float8", "sparsetensor")), wanted, {})
+    assert [line.split(",")[0] for line in judged.obstacles] == ["it has values of Float8E5M2", "it has sparse weights"]
+    assert judged.unknowns == ()
+
+
+def test_a_value_that_no_operator_reads_has_a_type_too() -> None:
+    """An output that is a weight: a library without exceptions and 8-bit floats would end the process at it."""
+    wanted = replace(model(use("Relu", 14)), element_types=("Float8E4M3FN", "float"))
+    judged = judge(runtime(CONFIG, extended=False, without=("float8",)), wanted, {})
+    assert not judged.fits
+    assert all(each.missing is None for each in judged.operators)
+
+
+def test_a_configuration_does_not_say_what_is_compiled_out() -> None:
+    """So that a model with such values may fit or not; one without them leaves no question."""
+    wanted = model(use("Relu", 14))
+    judged = judge(runtime(CONFIG), replace(wanted, element_types=("Float8E5M2",), sparse=True), {})
+    assert judged.fits
+    assert "without 8-bit floats and sparse tensors" in judged.unknowns[0]
+    assert judge(runtime(CONFIG), wanted, {}).unknowns == ()
 
 
 def test_what_globally_allowed_types_leave_open_is_said() -> None:

@@ -41,6 +41,13 @@ def patched(data: bytes, place: int, form: str, *values: int) -> bytes:
     return bytes(changed)
 
 
+def more_commands(data: bytes, command: bytes, count: int) -> bytes:
+    """Return a thin file with a load command many times behind its own; what lay there is pushed away."""
+    commands, size = struct.unpack_from("<II", data, 16)
+    longer = patched(data, 16, "<II", commands + count, size + count * len(command))
+    return longer[: 32 + size] + command * count + longer[32 + size :]
+
+
 def test_library_is_read_in_full(tmp_path: Path) -> None:
     """Every fact of a library that zig linked is what its link line asked for."""
     (tmp_path / "library").write_bytes(MAC)
@@ -177,6 +184,10 @@ FORGED = {
     "architectures in each other": patched(FAT, 8 + 20 + 8, ">I", 0x1000),
     "an architecture twice": patched(FAT, 8 + 20, ">II", 0x01000007, 3),
     "an architecture by another's name": patched(FAT, 8, ">II", 7, 3),
+    "segments of the whole file": more_commands(
+        MAC, struct.pack("<II16sQQQQIIII", SEGMENT, 72, b"__MANY", 0, 0, 0, len(MAC), 7, 1, 0, 0), 50
+    ),
+    "many tables of symbols": more_commands(MAC, struct.pack("<IIIIII", SYMTAB, 24, 0, 3_000, 0, 40_000), 50),
 }
 
 

@@ -110,6 +110,14 @@ def test_wide_vectors_come_where_unreached_kernels_go(changed: dict[str, Any]) -
     assert not applicable(kept, **usual).wide_vectors
 
 
+@pytest.mark.parametrize("profile", ["size", "speed"])
+def test_a_static_library_is_not_optimised_at_the_link(profile: str) -> None:
+    """It is joined of what the shared one's link map names, where such a link has one object that is no file."""
+    assert sample_plan(profile=profile).targets[0].job.levers.link_time
+    planned = sample_plan(profile=profile, linkage="static").targets[0].job.levers
+    assert planned == dataclasses.replace(PROFILES[profile], link_time=False)
+
+
 @pytest.mark.parametrize("config", ["ai.onnx;10;StringNormalizer\n", MEANS_ALL + "\n"])
 def test_wide_characters_need_the_toolchains_own_library(config: str) -> None:
     """One kernel works on them; all others go without, and with them the C++ library that is compiled along."""

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from onnx import helper
@@ -15,6 +15,7 @@ from ortrim.lint.findings import Finding
 from ortrim.lint.judgement import Linted, ModelFindings, judge, lines_of
 from ortrim.lint.rules import RULES
 from ortrim.lint.sarif import sarif_log
+from ortrim.steps.table import EQUIPPED, PLAIN
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "lint.md"
 
@@ -29,7 +30,7 @@ def bad() -> LintFacts:
 def findings(known: LintFacts, path: str = "models/a b.onnx") -> ModelFindings:
     """Return the judgement of a model."""
     return ModelFindings(
-        model=path, sha256="0" * 64, ort_version="1.21.0", findings=judge(known), not_checked=("all else",)
+        model=path, file=path, sha256="0" * 64, ort_version="1.21.0", findings=judge(known), not_checked=("all else",)
     )
 
 
@@ -61,7 +62,7 @@ def test_lines_group_by_rule_with_why_and_fix(bad: LintFacts) -> None:
 
 def test_a_model_without_findings_has_no_lines() -> None:
     """Not even headings."""
-    model = ModelFindings(model="m.onnx", sha256="", ort_version="1.21.0", findings=())
+    model = ModelFindings(model="m.onnx", file="m.onnx", sha256="", ort_version="1.21.0", findings=())
     assert (lines_of(model, 5), model.errors) == ((), ())
 
 
@@ -94,9 +95,8 @@ def test_a_finding_keeps_its_fingerprint_in_another_folder(bad: LintFacts) -> No
 def test_any_name_makes_a_log_that_can_be_read(place: str) -> None:
     """Names come from models, and say anything."""
     finding = Finding(reference="einsum", level="advice", place=place, words=place)
-    log = log_of(
-        ModelFindings(model=f"{place[:10]}.onnx".replace("\ud800", ""), sha256="", ort_version="1", findings=(finding,))
-    )
+    name = f"{place[:10]}.onnx".replace("\ud800", "")
+    log = log_of(ModelFindings(model=name, file=name, sha256="", ort_version="1", findings=(finding,)))
     assert log["runs"][0]["results"][0]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == place
 
 
@@ -104,3 +104,10 @@ def test_the_document_lists_every_rule() -> None:
     """Reference, level, title, why and fix, in the order of the table."""
     rows = re.findall(r"^\| `([a-z0-9-]+)` \| (\w+) \| (.*?) \| (.*?) \| (.*?) \|$", DOCUMENT.read_text(), re.MULTILINE)
     assert rows == [(rule.reference, rule.level, rule.title, rule.why, rule.fix) for rule in RULES]
+
+
+def test_steps_that_mend_are_steps_that_there_are() -> None:
+    """A fix names a step as a buildspec does."""
+    named = {name for rule in RULES for name in re.findall(r"\bstep ([a-z0-9-]+)", rule.fix)}
+    assert len(named) > 4
+    assert named <= {get_args(get_type_hints(kind)["use"])[0] for kind in (*PLAIN, *EQUIPPED)}

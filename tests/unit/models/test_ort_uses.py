@@ -95,6 +95,17 @@ def test_element_types_of_all_values_are_told(tmp_path: Path) -> None:
     assert read_uses(RECORDED).element_types == ("bool", "float")
 
 
+def test_an_output_that_no_node_makes_has_its_type_among_them(tmp_path: Path) -> None:
+    """A weight that is given out as it is: nothing but its type tells that a library needs 8-bit floats."""
+    weight = helper.make_tensor("e", TensorProto.FLOAT8E5M2, [2], [1.0, 2.0])
+    ends = [value("y"), value("e", TensorProto.FLOAT8E5M2, (2,))]
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    model = model_of(nodes, outputs=ends, opsets=[("", 18)], ir_version=9, initializers=[weight])
+    found = read_uses(converted(model, tmp_path))
+    assert found.element_types == ("Float8E5M2", "float")
+    assert {kind for use in found.uses for kind in (*use.inputs, *use.outputs)} == {"float"}
+
+
 def test_weights_that_are_stored_sparse_are_told(tmp_path: Path) -> None:
     """Of which ONNX Runtime makes dense ones when it loads the model: no value has a sparse type."""
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])

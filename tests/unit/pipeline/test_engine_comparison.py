@@ -11,6 +11,7 @@ import pytest
 
 from bench_samples import HOST
 from engine_samples import RECORDED
+from onnx_samples import relu
 from ortrim.bench import engine_runs
 from ortrim.console import Console
 from ortrim.core.engine_comparison import EngineComparison
@@ -25,6 +26,7 @@ from ortrim.tools.command import Completed
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.devices.base import SavedOutput
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from prepared_by_steps import STEPS, after_steps
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 OK = Completed(argv=(), returncode=0, stdout="", stderr="")
@@ -276,21 +278,21 @@ def test_a_models_file_needs_no_buildspec(stages: Stages, script: Script) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changes", "where"),
+    ("changes", "refusal"),
     [
-        ({"engines": ("opencv",)}, "--engine"),
-        ({"cases": ("on",)}, "--case"),
-        ({"models": ("tyni",)}, "--only"),
-        ({"dimensions": {"n": 1}}, "--dim"),
+        ({"engines": ("opencv",)}, ("bad-option", "--engine")),
+        ({"cases": ("on",)}, ("no-such-case", "--case")),
+        ({"models": ("tyni",)}, ("no-such-model", "--only")),
+        ({"dimensions": {"n": 1}}, ("bad-option", "--dim")),
     ],
 )
 def test_what_does_not_exist_is_refused(
-    stages: Stages, script: Script, compared: Compared, changes: dict[str, Any], where: str
+    stages: Stages, script: Script, compared: Compared, changes: dict[str, Any], refusal: tuple[str, str]
 ) -> None:
     """Before anything is run."""
     with pytest.raises(UsageError) as caught:
         compare_engines(replace(compared, **changes), stages.console)
-    assert (caught.value.reference, caught.value.where, caught.value.exit_code) == ("bad-option", where, ExitCode.USAGE)
+    assert (caught.value.reference, caught.value.where, caught.value.exit_code) == (*refusal, ExitCode.USAGE)
     assert script.asked == []
 
 
@@ -338,3 +340,19 @@ def test_both_files_are_written(stages: Stages, script: Script, compared: Compar
     with pytest.raises(StorageError) as caught:
         write_comparison(comparison, tmp_path / "file")
     assert caught.value.reference == "path-in-the-way"
+
+
+def test_models_are_compared_after_their_steps(
+    stages: Stages, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every engine: the trimmed runtime has no other, and cases are those that the model takes then."""
+    asked: list[str] = []
+
+    def keep(request: dict[str, Any], folder: Path) -> Completed:
+        asked.append(Path(request["model"]).name)
+        return answered(request, folder)
+
+    script.answers["onnxruntime"] = script.answers["tract"] = keep
+    after_steps(monkeypatch, tmp_path, relu())
+    compare_engines(Compared(request=stages.request(STEPS), engines=("tract",), rounds=1), stages.console)
+    assert asked == ["after.onnx", "after.onnx"]

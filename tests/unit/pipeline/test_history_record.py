@@ -87,5 +87,5 @@ def test_a_page_of_the_history(tmp_path: Path) -> None:
         history_of(tmp_path, None, None)
     assert caught.value.reference == "history-missing"
     record_build(recorded_report(), tmp_path, lambda _: None)
-    write_history_page(history_of(tmp_path, None, None), tmp_path / "history.html")
+    write_history_page(history_of(tmp_path, None, None), (), tmp_path / "history.html")
     assert "<svg" in (tmp_path / "history.html").read_text()

@@ -67,6 +67,13 @@ def test_a_packages_library_has_the_map_of_its_build(stages: Stages, tmp_path: P
     assert sized.link_map == build / "link.map"
 
 
+def test_a_library_is_known_under_its_soname(stages: Stages, tmp_path: Path) -> None:
+    """A package has it as `libonnxruntime.so.1`, as people name it; its map is that of the build."""
+    build = leave(cache_folder("builds") / "ours")
+    library = leave(tmp_path / "package", mapped=False).joinpath(LIBRARY).rename(tmp_path / f"{LIBRARY}.1")
+    assert size_of(str(library), stages.request(), None, stages.console).link_map == build / "link.map"
+
+
 def test_a_library_that_nobody_knows_has_no_map(stages: Stages, tmp_path: Path) -> None:
     """It is accounted for without."""
     sized = size_of(str(leave(tmp_path / "a", mapped=False)), stages.request(), None, stages.console)

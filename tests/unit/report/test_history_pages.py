@@ -1,9 +1,13 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from bench_samples import sample_report
 from ortrim.console import Console
+from ortrim.core.bench_history import BenchEntry, entries_of
 from ortrim.core.build_history import BuildEntry, Measure
+from ortrim.report.bench_plots import bench_kinds
 from ortrim.report.figures import NONE
 from ortrim.report.history_content import change_text, curves, history_lines, series
 from ortrim.report.history_html import history_page
@@ -73,6 +77,36 @@ def test_each_point_names_its_training_run() -> None:
     assert "training run" not in history_page([sample_entry()])
 
 
+def benches(day: int, **changes: Any) -> tuple[BenchEntry, ...]:
+    """Return a bench of four choices of settings."""
+    found = entries_of(sample_report(threads_is_2=0.5))
+    day_of = {"recorded_at": f"2026-11-{day:02d}T12:00:00+00:00"}
+    return tuple(replace(each, **{**day_of, **changes}) for each in found)
+
+
+def test_benches_have_plots_of_their_own() -> None:
+    """A line for each choice of settings, over benches; with the model and its training run at each point."""
+    entries = (*benches(1, training_run="run <1>"), *benches(2, model_sha256="f" * 64))
+    (kind,) = bench_kinds(entries)
+    assert kind["name"] == "bench · demo · linux-x64 · net · built"
+    assert [each["heading"].split(",")[0] for each in kind["measures"]].count("Latency") == 2
+    picture = kind["measures"][0]["picture"]
+    assert picture.count("<circle") == 2 * len(kind["measures"][0]["curves"])
+    assert [label.split(",")[0] for _, label in kind["measures"][0]["curves"]][:2] == ["default", "arena=false"]
+    page = history_page([], entries)
+    assert page.count("<svg") == len(kind["measures"]) == 4
+    for text in ("and 2 benches", "training run run &lt;1&gt;", "model ffffffffffff", "default, "):
+        assert text in page, text
+
+
+def test_figures_of_another_machine_are_another_line() -> None:
+    """They cannot be compared."""
+    (one,) = bench_kinds(benches(1))
+    (two,) = bench_kinds((*benches(1), *benches(2, cpu="another")))
+    lines = [len(kind["measures"][0]["curves"]) + kind["measures"][0]["left_out"] for kind in (one, two)]
+    assert lines == [4, 8]
+
+
 def test_one_build_and_none_are_pages() -> None:
     """A single point is drawn; a build that knows nothing of components or devices has no pictures."""
     assert history_page([sample_entry()]).count("<svg") == 4
@@ -86,7 +120,7 @@ def test_hostile_names_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     """Names in a store can neither be markup nor steer a terminal."""
     measure = Measure(device=HOSTILE, model=HOSTILE, case=HOSTILE, measure="p50", unit="ms", value=1.0)
     ugly = sample_entry(spec=HOSTILE, target=HOSTILE, recorded_at=HOSTILE, verdict=HOSTILE, measures=(measure,))
-    page = history_page([ugly])
+    page = history_page([ugly], benches(1, spec=HOSTILE, model=HOSTILE, recorded_at=HOSTILE, training_run=HOSTILE))
     assert "<script" not in page
     assert "\x1b" not in page
     Console(environment={}).render(history_tables([ugly], 5))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.sources import update_converter
+from ortrim.sources import pinned_requirements
 from ortrim.sources.update_converter import converter_text
 from ortrim.tools.foreign_runtime import _entry
 from ortrim.tools.resolving import Resolved
@@ -31,12 +31,12 @@ def index(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
         machine = platforms[0]
         if not any(machine.endswith(f"_{each}") for each in wheels[python]):
             return None
-        assert dependencies == (requirements == ["onnxruntime==1.31.1"])
+        assert dependencies == (list(requirements) == ["onnxruntime==1.31.1"])
         runtime = Resolved(name="onnxruntime", version="1.31.1", sha256=digest("o", python, machine))
         numpy = Resolved(name="numpy", version=NUMPY[python], sha256=digest("n", python, machine))
         return (numpy, runtime, Resolved(name="packaging", version="26.3", sha256=digest("p")))
 
-    monkeypatch.setattr(update_converter, "resolved", resolved)
+    monkeypatch.setattr(pinned_requirements, "resolved", resolved)
     return wheels
 
 

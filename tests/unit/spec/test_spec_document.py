@@ -25,7 +25,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """A buildspec that does not exist is `spec-missing`, and is not created."""
     file = tmp_path / "none.toml"
     assert str(refusal(file)) == (
-        f"error: spec-missing\n  {file}: does not exist\n  hint: give the path of a buildspec with --spec"
+        f"error: spec-missing\n  {file}: does not exist\n  hint: check the path of the buildspec"
     )
     assert not list(tmp_path.iterdir())
 

@@ -83,6 +83,22 @@ def test_dimensions_get_names() -> None:
         name_dimensions(layered(), NameDimensions(use="name-dimensions", names={"x:1": "N"}))
 
 
+def test_names_that_are_there_already_change_nothing() -> None:
+    """By the name or by the place: not a byte changes."""
+    for key in ("batch", "x:0", "y:0"):
+        assert (
+            name_dimensions(layered(), NameDimensions(use="name-dimensions", names={key: "batch"})).model == layered()
+        )
+
+
+def test_a_batch_that_is_there_already_changes_nothing(place: Workplace) -> None:
+    """The model is the same once its shapes are known, whether its batch is a number or a name."""
+    for size in (8, "batch"):
+        once = set_batch(layered(), Batch(use="batch", size=size), place).model
+        again = set_batch(copy_of(once), Batch(use="batch", size=size), place)
+        assert (again.model, again.notes) == (once, ())
+
+
 def test_a_batch_is_set_and_opened(place: Workplace) -> None:
     """A dynamic batch gets a size, and a fixed one a name, as far as the outputs."""
     fixed = set_batch(layered(), Batch(use="batch", size=8), place).model

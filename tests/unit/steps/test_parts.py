@@ -97,9 +97,11 @@ def test_another_model_is_appended(place: Workplace, tmp_path: Path) -> None:
     ],
 )
 def test_a_model_that_does_not_fit_is_refused(options: Merge, words: str, place: Workplace, tmp_path: Path) -> None:
-    """A file that is none, an input that nothing feeds, and names that both have, are diagnostics."""
-    write(tmp_path / "other.onnx", copy_of(layered()))
+    """A file that is none, an input that nothing feeds, and names that both have; both models stay as they are."""
+    given, content = layered(), write(tmp_path / "other.onnx", copy_of(layered())).read_bytes()
     (tmp_path / "broken.onnx").write_bytes(b"\x0a\xff")
     with pytest.raises(ModelError, match=words) as caught:
-        merge(layered(), options, place)
+        merge(given, options, place)
     assert caught.value.reference == "step-failed"
+    assert given == layered()
+    assert (tmp_path / "other.onnx").read_bytes() == content

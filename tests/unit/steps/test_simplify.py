@@ -1,6 +1,7 @@
 """Simplify: a guard against models that folded constants swell, and what the programs do."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,9 @@ from onnx import numpy_helper
 
 from ortrim.core.step_specs import Simplify
 from ortrim.errors import ModelError
+from ortrim.steps import isolation
 from ortrim.steps import simplify as module
+from ortrim.steps.isolation import packaged_python
 from ortrim.steps.simplify import simplify
 from ortrim.steps.stepped import Workplace
 from ortrim.tools.scripts import Python
@@ -43,6 +46,24 @@ def test_a_model_that_is_simple_already_stays(program: SimpleNamespace, place: W
     assert simplify(layered(), Simplify(use="simplify"), place).model == layered()
 
 
+def test_the_program_finds_the_runtime_behind_its_own_packages(
+    program: SimpleNamespace, place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one onnxslim folds no constants and says nothing; what both have is taken from the program's own."""
+    given: list[Path] = []
+
+    def python_for(_name: str, _requirements: str, *others: Path) -> Python:
+        given.extend(others)
+        return Python(words=(), environment={})
+
+    monkeypatch.setattr(module, "packaged_python", python_for)
+    assert simplify(layered(), Simplify(use="simplify"), place).model == program.slim(layered())
+    assert given == [place.runtime.packages]
+    monkeypatch.setattr(isolation, "packages_folder", lambda *_: Path("/own"))
+    python = packaged_python("onnxslim", "", *given)
+    assert python.environment["PYTHONPATH"] == f"/own:{place.runtime.packages}"
+
+
 def test_a_swollen_model_is_refused(program: SimpleNamespace, place: Workplace) -> None:
     """The sizes and the key that allows more are in the diagnostic, and nothing is written."""
     program.slim = swollen
@@ -52,6 +73,20 @@ def test_a_swollen_model_is_refused(program: SimpleNamespace, place: Workplace) 
     assert "onnxslim made 1,0" in caught.value.what
     assert "most_growth = " in caught.value.hint
     assert not (place.folder / "after.onnx").exists()
+
+
+def test_no_growth_is_allowed_beyond_what_one_file_can_have(
+    program: SimpleNamespace, place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message of protobuf's has 2 GB at most, here less, whatever the buildspec says."""
+    program.slim = swollen
+    options = Simplify(use="simplify", most_growth=100.0)
+    monkeypatch.setattr(module, "SMALL_BYTES", 2 << 20)
+    assert simplify(layered(), options, place).model.graph.initializer[-1].name == "large"
+    monkeypatch.setattr(module, "LARGEST_BYTES", 1 << 19)
+    with pytest.raises(ModelError) as caught:
+        simplify(layered(), options, place)
+    assert caught.value.reference == "model-swollen"
 
 
 def test_what_the_program_says_is_the_why(program: SimpleNamespace, place: Workplace) -> None:

@@ -31,6 +31,16 @@ def test_an_operator_that_changed_is_converted(place: Workplace) -> None:
     assert same_outputs(before, done.model, {"x": np.array([[1, 2, 3]], np.float32)})
 
 
+def test_an_operator_that_changed_is_converted_down(place: Workplace) -> None:
+    """Axes that are a constant become an attribute again."""
+    up = to_opset(squeezing(), Opset(use="opset", version=13), place).model
+    down = to_opset(copy_of(up), Opset(use="opset", version=11), place)
+    assert (opset_of(down.model), down.notes) == (11, ("operators that differ: Constant, Squeeze",))
+    (squeeze,) = (node for node in down.model.graph.node if node.op_type == "Squeeze")
+    assert [(attribute.name, list(attribute.ints)) for attribute in squeeze.attribute] == [("axes", [0])]
+    assert same_outputs(up, down.model, {"x": np.array([[1, 2, 3]], np.float32)})
+
+
 def test_operators_that_did_not_change_need_no_converter(place: Workplace) -> None:
     """The number alone is changed, down too."""
     done = to_opset(layered(), Opset(use="opset", version=14), place)

@@ -124,6 +124,7 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
         (("profile", "--trace", "none.json"), "trace-missing", 19),
         (("profile", "--runs", "0"), "bad-option", 2),
         (("profile", "--model", "a", "--spec", "b"), "bad-option", 2),
+        (("profile", "--trace", "none.json", "--case", "one"), "bad-option", 2),
     ],
 )
 def test_what_is_not_there_is_a_diagnostic(ortrim: Run, words: tuple[str, ...], reference: str, code: int) -> None:

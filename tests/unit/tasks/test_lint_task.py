@@ -15,6 +15,7 @@ from ortrim.lint.facts import KernelFacts, RunFacts
 from ortrim.pipeline import lint
 from ortrim.pipeline.lint_runtime import Looked
 from ortrim.report.size_content import Sized
+from prepared_by_steps import STEPS, after_steps
 
 Run = Callable[..., Any]
 
@@ -153,3 +154,22 @@ def test_a_buildspec_without_a_build_is_judged_all_the_same(
     (model,) = ended.document()["models"]
     assert model["model"] == good
     assert model["not_checked"] == ["what operators cost: there is no finished build"]
+
+
+def test_models_with_steps_are_judged_after_them(
+    ortrim: Run, looked: dict[str, Looked], named_by_machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they are shipped; `--given` judges what the buildspec names. A code review is led to that file."""
+    after_steps(monkeypatch, tmp_path, relu())
+    spec = Path(named_by_machine).with_name("spec.toml")
+    spec.write_text(f'[[models]]\nname = "m"\npath = "advised.onnx"\n{STEPS}[[targets]]\nid = "linux-x64"\n')
+    words = ("lint", str(spec), "--sarif", "lint.sarif")
+    monkeypatch.setattr(lint, "_library_sizes", lambda *_: (None, ()))
+    ended = ortrim(*words)
+    assert (ended.code, ended.err) == (0, "")
+    assert "advised.onnx, after its steps: 0 errors, advice: 0" in ended.out.replace("\n", "")
+    (given,) = ortrim(*words, "--given", "--json").document()["models"]
+    assert (given["model"], given["steps"], len(given["findings"])) == (named_by_machine, [], 1)
+    (result,) = json.loads(Path("lint.sarif").read_text())["runs"][0]["results"]
+    address = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert address == f"file://{named_by_machine}"

@@ -8,6 +8,7 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, value, write
+from prepared_by_steps import STEPS, after_steps
 
 Run = Callable[..., Any]
 
@@ -109,3 +110,18 @@ def test_a_model_without_open_dimensions_needs_none(ortrim: Run, tmp_path: Path)
     path = write(tmp_path / "m.onnx", relu())
     assert "1" in ortrim("cost", str(path)).out
     assert "the model leaves open: none" in ortrim("cost", str(path), "--dim", "n=1").err
+
+
+def test_a_model_with_steps_is_counted_after_them(
+    ortrim: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is said; `--given` counts it as it was before."""
+    after_steps(monkeypatch, tmp_path, relu())
+    spec = model.parent / "steps.toml"
+    spec.write_text(f'[[models]]\nname = "net"\npath = "m.onnx"\n{STEPS}[[targets]]\nid = "linux-x64"\n')
+    ended = ortrim("cost", str(spec), "--json")
+    (found,) = ended.document()["costs"]
+    assert (found["macs"], found["operations"]) == (0, 1)
+    assert "net is counted after its steps: simplify" in ended.err
+    (given,) = ortrim("cost", str(spec), "--given", "--json").document()["costs"]
+    assert given["macs"] > 0

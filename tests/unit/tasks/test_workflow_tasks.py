@@ -289,3 +289,11 @@ def test_pins_are_updated_of_one_kind_at_a_time(ortrim: Run, words: tuple[str, .
     """None or two are refused."""
     ended = ortrim("pins.update", *words)
     assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-option")
+
+
+def test_packages_are_pinned_alone(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that were written are the answer; one kind of thing at a time."""
+    monkeypatch.setattr(pins, "update_requirements", lambda _: (Path("onnx.txt"),))
+    ended = ortrim("pins.update", "--requirements")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "onnx.txt")
+    assert ortrim("pins.update", "--requirements", "--images").code == 2

@@ -191,6 +191,35 @@ def test_a_good_xcframework_passes_all_but_what_nobody_promised(tmp_path: Path) 
     assert failed(check_xcframework(facts)) == {}
 
 
+def test_what_the_load_commands_say_stands_in_the_gates(tmp_path: Path) -> None:
+    """System, oldest system, name, needs, exports and UUIDs: a report shows them of libraries that pass."""
+    facts = facts_of(tmp_path, xcframework_files())
+    told = {gate.name: gate.detail for gate in check_xcframework(facts, replace(PROMISE, budgets=()))}
+    device, simulators, mac = told["platform of the load commands"].split("; ")
+    assert device.startswith(f"{DEVICE_SLICE}: ios 15.1")
+    assert simulators.startswith(f"{SIMULATOR_SLICE}: ios simulator 15.1")
+    assert mac.startswith(f"{MAC_SLICE}: macos 13.4")
+    assert told["oldest system"] == f"{DEVICE_SLICE}: 15.1; {SIMULATOR_SLICE}: 15.1; {MAC_SLICE}: 13.4"
+    assert f"{MAC_SLICE}: @rpath/onnxruntime.framework/Versions/A/onnxruntime" in told["install name"].split("; ")
+    assert told["public API only"] == "OrtGetApiBase"
+    assert told["needs libraries of the system only"] == "/usr/lib/libSystem.B.dylib"
+    uuids = {image.uuid for _, image in facts.images}
+    assert {word.rpartition(" ")[2] for word in told["UUID"].replace(";", ",").split(", ")} == uuids
+    assert told["size of each slice"].startswith(
+        f"there is no budget: {DEVICE_SLICE} {len(device_library()):,} bytes; "
+    )
+
+
+def test_what_all_slices_say_is_said_once(tmp_path: Path) -> None:
+    """And static libraries, which have neither name nor UUID, are counted."""
+    files = {name: data for name, data in xcframework_files().items() if name.startswith(DEVICE_SLICE)}
+    files |= {f"{DEVICE}/onnxruntime": archive({"onnxruntime.o": sample("ios-arm64.o")})}
+    facts = facts_of(tmp_path, files | {"Info.plist": xcframework_plist(SLICES[0])})
+    told = {gate.name: gate.detail for gate in check_xcframework(facts)}
+    assert told["platform of the load commands"] == "ios 15.1"
+    assert told["install name"] == told["UUID"] == "in 1 slice"
+
+
 @pytest.mark.parametrize("reference", BROKEN)
 def test_each_rule_is_broken_by_its_own_slice_alone(tmp_path: Path, reference: str) -> None:
     """The gate fails and says where; the diagnostic has the reference, and no other rule complains."""

@@ -195,6 +195,19 @@ def test_a_simulator_that_does_not_boot_is_shut_down(tmp_path: Path, monkeypatch
     assert slow.calls[-1] == f"simctl shutdown {UDID}"
 
 
+def test_ctrl_c_while_it_boots_leaves_none_behind(tmp_path: Path) -> None:
+    """What was made for this is shut down and deleted, and the interruption comes through."""
+    mac = simulators(tmp_path / "mac", empty_list(tmp_path))
+
+    def told(text: str) -> None:
+        if text.startswith("booting"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_simulator("", "arm64", xcrun=mac.xcrun, announce=told)
+    assert [call.split()[1] for call in mac.calls] == ["list", "create", "shutdown", "delete"]
+
+
 def test_a_list_that_does_not_come(tmp_path: Path) -> None:
     """Simctl's own words are passed on."""
     mac = FakeXcrun(tmp_path / "mac", {"*": "echo 'CoreSimulatorService connection became invalid.' >&2; exit 1"})

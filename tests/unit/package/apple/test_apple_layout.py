@@ -29,6 +29,7 @@ from ortrim.package.apple import layout
 from ortrim.package.apple.inputs import AppleInputs, ApplePart
 from ortrim.package.apple.layout import ApplePackage, make_apple_package
 from ortrim.package.sums import check_sums
+from ortrim.toolchains.zig_apple import zig_apple_toolchain
 from sample_package import make_inputs
 from sample_plans import SAMPLE_APPLE
 
@@ -187,6 +188,17 @@ def test_the_manifest_covers_the_zip(package: ApplePackage) -> None:
     assert len(set(uuids.values())) == len(TARGETS)
     assert {target.cross_built for each in manifest.slices for target in each.targets} == {False}
     assert [reason.reasons for reason in manifest.required_reasons] == [("C617.1",), ("35F9.1",)]
+
+
+def test_what_no_mac_compiled_says_so(tmp_path: Path) -> None:
+    """In the manifest, target by target: no Mac has run it."""
+    inputs = apple_inputs(tmp_path / "in", ("macos-arm64",))
+    toolchain = zig_apple_toolchain(inputs.first.job.target, "13.3", "0.17.0")
+    job = replace(inputs.first.job, toolchain=toolchain)
+    inputs = change_part(inputs, 0, inputs=replace(inputs.first, job=job))
+    package = make_apple_package(inputs, tmp_path / "out")
+    assert [target.cross_built for each in package.manifest.slices for target in each.targets] == [True]
+    assert package.manifest.compiler == "zig 0.17.0"
 
 
 def test_the_bill_of_materials_lists_every_library(package: ApplePackage) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.network
 
 ALL: Final = frozenset({
     "FloatKernelSse", "FloatKernelAvx", "QuantDispatchAvx2", "QuantDispatchDefault", "PoolKernel", "ExpKernel",
-    "_Z9DepthwiseIahEiPKT_",
+    "CastKernel", "FourBitKernel", "_Z9DepthwiseIahEiPKT_",
 })  # fmt: skip
 NINJA: Final = """\
 rule cxx
@@ -117,6 +117,8 @@ def tree(tmp_path: Path) -> Tree:
         ("MlasPool", 1, 31, {"PoolKernel"}),
         ("MlasExp", 1, 51, {"ExpKernel"}),
         ("MlasOther", 1, 52, {"ExpKernel"}),
+        ("MlasCast", 1, 61, {"CastKernel"}),
+        ("MlasBlockSize", 0, 8, set[str]()),
     ],
 )
 def test_what_a_function_needs_stays_and_works(

@@ -11,6 +11,8 @@ extern "C" int FloatKernelSse(int);
 extern "C" int FloatKernelAvx(int);
 extern "C" int PoolKernel(int);
 extern "C" int ExpKernel(int);
+extern "C" int CastKernel(int);
+extern "C" int FourBitKernel(int);
 template <typename A, typename B> int Depthwise(const A*);
 struct MLAS_PLATFORM {
   MLAS_PLATFORM();
@@ -19,6 +21,9 @@ struct MLAS_PLATFORM {
   int (*PoolRoutine[2])(int);
   int (*DepthwiseRoutine)(const signed char*);
   int (*ExpRoutine)(int);
+  int (*CastRoutine)(int);
+  int (*FourBitRoutine)(int);
+  int BlockSize;
 };
 inline MLAS_PLATFORM& GetMlasPlatform() { static MLAS_PLATFORM platform; return platform; }
 int Processor();
@@ -31,6 +36,9 @@ MLAS_PLATFORM::MLAS_PLATFORM() {
   this->PoolRoutine[1] = PoolKernel;
   this->DepthwiseRoutine = Depthwise<signed char, unsigned char>;
   this->ExpRoutine = &ExpKernel;
+  this->CastRoutine = CastKernel;
+  this->FourBitRoutine = FourBitKernel;
+  this->BlockSize = 8;
   // Check if the processor supports AVX2/FMA3 features.
   if (Processor() > 1) {
     this->FloatRoutine = FloatKernelAvx;
@@ -60,8 +68,32 @@ extern "C" int MlasFloat(int x) { return GetMlasPlatform().FloatRoutine(x); }
     "sgemm_avx.cpp": '#include "mlasi.h"\nextern "C" int FloatKernelAvx(int x) { return x + 20; }\n',
     "snchwc.cpp": """\
 #include "mlasi.h"
+extern "C" int MlasBlockSize(
+    void
+    )
+/* What the blocks have. */
+{
+#if defined(__ELF__)
+  return GetMlasPlatform().BlockSize;
+#else
+  return 1;
+#endif
+}
 extern "C" int MlasPool(int x) { return GetMlasPlatform().PoolRoutine[1](x); }
 extern "C" int PoolKernel(int x) { return x + 30; }
+""",
+    "cast.cpp": """\
+#include "mlasi.h"
+extern "C" int MlasCast(int x) { return GetMlasPlatform().CastRoutine(x); }
+""",
+    "fourbit.cpp": """\
+#include "mlasi.h"
+extern "C" int MlasFourBit(int x) { return GetMlasPlatform().FourBitRoutine(x); }
+""",
+    "fourbit_avx2.cpp": """\
+#include "mlasi.h"
+extern "C" int CastKernel(int x) { return x + 60; }
+extern "C" int FourBitKernel(int x) { return x + 70; }
 """,
     "qdwconv.cpp": """\
 #include "mlasi.h"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from ortrim.binaries.elf import with_elf_type
@@ -29,6 +30,30 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     symbols = _macho_symbols(data, path) if is_thin(data) else _elf_symbols(data, path)
     defined = frozenset(name for name, here in symbols if here)
     return defined, frozenset(name for name, here in symbols if not here) - defined
+
+
+def own_references(path: Path) -> frozenset[str]:
+    """Return the mangled names that an ELF object both defines for others and refers to by name itself.
+
+    A linker that is told of another definition of such a name leads the object there, too; what the object refers to
+    in another way stays its own. Raises `BinaryError` as `read_object` does.
+    """
+    return with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: frozenset(_references(elf)))
+
+
+def _references(elf: ELFFile) -> Iterator[str]:
+    for section in elf.iter_sections():
+        if not isinstance(section, RelocationSection):
+            continue
+        table = elf.get_section(section["sh_link"])
+        if not isinstance(table, SymbolTableSection):
+            raise ValueError("relocations without symbols")  # noqa: TRY004 - of the file, not of an argument
+        for number in {each["r_info_sym"] for each in section.iter_relocations()}:
+            symbol = table.get_symbol(number)
+            if symbol is None:
+                raise ValueError("a relocation by a symbol that is not there")
+            if symbol["st_info"]["bind"] != LOCAL and symbol["st_shndx"] != UNDEFINED:
+                yield symbol.name
 
 
 def _macho_symbols(data: bytes, path: Path) -> tuple[tuple[str, bool], ...]:

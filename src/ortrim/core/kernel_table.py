@@ -14,23 +14,35 @@ CONSTRUCTORS: Final = ("platform.cpp", "wide_vectors.cc")
 """Upstream's, and ours for the kernels that minimal builds go without."""
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
-ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?(\w+)")
+ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)")
 DEFAULT: Final = re.compile(r"(\w+)\{&(\w+)\}")
 INCLUDED: Final = re.compile(r'^\s*#\s*include\s*"(?:[^"\n]*/)?([^"/\n]+)"', re.MULTILINE)
 WORD: Final = re.compile(r"\w+")
 CALLED: Final = re.compile(r"[.>](\w+)\s*(?:->|\()")
 """How the constructor's own source would use a kernel; it may compare entries, for which an address is enough."""
+IGNORED: Final = re.compile(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", re.DOTALL | re.MULTILINE)
+"""Comments, and the lines of the preprocessor: what stands between these counts, whichever way it decides."""
+GETTER: Final = re.compile(
+    r"\b(\w+)\(\s*(?:void)?\s*\)\s*\{\s*return\s+GetMlasPlatform\(\)\.(\w+);\s*(?:return\s+\w+;\s*)?\}"
+)
+"""A function that does nothing but return an entry, or a number where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelTable:
     """For each kernel, by its plain name, the entries it may stand in; for each entry, the sources that may use it.
 
-    Sources go by their base names.
+    Sources go by their base names. `getters` are functions, by their plain names, that do nothing but return an entry
+    in which no kernel stands.
     """
 
     entries: Mapping[str, frozenset[str]]
     readers: Mapping[str, frozenset[str]]
+    getters: frozenset[str] = frozenset()
+
+    def only_gets(self, symbol: str) -> bool:
+        """Whether a function, mangled or not, is one of the `getters`."""
+        return any(symbol == name or _mangles(symbol, name) for name in self.getters)
 
     def users(self, symbol: str) -> frozenset[str] | None:
         """Return the sources that may use a kernel, mangled or not, by way of the table; None for what is no kernel."""
@@ -61,7 +73,14 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
     seen = {name: _with_headers(name, sources) for name in sources}
     every = frozenset[str]().union(*entries.values())
     readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}
-    return KernelTable(entries=entries, readers=readers)
+    return KernelTable(entries=entries, readers=readers, getters=_getters(sources.values(), every))
+
+
+def _getters(texts: Iterable[str], kernels: Collection[str]) -> frozenset[str]:
+    """Return the functions that return an entry which is none of those for kernels; none that is written twice."""
+    found = [getter for text in texts for getter in GETTER.findall(IGNORED.sub("", text))]
+    names = [name for name, _ in found]
+    return frozenset(name for name, entry in found if entry not in kernels and names.count(name) == 1)
 
 
 def _mangles(symbol: str, kernel: str) -> bool:

@@ -14,7 +14,7 @@ FLOORS: Final = ("x86-64-v3", "x86-64-v4")
 """Processors, as buildspecs name them, that have AVX2 and FMA."""
 BRANCH: Final = "Check if the processor supports AVX2/FMA3 features."
 """Upstream's words before the branch."""
-SLOT: Final = re.compile(r"this->(\w+(?:\[\w+\])?)\s*=\s*&?(\w+)")
+SLOT: Final = re.compile(r"this->(\w+(?:\[\w+\])?)\s*=\s*&?([A-Za-z_]\w*)")
 
 
 def superseded_kernels(constructor: str, cpu: str) -> frozenset[str]:

@@ -1,12 +1,13 @@
 """The objects of a build tree: which sources they are made from, which symbols they define, and which they need."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
-from ortrim.binaries.objects import read_object
+from ortrim.binaries.objects import own_references, read_object
 from ortrim.core.serialization import from_json
 from ortrim.core.unit_making import ObjectSymbols
 from ortrim.core.unit_paths import symbolic_path
@@ -35,15 +36,29 @@ def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[
     Raises `BuildError` (`objects-unknown`) when ninja cannot say, `ToolError` when there is no ninja, and as
     `read_object` does for an object that is no ELF file.
     """
-    places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
     return tuple(
         ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
-        for step in _steps(paths)
-        if (path := paths.configured / step.output).suffix == ".o" and path.is_file()
-        for unit in [symbolic_path(step.file, str(paths.configured), **places)]
-        if unit is not None and unit.startswith(below)
+        for unit, path in _units(paths, below)
         for defined, undefined in [read_object(path)]
     )
+
+
+def read_own_references(paths: JobPaths, below: str) -> dict[str, frozenset[str]]:
+    """Return, by its unit, what each object of the tree below a folder defines and itself refers to by name.
+
+    Raises as `read_objects` does.
+    """
+    return {unit: own_references(path) for unit, path in _units(paths, (below,))}
+
+
+def _units(paths: JobPaths, below: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    """Yield the units below some folders that are compiled, and their objects."""
+    places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
+    for step in _steps(paths):
+        path = paths.configured / step.output
+        unit = symbolic_path(step.file, str(paths.configured), **places)
+        if path.suffix == ".o" and path.is_file() and unit is not None and unit.startswith(below):
+            yield unit, path
 
 
 def undefined_in(objects: Iterable[ObjectSymbols]) -> frozenset[str]:

@@ -1,6 +1,10 @@
-"""Leaving kernels out of a library that nothing in it can reach: link, look, and link again until nothing changes."""
+"""Leaving out of a library what nothing in it can reach: link, look, and link again until nothing changes.
 
-from collections.abc import Callable, Iterable
+That is kernels, and what reads and writes ONNX's messages as files.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -8,10 +12,12 @@ from ortrim.binaries.link_map import read_link_map
 from ortrim.core.kernel_table import CONSTRUCTORS, kernel_table
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.superseded_kernels import superseded_kernels
+from ortrim.core.unit_making import ObjectSymbols
 from ortrim.core.unreached_kernels import LinkedObject, reached_kernels, table_kernels
+from ortrim.core.unread_messages import message_methods, wanted_methods
 from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
-from ortrim.executors.tree_objects import read_objects
+from ortrim.executors.tree_objects import read_objects, read_own_references
 from ortrim.executors.workspace import UNREACHED
 from ortrim.platforms.upstream import WIDE_VECTORS
 from ortrim.storage.files import storage_errors, write_if_changed
@@ -19,6 +25,9 @@ from ortrim.storage.files import storage_errors, write_if_changed
 SYMBOL: Final = "ortrim_unreached"
 HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
+CODE: Final = ".text"
+FUNCTION: Final = ".text."
+"""What the section of a single function begins with, its name follows."""
 DONE: Final = "unreached.job"
 """Names the job for which the script is complete."""
 UNTOLD: Final = "which kernels nothing reaches cannot be told: all are kept"
@@ -26,10 +35,27 @@ LOOKS: Final = 8
 """How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Tree:
+    """MLAS's objects and our own, all that can be read, and what MLAS's refer to themselves, by unit.
+
+    They are the same at each look; what of them is in the library is not.
+    """
+
+    mlas: tuple[ObjectSymbols, ...]
+    readable: tuple[ObjectSymbols, ...]
+    own: Mapping[str, frozenset[str]]
+
+    def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
+        """Return MLAS's objects and all readable ones, with what the last link took of them."""
+        code = _code_by_file(paths)
+        return _linked(self.mlas, self.own, code), _linked(self.readable, {}, code)
+
+
 def leave_out_unreached(
     paths: JobPaths, job: BuildJob, linked: Outcome, link: Callable[[], Outcome], on_note: Callable[[str], None]
 ) -> Outcome:
-    """Link a library again without the kernels that nothing in it reaches; `linked` is the link before.
+    """Link a library again without what nothing in it reaches; `linked` is the link before.
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
     is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
@@ -41,13 +67,16 @@ def leave_out_unreached(
         on_note(UNTOLD)
         return linked
     done = paths.hooks / DONE
+    tree = _tree(paths, job)
     if not _is_done(done, key):
-        linked = _link_without(table_kernels(table, _linked_objects(paths)), paths, link)
+        mlas, readable = tree.linked(paths)
+        linked = _link_without(table_kernels(table, mlas) | message_methods(readable), paths, link)
     for _ in range(LOOKS):
         left_out = read_script(paths)
         if linked.failed:
             return linked
-        reached = reached_kernels(left_out, table, _linked_objects(paths))
+        mlas, readable = tree.linked(paths)
+        reached = reached_kernels(left_out, table, mlas) | wanted_methods(left_out, readable)
         if not reached:
             write_if_changed(done, key)
             return linked
@@ -96,20 +125,44 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
         return texts | {WIDE_VECTORS: (paths.hooks / WIDE_VECTORS).read_text(encoding="utf-8")}
 
 
-def _linked_objects(paths: JobPaths) -> tuple[LinkedObject, ...]:
-    live = _files_with_code(paths)
+def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
+    """Read the tree's objects; what the linker optimises is the compiler's own code, MLAS alone is not."""
+    return _Tree(
+        mlas=read_objects(paths, (MLAS, HOOKS)),
+        readable=() if job.levers.link_time else read_objects(paths),
+        own=read_own_references(paths, MLAS),
+    )
+
+
+def _linked(
+    objects: Iterable[ObjectSymbols], own: Mapping[str, frozenset[str]], code: Mapping[str, frozenset[str]]
+) -> tuple[LinkedObject, ...]:
     return tuple(
-        LinkedObject(source=name, defined=each.defined, undefined=each.undefined, live=f"{name}.o" in live)
-        for each in read_objects(paths, (MLAS, HOOKS))
+        LinkedObject(
+            source=name,
+            defined=each.defined,
+            undefined=each.undefined,
+            live=bool(sections := code.get(f"{name}.o", frozenset())),
+            functions=_functions(sections),
+            own=own.get(each.unit, frozenset()),
+        )
+        for each in objects
         for name in [each.unit.rsplit("/", 1)[1]]
     )
 
 
-def _files_with_code(paths: JobPaths) -> frozenset[str]:
-    """Return the base names of the objects of which the last link took code, those in archives, too."""
-    return frozenset(
-        inner.file.removesuffix(")").rsplit("/", 1)[-1].rsplit("(", 1)[-1]
-        for output in read_link_map(paths.link_map)
-        for inner in output.inputs
-        if inner.section.startswith(".text") and inner.size_bytes
-    )
+def _functions(sections: frozenset[str]) -> frozenset[str] | None:
+    """Return the functions whose sections these are; None when several may share one."""
+    named = frozenset(section.removeprefix(FUNCTION) for section in sections if section.startswith(FUNCTION))
+    return named if len(named) == len(sections) else None
+
+
+def _code_by_file(paths: JobPaths) -> dict[str, frozenset[str]]:
+    """Return the sections of code that the last link took, by the base names of objects, those in archives, too."""
+    found: dict[str, frozenset[str]] = {}
+    for output in read_link_map(paths.link_map):
+        for inner in output.inputs:
+            if inner.section.startswith(CODE) and inner.size_bytes:
+                name = inner.file.removesuffix(")").rsplit("/", 1)[-1].rsplit("(", 1)[-1]
+                found[name] = found.get(name, frozenset()) | {inner.section}
+    return found

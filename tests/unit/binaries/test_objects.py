@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_slices import recorded
-from ortrim.binaries.objects import read_object
+from ortrim.binaries.objects import own_references, read_object
 from ortrim.errors import BinaryError, ExitCode
 
 DATA = Path(__file__).with_name("data")
@@ -48,6 +48,23 @@ def test_object_offers_and_needs_what_others_can_see() -> None:
 def test_object_of_a_32_bit_target_is_read() -> None:
     """The same source for 32-bit ARM needs the unwinder's routine besides."""
     assert read_object(TINY_32) == (DEFINED, UNDEFINED | {"__aeabi_unwind_cpp_pr0"})
+
+
+@pytest.mark.parametrize("path", [TINY, TINY_32])
+def test_what_an_object_names_of_its_own_is_told(path: Path) -> None:
+    """Functions and variables, by relocations of any kind; not what only others may ask for."""
+    assert own_references(path) == DEFINED - {"offered_function", "offered_hidden"}
+
+
+def test_own_references_of_what_is_no_object_are_refused(tmp_path: Path) -> None:
+    """As its symbols are: another kind of file, and none at all."""
+    (tmp_path / "a.o").write_bytes(b"BC\xc0\xde")
+    with pytest.raises(BinaryError) as caught:
+        own_references(tmp_path / "a.o")
+    assert caught.value.reference == "not-elf"
+    with pytest.raises(BinaryError) as caught:
+        own_references(tmp_path / "none.o")
+    assert caught.value.reference == "object-missing"
 
 
 def test_object_of_apples_is_read() -> None:

@@ -27,6 +27,19 @@ def test_a_kernel_is_used_by_the_sources_that_use_its_entries(kernel: str, users
     assert TABLE.users(kernel) == frozenset(users)
 
 
+def test_functions_that_return_an_entry_without_kernels_are_known() -> None:
+    """Whichever way the preprocessor decides; not those that return a kernel, or do more."""
+    assert TABLE.getters == {"MlasBlockSize"}
+    assert TABLE.only_gets("_Z13MlasBlockSizev")
+    assert not TABLE.only_gets("MlasPool")
+
+
+def test_a_number_is_no_kernel() -> None:
+    """As one, it would be found in every mangled name that has a part of 18 letters."""
+    assert "8" not in TABLE.entries
+    assert TABLE.users("_Z18_InternalSerialize") is None
+
+
 @pytest.mark.parametrize(
     "symbol", ["getauxval", "memcpy", "_ZdlPv", "FloatKernel", "_Z11FloatKernelv", "", "_Z9Depthwis"]
 )

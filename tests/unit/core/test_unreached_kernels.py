@@ -1,5 +1,7 @@
 """Which kernels of the table a library can reach."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernel_tables import SOURCES
@@ -11,10 +13,14 @@ DEPTHWISE = "_Z9DepthwiseIahEvPKT_"
 KERNELS = frozenset({"FloatKernelSse", "QuantDispatchAvx2", "QuantDispatchDefault", "PoolKernel", DEPTHWISE})
 
 
-def linked(source: str, *, defined: str = "", undefined: str = "", live: bool = True) -> LinkedObject:
-    """Return an object with these symbols."""
+def linked(
+    source: str, *, defined: str = "", undefined: str = "", own: str = "", functions: str = "", live: bool = True
+) -> LinkedObject:
+    """Return an object with these symbols; without functions, those in the library are not told apart."""
+    names = (frozenset(text.split()) for text in (defined, undefined, own, functions))
+    here, there, inside, kept = names
     return LinkedObject(
-        source=source, defined=frozenset(defined.split()), undefined=frozenset(undefined.split()), live=live
+        source=source, defined=here, undefined=there, live=live, functions=kept if functions else None, own=inside
     )
 
 
@@ -48,10 +54,29 @@ def test_code_that_uses_an_entry_reaches_its_kernels(source: str, reached: set[s
 
 
 def test_a_kernel_that_is_named_without_the_table_is_reached() -> None:
-    """By another source, or by code beside it in its own object, which may call it without a word of the linker's."""
+    """By another source, or in its own object, whose words the linker's script leads elsewhere, too."""
     assert reached_kernels(KERNELS, TABLE, (linked("other.cpp", undefined="PoolKernel"),)) == {"PoolKernel"}
-    assert reached_kernels(KERNELS, TABLE, (linked("other.cpp", defined="PoolKernel"),)) == {"PoolKernel"}
-    assert not reached_kernels(KERNELS, TABLE, (linked("other.cpp", defined="PoolKernel", live=False),))
+    naming = linked("other.cpp", defined="PoolKernel", own="PoolKernel")
+    assert reached_kernels(KERNELS, TABLE, (naming,)) == {"PoolKernel"}
+    assert not reached_kernels(KERNELS, TABLE, (replace(naming, live=False),))
+
+
+def test_a_kernel_beside_code_that_does_not_name_it_is_not_reached() -> None:
+    """Upstream has kernels for casts in one object with those for products of 4 bits."""
+    assert not reached_kernels(KERNELS, TABLE, (linked("other.cpp", defined="PoolKernel FloatKernelSse"),))
+
+
+@pytest.mark.parametrize(("functions", "reached"), [
+    ("MlasBlockSize", set[str]()),
+    ("_Z13MlasBlockSizev", set[str]()),
+    ("MlasBlockSize MlasPool", {"PoolKernel"}),
+    ("MlasPool", {"PoolKernel"}),
+    ("", {"PoolKernel"}),
+])  # fmt: skip
+def test_returning_an_entry_that_is_no_kernel_reaches_none(functions: str, reached: set[str]) -> None:
+    """Upstream's kernels for blocks of channels hung on a function that says how large a block is."""
+    snchwc = linked("snchwc.cpp", undefined="PoolKernel", functions=functions)
+    assert reached_kernels(KERNELS, TABLE, (CONSTRUCTOR, snchwc)) == reached
 
 
 def test_only_what_was_left_out_is_asked_about() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from ortrim.core.plan import Toolchain
 from ortrim.core.targets import Architecture, Target
 from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
+from ortrim.toolchains.zig import LEVELS
 
 MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
 
@@ -20,7 +21,7 @@ def zig_apple_toolchain(target: Target, deployment_target: str, version: str) ->
     triple = f"{MACHINE[target.architecture]}-macos.{deployment_target}"
     options = f"-target {triple}"
     identity = f"zig {version} {triple}"
-    rewrites = REWRITES[target.architecture]
+    rewrites = (*LEVELS, *REWRITES[target.architecture])
     return Toolchain(
         kind="zig",
         version=version,

@@ -33,3 +33,11 @@ def test_wrappers_hold_no_path() -> None:
     toolchain = zig_apple_toolchain(TARGETS["macos-arm64"], "13.3", "0.17.0")
     assert not any("/home" in text or "/root" in text or "/work" in text for _, text in toolchain.wrappers)
     assert {value for _, value in toolchain.environment} == {"${tools}/ziglang/zig"}
+
+
+def test_levels_that_zig_takes_for_others_are_told_to_clang() -> None:
+    """As on Linux: zig takes `-Oz` for `-Os` and `-O3` for `-O2` without a word."""
+    for target in ("macos-arm64", "macos-x86_64"):
+        compiler = dict(zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0").wrappers)["c++"]
+        assert '-Oz) set -- "$@" -Os -Xclang -Oz ;;' in compiler
+        assert '-O3) set -- "$@" -O2 -Xclang -O3 ;;' in compiler

@@ -1,6 +1,7 @@
 """Leaving unreached kernels out, with the real linker, on sources in MLAS's manner in an awkward folder."""
 
 import ctypes
+import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -8,9 +9,12 @@ from typing import Final
 import pytest
 
 from kernel_tables import SOURCES
+from ortrim.binaries.archives import archive_members
+from ortrim.binaries.merged_object import visible_symbols
 from ortrim.core.plan import BuildJob
 from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
+from ortrim.executors.static_library import write_static_library
 from ortrim.executors.unreached import MLAS, leave_out_unreached, read_script
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.pins.tools import tool_requirements
@@ -119,12 +123,13 @@ def tree(tmp_path: Path) -> Tree:
         ("MlasOther", 1, 52, {"ExpKernel"}),
         ("MlasCast", 1, 61, {"CastKernel"}),
         ("MlasBlockSize", 0, 8, set[str]()),
+        ("MlasFixed", 1, 11, {"FloatKernelSse"}),
     ],
 )
 def test_what_a_function_needs_stays_and_works(
     tree: Tree, function: str, number: int, result: int, kept: set[str]
 ) -> None:
-    """Each is called by way of the table or directly; all that it does not reach is left out."""
+    """Each is called by way of the table, of another one or directly; all that it does not reach is left out."""
     left_out = tree.make(function)
     assert left_out == ALL - kept - {"ExpKernel"}
     assert tree.call(function, number) == result
@@ -164,6 +169,23 @@ def test_a_processor_that_is_taken_for_granted_needs_no_older_kernels(tree: Tree
     left_out = tree.make("MlasFloat", cpu="x86-64-v3")
     assert left_out == ALL - {"FloatKernelAvx", "ExpKernel"}
     assert tree.call("MlasFloat", 1) == 21
+
+
+def test_a_static_library_goes_without_them_too(tree: Tree) -> None:
+    """It asks applications for none of them, and a program in C links it and runs."""
+    left_out = tree.make("MlasFloat")
+    job = sample_plan(linkage="static").targets[0].job
+    job = replace(job, levers=replace(job.levers, unreached_kernels=False))
+    shutil.copy(tree.library, tree.paths.build / job.expected_outputs[0])
+    write_static_library(job, tree.paths)
+    ((_, content),) = archive_members(tree.paths.build / "libonnxruntime.a")
+    offered, asked = visible_symbols(content)
+    assert offered == {"MlasFloat"}
+    assert not asked & left_out
+    (tree.paths.build / "main.c").write_text("int MlasFloat(int);\nint main(void) { return MlasFloat(1); }\n")
+    command = (str(tree.paths.wrappers / "cc"), "main.c", "libonnxruntime.a", "-o", "program")
+    assert run(command, cwd=tree.paths.build, environment=tree.environment).returncode == 0
+    assert run((str(tree.paths.build / "program"),)).returncode == 21
 
 
 def test_an_interruption_leaves_nothing_that_is_believed(tree: Tree) -> None:

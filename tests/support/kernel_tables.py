@@ -82,6 +82,16 @@ extern "C" int MlasBlockSize(
 extern "C" int MlasPool(int x) { return GetMlasPlatform().PoolRoutine[1](x); }
 extern "C" int PoolKernel(int x) { return x + 30; }
 """,
+    "fixed_table.cpp": """\
+#include "mlasi.h"
+extern const Dispatch FixedDispatch;
+const Dispatch FixedDispatch = {FloatKernelSse};
+""",
+    "fixed.cpp": """\
+#include "mlasi.h"
+extern const Dispatch FixedDispatch;
+extern "C" int MlasFixed(int x) { return FixedDispatch.run(x); }
+""",
     "cast.cpp": """\
 #include "mlasi.h"
 extern "C" int MlasCast(int x) { return GetMlasPlatform().CastRoutine(x); }

@@ -41,8 +41,8 @@ class KernelTable:
     getters: frozenset[str] = frozenset()
 
     def only_gets(self, symbol: str) -> bool:
-        """Whether a function, mangled or not, is one of the `getters`."""
-        return any(symbol == name or _mangles(symbol, name) for name in self.getters)
+        """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside."""
+        return any(symbol in (name, f"_Z{len(name)}{name}v", f"_ZL{len(name)}{name}v") for name in self.getters)
 
     def users(self, symbol: str) -> frozenset[str] | None:
         """Return the sources that may use a kernel, mangled or not, by way of the table; None for what is no kernel."""

@@ -35,9 +35,10 @@ def wanted_methods(left_out: frozenset[str], objects: Iterable[LinkedObject]) ->
     one.
     """
     methods = frozenset(filter(METHOD.fullmatch, left_out))
-    live = tuple(each for each in objects if each.live and each.source != SOURCE)
-    named = frozenset[str]().union(*(each.undefined for each in live))
-    return methods if methods & named or any(map(_reads_or_writes, live)) else frozenset()
+    others = tuple(each for each in objects if each.source != SOURCE)
+    named = frozenset[str]().union(*(each.undefined for each in others if each.live or each.data))
+    reads_or_writes = any(_reads_or_writes(each) for each in others if each.live)
+    return methods if reads_or_writes or methods & named else frozenset()
 
 
 def _reads_or_writes(linked: LinkedObject) -> bool:

@@ -3,6 +3,7 @@
 That is kernels, and what reads and writes ONNX's messages as files.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +24,13 @@ from ortrim.platforms.upstream import WIDE_VECTORS
 from ortrim.storage.files import storage_errors, write_if_changed
 
 SYMBOL: Final = "ortrim_unreached"
+ROOM: Final = 256
+"""Bytes of `data/cmake/unreached.c`."""
 HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
 CODE: Final = ".text"
+DATA: Final = (".data", ".rodata", ".tdata", ".init_array")
+"""What the sections begin with that may hold the address of a function."""
 FUNCTION: Final = ".text."
 """What the section of a single function begins with, its name follows."""
 DONE: Final = "unreached.job"
@@ -48,8 +53,8 @@ class _Tree:
 
     def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
         """Return MLAS's objects and all readable ones, with what the last link took of them."""
-        code = _code_by_file(paths)
-        return _linked(self.mlas, self.own, code), _linked(self.readable, {}, code)
+        sections = _sections_by_file(paths)
+        return _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
 
 
 def leave_out_unreached(
@@ -100,8 +105,8 @@ def _link_without(symbols: frozenset[str], paths: JobPaths, link: Callable[[], O
 
 
 def write_script(paths: JobPaths, symbols: Iterable[str]) -> None:
-    """Say which symbols the next link is to leave out."""
-    lines = (f'"{symbol}" = {SYMBOL} + {number};\n' for number, symbol in enumerate(sorted(symbols)))
+    """Say which symbols the next link is to leave out; beyond `ROOM` of them, some share an address."""
+    lines = (f'"{symbol}" = {SYMBOL} + {number % ROOM};\n' for number, symbol in enumerate(sorted(symbols)))
     write_if_changed(paths.hooks / UNREACHED, "".join(lines))
 
 
@@ -135,20 +140,25 @@ def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
 
 
 def _linked(
-    objects: Iterable[ObjectSymbols], own: Mapping[str, frozenset[str]], code: Mapping[str, frozenset[str]]
+    objects: Iterable[ObjectSymbols], own: Mapping[str, frozenset[str]], sections: Mapping[str, set[str]]
 ) -> tuple[LinkedObject, ...]:
     return tuple(
         LinkedObject(
             source=name,
             defined=each.defined,
             undefined=each.undefined,
-            live=bool(sections := code.get(f"{name}.o", frozenset())),
-            functions=_functions(sections),
+            live=bool(code := _beginning(sections.get(f"{name}.o", ()), CODE)),
+            data=bool(_beginning(sections.get(f"{name}.o", ()), *DATA)),
+            functions=_functions(code),
             own=own.get(each.unit, frozenset()),
         )
         for each in objects
         for name in [each.unit.rsplit("/", 1)[1]]
     )
+
+
+def _beginning(sections: Iterable[str], *words: str) -> frozenset[str]:
+    return frozenset(section for section in sections if section.startswith(words))
 
 
 def _functions(sections: frozenset[str]) -> frozenset[str] | None:
@@ -157,12 +167,12 @@ def _functions(sections: frozenset[str]) -> frozenset[str] | None:
     return named if len(named) == len(sections) else None
 
 
-def _code_by_file(paths: JobPaths) -> dict[str, frozenset[str]]:
-    """Return the sections of code that the last link took, by the base names of objects, those in archives, too."""
-    found: dict[str, frozenset[str]] = {}
+def _sections_by_file(paths: JobPaths) -> dict[str, set[str]]:
+    """Return the sections that the last link took, by the base names of objects, those in archives, too."""
+    found = defaultdict[str, set[str]](set)
     for output in read_link_map(paths.link_map):
         for inner in output.inputs:
-            if inner.section.startswith(CODE) and inner.size_bytes:
+            if inner.size_bytes:
                 name = inner.file.removesuffix(")").rsplit("/", 1)[-1].rsplit("(", 1)[-1]
-                found[name] = found.get(name, frozenset()) | {inner.section}
+                found[name].add(inner.section)
     return found

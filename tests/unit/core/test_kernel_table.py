@@ -34,6 +34,12 @@ def test_functions_that_return_an_entry_without_kernels_are_known() -> None:
     assert not TABLE.only_gets("MlasPool")
 
 
+@pytest.mark.parametrize("symbol", ["_Z13MlasBlockSizei", "_Z4CallIXadL_Z13MlasBlockSizevEEEiv", "13MlasBlockSize"])
+def test_a_function_with_a_getters_name_inside_is_another(symbol: str) -> None:
+    """It may be one of the same name that takes something and uses an entry, or one that the getter is given to."""
+    assert not TABLE.only_gets(symbol)
+
+
 def test_a_number_is_no_kernel() -> None:
     """As one, it would be found in every mangled name that has a part of 18 letters."""
     assert "8" not in TABLE.entries

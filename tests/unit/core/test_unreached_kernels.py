@@ -61,6 +61,18 @@ def test_a_kernel_that_is_named_without_the_table_is_reached() -> None:
     assert not reached_kernels(KERNELS, TABLE, (replace(naming, live=False),))
 
 
+def test_a_kernel_that_data_name_is_reached() -> None:
+    """Upstream has tables of kernels in objects of which no code need be in the library."""
+    table = replace(linked("fixed.cpp", undefined="PoolKernel", own="FloatKernelSse", live=False), data=True)
+    assert reached_kernels(KERNELS, TABLE, (CONSTRUCTOR, table)) == {"PoolKernel", "FloatKernelSse"}
+    assert not reached_kernels(KERNELS, TABLE, (replace(CONSTRUCTOR, data=True),))
+
+
+def test_data_use_no_entries() -> None:
+    """An entry is used by code; constants for kernels in assembly lie in sources that use entries."""
+    assert not reached_kernels(KERNELS, TABLE, (CONSTRUCTOR, replace(linked("sgemm.cpp", live=False), data=True)))
+
+
 def test_a_kernel_beside_code_that_does_not_name_it_is_not_reached() -> None:
     """Upstream has kernels for casts in one object with those for products of 4 bits."""
     assert not reached_kernels(KERNELS, TABLE, (linked("other.cpp", defined="PoolKernel FloatKernelSse"),))

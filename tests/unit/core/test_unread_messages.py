@@ -52,6 +52,14 @@ def test_of_what_all_messages_share_functions_count(functions: frozenset[str] | 
     assert wanted_methods(METHODS, (MESSAGES, base)) == wanted
 
 
+def test_a_table_that_names_one_wants_all() -> None:
+    """Data ask for what they name, and read nothing themselves."""
+    table = replace(code("tensorprotoutils.cc", COUNT), live=False, data=True)
+    assert wanted_methods(METHODS, (MESSAGES, table)) == METHODS
+    reader = replace(table, source="parse_context.cc", undefined=frozenset())
+    assert wanted_methods(METHODS, (MESSAGES, reader)) == frozenset()
+
+
 def test_what_was_not_left_out_is_not_wanted() -> None:
     """It is in the library already."""
     assert wanted_methods(frozenset({"PoolKernel"}), (MESSAGES, code("parse_context.cc"))) == frozenset()

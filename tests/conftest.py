@@ -1,6 +1,7 @@
 """What all tests share: unit tests first, and the marker `needs` for tools of the machine."""
 
 import os
+import signal
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -29,8 +30,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require", action="append", default=[], metavar="TOOL", choices=KNOWN_TOOLS, help=words)
 
 
+def _hear_interrupts() -> None:
+    """Undo that signals are ignored, as in a script's background and under `nohup`: a test would wait for ever."""
+    for number, heard in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, heard)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the list once, so that a wrong entry stops the run before any test."""
+    """Read the list once, so that a wrong entry stops the run before any test, and hear signals."""
+    _hear_interrupts()
     strict = os.environ.get("CI", "").lower() in {"1", "true"}
     config.stash[AVAILABILITY] = Availability(
         read_unavailable(UNAVAILABLE_FILE),

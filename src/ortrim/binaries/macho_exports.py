@@ -36,6 +36,12 @@ WEAK: Final = lief.MachO.DyldBindingInfo.CLASS.WEAK
 SYMBOL: Final = struct.Struct("<IBBHQ")
 INDEX: Final = struct.Struct("<I")
 EXTERN, PRIVATE_EXTERN = 0x01, 0x10
+OF_NO_SYMBOL: Final = (0x80000000, 0x40000000, 0xC0000000)
+"""INDIRECT_SYMBOL_LOCAL, INDIRECT_SYMBOL_ABS and both.
+
+zig's linker leaves as many entries as memory was as there are pointers to the library's own symbols; to Apple's tools
+such a number of no symbol is damage.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +69,7 @@ class Tables:
     dysymtab: int
     dyld_info: int
     symbols: int
+    count: int
     names: int
     first_offered: int
     offered: int
@@ -100,7 +107,7 @@ def _tables(data: bytes) -> Tables:
         symtab, dysymtab, dyld_info = (places[kind] for kind in (LC_SYMTAB, LC_DYSYMTAB, LC_DYLD_INFO_ONLY))
     except KeyError as error:
         raise ValueError(f"it has no load command {error.args[0]:#x}") from error
-    symbols, _, names, _ = struct.unpack_from("<4I", data, symtab + 8)
+    symbols, count, names, _ = struct.unpack_from("<4I", data, symtab + 8)
     _, _, first_offered, offered = struct.unpack_from("<4I", data, dysymtab + 8)
     indirect, indirects = struct.unpack_from("<2I", data, dysymtab + 56)
     return Tables(
@@ -108,6 +115,7 @@ def _tables(data: bytes) -> Tables:
         dysymtab=dysymtab,
         dyld_info=dyld_info,
         symbols=symbols,
+        count=count,
         names=names,
         first_offered=first_offered,
         offered=offered,
@@ -138,7 +146,8 @@ def _write_symbols(content: bytearray, tables: Tables, hidden: tuple[Symbol, ...
     struct.pack_into("<4I", content, tables.dysymtab + 8, 0, local, local, len(kept))
     for place in range(tables.indirect, tables.indirect + tables.indirects * INDEX.size, INDEX.size):
         (number,) = INDEX.unpack_from(content, place)
-        INDEX.pack_into(content, place, renumbered.get(number, number))
+        number = renumbered.get(number, number)
+        INDEX.pack_into(content, place, number if number < tables.count or number in OF_NO_SYMBOL else OF_NO_SYMBOL[0])
 
 
 def _require_own_definitions(data: bytes) -> None:

@@ -78,6 +78,17 @@ def test_calls_follow_a_symbol_that_moved() -> None:
     assert calls(library)[0] != names.index(API)
 
 
+@pytest.mark.parametrize("entry", [0x10000, 0x61636F6C, 0x90510045])
+def test_entries_that_the_linker_did_not_write_are_of_no_symbol(entry: int) -> None:
+    """Where zig's linker leaves what was in memory, Apple's tools would look for a symbol of that number."""
+    tampered = bytearray(LIBRARY)
+    place, _ = indirect(LIBRARY)
+    struct.pack_into("<I", tampered, place, entry)
+    assert calls(with_exports(bytes(tampered), {API}))[0] == 0x80000000
+    struct.pack_into("<I", tampered, place, 0x40000000)
+    assert calls(with_exports(bytes(tampered), {API}))[0] == 0x40000000
+
+
 def test_weak_symbols_are_the_librarys_own() -> None:
     """On a Mac the loader would else take another library's, with which this one's code would be at odds."""
     library = with_exports(WEAK.read_bytes(), {API})

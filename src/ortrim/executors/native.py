@@ -22,6 +22,7 @@ from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.results import BuildFacts, collect, finished_build, linked_archive, result_of, write_facts
 from ortrim.executors.static_library import write_static_library
 from ortrim.executors.trees import build_tree, forget_old_trees
+from ortrim.executors.unreached import forget_unreached
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
@@ -76,6 +77,7 @@ class NativeExecutor:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         with build_tree(job, self._say_that_it_waits, self.place.apart) as tree:
             paths = prepare_workspace(tree, self.inputs, job.toolchain, job.operator_config)
+            forget_unreached(paths, job)
             with self._compiler_cache(paths) as cache:
                 yield self._demand(job, paths, cache)
 

@@ -73,7 +73,7 @@ def leave_out_unreached(
         return linked
     done = paths.hooks / DONE
     tree = _tree(paths, job)
-    if not _is_done(done, key):
+    if not _is_done(paths, key):
         mlas, readable = tree.linked(paths)
         linked = _link_without(table_kernels(table, mlas) | message_methods(readable), paths, link)
     for _ in range(LOOKS):
@@ -90,8 +90,19 @@ def leave_out_unreached(
     return _link_without(frozenset(), paths, link)
 
 
-def _is_done(done: Path, key: str) -> bool:
+def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
+    """Empty the script that another job left in a kept tree: what that job did not reach may be what this one misses.
+
+    A link that is given such a symbol by the script asks for nothing, and a file that the job's index lacks would not
+    be noticed. Raises `StorageError`.
+    """
+    if not _is_done(paths, digest(job)):
+        write_script(paths, ())
+
+
+def _is_done(paths: JobPaths, key: str) -> bool:
     """Whether the last link is what a job came to; if not, it is no longer known what the last link is."""
+    done = paths.hooks / DONE
     with storage_errors(done):
         if done.exists() and done.read_text(encoding="utf-8") == key:
             return True

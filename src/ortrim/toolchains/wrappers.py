@@ -14,6 +14,8 @@ the cache and without.
 
 from typing import Final
 
+from ortrim.toolchains.trial_links import trial
+
 PREFIX_MAPS: Final = (
     '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=.'
     ' ${ORTRIM_SOURCES_HERE:+-ffile-prefix-map="$ORTRIM_SOURCES_HERE"=.}'
@@ -52,13 +54,15 @@ def compiler_wrapper(
     *,
     precompiles: bool = False,
     linking: str = "",
+    quick_trials: bool = False,
 ) -> str:
     """Return the text of a compiler's wrapper.
 
     `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax;
     `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently; `linking` is the
-    part that reaches the linker past the compiler, where one is needed. When the arguments ask for a link map on
-    standard output, it goes to `$ORTRIM_LINK_MAP`.
+    part that reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang that would
+    compile its C++ library for CMake's trials. When the arguments ask for a link map on standard output, it goes to
+    `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
     each mark compiles: clang takes a header only for sources that are optimised as it is. Preprocessing (`-E`) goes
@@ -75,6 +79,7 @@ def compiler_wrapper(
         f'case " $* " in *" {PRINT_MAP} "*) exec >"$ORTRIM_LINK_MAP" ;; esac\n'
         f"{PRECOMPILING.format(command=command, maps=PREFIX_MAPS, mark=PRECOMPILED_MARK) if precompiles else ''}"
         f"{linking}"
+        f"{trial(command, PREFIX_MAPS) if quick_trials else ''}"
         f'exec {command} {PREFIX_MAPS} "$@"\n'
     )
 

@@ -40,7 +40,7 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
     floor = zig_cpu(target.architecture, cpu)
     options = f"-target {triple} -mcpu={floor}" if floor else f"-target {triple}"
     identity = f"zig {version} {options.removeprefix('-target ')}"
-    cxx = f"{PROGRAM} c++ {options}"
+    cc, cxx = f'"$ORTRIM_COMPILER_C" cc {options}', f"{PROGRAM} c++ {options}"
     rewrites = _rewrites(target.architecture, floor)
     return Toolchain(
         kind="zig",
@@ -51,12 +51,17 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
             for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
         ),
         wrappers=(
-            ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc {options}', rewrites)),
-            ("c++", compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=linking(PROGRAM, cxx))),
+            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=True)),
+            ("c++", _cxx_wrapper(identity, cxx, rewrites)),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
         ),
     )
+
+
+def _cxx_wrapper(identity: str, cxx: str, rewrites: tuple[tuple[str, str], ...]) -> str:
+    links = linking(PROGRAM, cxx)
+    return compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=True)
 
 
 def _triple(target: Target, minimum_glibc: str) -> str:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from ortrim.core.plan import digest
 from ortrim.executors.paths import JobPaths
-from ortrim.executors.unreached import ROOM, read_script, write_script
+from ortrim.executors.unreached import DONE, ROOM, forget_unreached, read_script, write_script
+from sample_plans import sample_plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,3 +26,23 @@ def test_every_symbol_leads_into_the_bytes_that_there_are(tmp_path: Path) -> Non
     places = {int(line.rstrip(";").rsplit("+ ", 1)[1]) for line in script.read_text().splitlines()}
     assert places == set(range(ROOM))
     assert read_script(paths) == symbols
+
+
+def test_what_another_job_left_out_is_forgotten(tmp_path: Path) -> None:
+    """A kept tree's script would hide from the first link what this job's own files miss; its own script stays."""
+    paths = cast("JobPaths", Hooks(hooks=tmp_path))
+    job, other = sample_plan().targets[0].job, sample_plan(profile="upstream").targets[0].job
+    for left, expected in ((job, {"MlasGemm"}), (other, set())):
+        write_script(paths, {"MlasGemm"})
+        (tmp_path / DONE).write_text(digest(left))
+        forget_unreached(paths, job)
+        assert read_script(paths) == expected
+        assert (tmp_path / DONE).exists() == bool(expected)
+
+
+def test_what_an_interrupted_build_left_out_is_forgotten(tmp_path: Path) -> None:
+    """No job came to its end with that script."""
+    paths = cast("JobPaths", Hooks(hooks=tmp_path))
+    write_script(paths, {"MlasGemm"})
+    forget_unreached(paths, sample_plan().targets[0].job)
+    assert read_script(paths) == frozenset()

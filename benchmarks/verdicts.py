@@ -29,7 +29,7 @@ from ortrim.models.kernel_versions import kernel_versions
 from ortrim.models.onnx_reading import facts_of
 from ortrim.models.ort_uses import read_uses
 from ortrim.pins.tools import tool_requirements
-from ortrim.pipeline.installed_runtime import read_runtime
+from ortrim.pipeline.compatibility.installed_runtime import read_runtime
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder

@@ -26,7 +26,7 @@ from ortrim.core.target_spec import Budgets
 from ortrim.package.android.harness import HarnessInputs, make_harness
 from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.verification import _subjects
+from ortrim.pipeline.verification.verify import _subjects
 from ortrim.tasks.options import request_from
 from ortrim.tools.command import run
 from ortrim.tools.javac import Jdk, find_jdk

@@ -32,7 +32,7 @@ from ortrim.core.serialization import to_canonical_json
 from ortrim.github.payload import decode_plan
 from ortrim.package.sums import check_sums
 from ortrim.pipeline.converted import convert_models
-from ortrim.pipeline.remote import compile_planned, plan_run
+from ortrim.pipeline.workflow_jobs.remote import compile_planned, plan_run
 from ortrim.storage.cache import cache_folder
 from ortrim.tasks.options import request_from
 from ortrim.tools.command import Completed, run

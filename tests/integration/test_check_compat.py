@@ -28,11 +28,11 @@ from ortrim.models.kernels import missing_kernel
 from ortrim.models.prepare import prepare
 from ortrim.package.layout import make_package
 from ortrim.pipeline.builders import executor_for
-from ortrim.pipeline.compatibility import check_compatibility
-from ortrim.pipeline.installed_runtime import read_runtime
-from ortrim.pipeline.package_inputs import package_inputs
+from ortrim.pipeline.compatibility.check import check_compatibility
+from ortrim.pipeline.compatibility.installed_runtime import read_runtime
+from ortrim.pipeline.compatibility.trials import Trials
+from ortrim.pipeline.packaging.inputs import package_inputs
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.trials import Trials
 from ortrim.tasks.options import request_from
 from ortrim.tools.command import run
 from ortrim.tools.full_runtime import full_runtime

@@ -22,9 +22,9 @@ from ortrim.core.buildspec import RuntimeSpec
 from ortrim.core.engine_comparison import EngineComparison
 from ortrim.core.measurements import Verdict
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline import engine_comparison
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.engine_comparison import Compared, compare_engines
+from ortrim.pipeline.engines import comparison as comparison_module
+from ortrim.pipeline.engines.comparison import Compared, compare_engines
 from ortrim.tools.full_runtime import full_runtime
 
 PATIENCE: Final = Patience(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
@@ -133,7 +133,7 @@ def test_what_an_engine_prints_is_not_its_answer(tmp_path: Path) -> None:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run beside whatever is measured on this machine: no time is judged here."""
-    monkeypatch.setattr(engine_comparison, "alone", nullcontext)
+    monkeypatch.setattr(comparison_module, "alone", nullcontext)
 
 
 def convolution() -> onnx.ModelProto:

@@ -46,12 +46,12 @@ from ortrim.fetch.provenance import Claim, check_provenance
 from ortrim.fetch.store import Store, user_store
 from ortrim.github.addresses import find_service
 from ortrim.github.repositories import Repository, Site
-from ortrim.pipeline import apps as apps_module
-from ortrim.pipeline import fetching
-from ortrim.pipeline.apps import App
-from ortrim.pipeline.connection import Connection, connect
-from ortrim.pipeline.connection import Remote as Named
-from ortrim.pipeline.fetching import Fetched, fetch_files
+from ortrim.pipeline.github import apps as apps_module
+from ortrim.pipeline.github import fetching
+from ortrim.pipeline.github.apps import App
+from ortrim.pipeline.github.connection import Connection, connect
+from ortrim.pipeline.github.connection import Remote as Named
+from ortrim.pipeline.github.fetching import Fetched, fetch_files
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import locked_if_free
 from ortrim.tasks.program import program

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_samples import model_of, relu, value, write
 from ortrim.console import Console
 from ortrim.lint.judgement import ModelFindings
-from ortrim.pipeline.lint import LintRequest, lint_models
+from ortrim.pipeline.models.lint import LintRequest, lint_models
 from ortrim.tasks.options import request_from
 
 ASKED: Final = request_from(None)

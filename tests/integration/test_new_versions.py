@@ -14,9 +14,9 @@ from github_state import Release
 from ortrim.console import Console
 from ortrim.errors import NetworkError, SourcesError, StorageError
 from ortrim.pins.runtime import runtime_pins, supported_versions
-from ortrim.pipeline import new_versions
-from ortrim.pipeline.new_versions import newest_pinned, pin_new_versions, released_versions, wanted_versions
-from ortrim.pipeline.version_limits import model_limits
+from ortrim.pipeline.pins import new_versions
+from ortrim.pipeline.pins.new_versions import newest_pinned, pin_new_versions, released_versions, wanted_versions
+from ortrim.pipeline.pins.version_limits import model_limits
 from ortrim.sources.update_converter import converter_text
 from ortrim.tools.foreign_runtime import _entry
 from ortrim.tools.full_runtime import full_runtime

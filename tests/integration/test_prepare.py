@@ -21,10 +21,10 @@ from ortrim.console import Console
 from ortrim.core.measurements import Verdict
 from ortrim.core.step_specs import InferShapes, Simplify
 from ortrim.errors import Diagnostic, ModelError
-from ortrim.pipeline import preparation as stepping
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.preparation import Preparation
-from ortrim.pipeline.prepared import prepare_models, write_prepared
+from ortrim.pipeline.models.prepared import prepare_models, write_prepared
+from ortrim.pipeline.steps import preparation as stepping
+from ortrim.pipeline.steps.preparation import Preparation
 from ortrim.steps.stepped import Workplace
 from ortrim.steps.table import take_step
 from ortrim.storage.files import sha256_of

@@ -29,7 +29,7 @@ from ndk_layout import NDK_VERSION
 from ortrim.github.payload import decode_plan
 from ortrim.pins.actions import action_pins
 from ortrim.pins.images import image_pins
-from ortrim.pipeline.handover import with_sums
+from ortrim.pipeline.workflow_jobs.handover import with_sums
 from ortrim.sources.android_sdk import REPOSITORY
 from ortrim.sources.git import git
 from ortrim.storage.cache import cache_folder

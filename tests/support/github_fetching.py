@@ -26,10 +26,10 @@ from ortrim.fetch.names import EVERYTHING, Selection
 from ortrim.fetch.provenance import Claim, Provenance
 from ortrim.fetch.request import Wanted
 from ortrim.github.repositories import Site
-from ortrim.pipeline import apps as apps_module
-from ortrim.pipeline import fetching
-from ortrim.pipeline.connection import Connection
-from ortrim.pipeline.connection import Remote as Named
+from ortrim.pipeline.github import apps as apps_module
+from ortrim.pipeline.github import fetching
+from ortrim.pipeline.github.connection import Connection
+from ortrim.pipeline.github.connection import Remote as Named
 
 ATTESTED: Final = Path(__file__).parents[1] / "integration" / "data" / "attested"
 SIGNER: Final = "https://github.invalid/octo/ort/.github/workflows/build.yml@refs/heads/main"
@@ -134,7 +134,7 @@ class Apps:
         self.secret = service.token
 
     def connect(self, _named: Named, _console: object) -> Connection:
-        """Stand in for `ortrim.pipeline.connection.connect`."""
+        """Stand in for `ortrim.pipeline.github.connection.connect`."""
         client = new_client(self.service, self.remote.clock, self.remote.said, self.secret)
         self.clients.append(client)
         return Connection(site=Site(service=client.service, repository=OCTO), client=client)

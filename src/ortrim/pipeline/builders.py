@@ -14,7 +14,7 @@ from ortrim.executors.workspace import Inputs
 from ortrim.pins.tools import tool_requirements
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, target_folder
-from ortrim.pipeline.transfer import is_compiled
+from ortrim.pipeline.workflow_jobs.transfer import is_compiled
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.environments import packages_folder
 

@@ -13,8 +13,8 @@ from ortrim.models.copies import FACTS_LAYOUT
 from ortrim.models.prepare import prepare
 from ortrim.models.reduce import reduce_operators
 from ortrim.pins.runtime import RuntimePins, runtime_pins
-from ortrim.pipeline.preparation import Preparation
-from ortrim.pipeline.preparations import preparations_of
+from ortrim.pipeline.models.preparations import preparations_of
+from ortrim.pipeline.steps.preparation import Preparation
 from ortrim.spec.load import load_spec
 from ortrim.storage.cache import cache_folder
 from ortrim.tools.containers import ContainerOptions

@@ -26,8 +26,8 @@ from ortrim.models.ort_uses import read_uses
 from ortrim.pins.images import image_pins
 from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.converted import Models, Request, converted_models, load
-from ortrim.pipeline.devices import require_devices
 from ortrim.pipeline.ndks import is_android, require_android_tools, toolchain_for_android, warnings_on_android
+from ortrim.pipeline.verification.devices import require_devices
 from ortrim.pipeline.xcodes import (
     is_apple,
     is_cross_built,

@@ -12,14 +12,14 @@ from ortrim.errors import VerifyError
 from ortrim.executors.results import finished_build, result_of
 from ortrim.pipeline.builders import builder_for, compiled_before
 from ortrim.pipeline.converted import Request
-from ortrim.pipeline.devices import answers
-from ortrim.pipeline.history import record_build
-from ortrim.pipeline.model_pages import add_model_pages
-from ortrim.pipeline.packages import Group, groups, packaged
+from ortrim.pipeline.history.builds import record_build
+from ortrim.pipeline.models.pages import add_model_pages
+from ortrim.pipeline.models.prepared import write_steps
+from ortrim.pipeline.packaging.packages import Group, groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
-from ortrim.pipeline.prepared import write_steps
-from ortrim.pipeline.transfer import is_compiled
-from ortrim.pipeline.verification import Packaged, verify
+from ortrim.pipeline.verification.devices import answers
+from ortrim.pipeline.verification.verify import Packaged, verify
+from ortrim.pipeline.workflow_jobs.transfer import is_compiled
 from ortrim.report.write import OUTDATED, read_report, write_reports
 from ortrim.storage.files import require_writable
 

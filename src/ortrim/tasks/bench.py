@@ -13,9 +13,9 @@ from ortrim.console import Console
 from ortrim.core.bench import BenchReport, Goal
 from ortrim.core.serialization import to_json
 from ortrim.errors import Interrupted
-from ortrim.pipeline.bench import bench as measure
-from ortrim.pipeline.bench_files import write_markdown, write_session
-from ortrim.pipeline.bench_plan import ROUNDS, SECONDS, SWEEP_ROUNDS, Wanted
+from ortrim.pipeline.bench.files import write_markdown, write_session
+from ortrim.pipeline.bench.planning import ROUNDS, SECONDS, SWEEP_ROUNDS, Wanted
+from ortrim.pipeline.bench.run import bench as measure
 from ortrim.report.bench_terminal import bench_tables
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.counts import count_option

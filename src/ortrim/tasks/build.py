@@ -3,10 +3,10 @@
 from invoke.context import Context
 from invoke.tasks import task
 
-from ortrim.pipeline.on_github import build_on_github
+from ortrim.pipeline.github.build import build_on_github
+from ortrim.pipeline.github.uploaded_build import build_uploaded
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.targets import build as build_targets
-from ortrim.pipeline.uploaded_build import build_uploaded
 from ortrim.tasks.asking import wants_cancel
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.github_options import remote_from, require_possible

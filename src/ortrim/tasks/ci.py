@@ -8,10 +8,10 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.github.payload import MOST_OUTPUT_LETTERS, encode_plan
-from ortrim.pipeline.acceptance import check_reports, regression_of
-from ortrim.pipeline.farmed import compile_app, require_farm_target, verify_on_farms
+from ortrim.pipeline.history.acceptance import check_reports, regression_of
 from ortrim.pipeline.planned import host_target
-from ortrim.pipeline.remote import (
+from ortrim.pipeline.workflow_jobs.farmed import compile_app, require_farm_target, verify_on_farms
+from ortrim.pipeline.workflow_jobs.remote import (
     ON_PHONE,
     PLAN_VARIABLE,
     compile_planned,

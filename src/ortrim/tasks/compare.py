@@ -44,7 +44,7 @@ def compare(
     json: bool = False,
 ) -> None:
     """Run models in other inference engines as well."""
-    from ortrim.pipeline.engine_comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
+    from ortrim.pipeline.engines.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
 
     with boundary(json_mode=json) as console:
         compared = Compared(

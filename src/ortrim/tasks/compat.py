@@ -11,7 +11,7 @@ from rich.table import Table
 from ortrim.advise.answer import Answer, ModelAnswer
 from ortrim.console import Console, printable
 from ortrim.core.serialization import to_data
-from ortrim.pipeline.compatibility import check_compatibility, failure_of
+from ortrim.pipeline.compatibility.check import check_compatibility, failure_of
 from ortrim.tasks.boundary import as_data, boundary
 from ortrim.tasks.options import help_for
 

@@ -9,7 +9,7 @@ from invoke.tasks import task
 
 from ortrim.core.proportion import Expectation
 from ortrim.core.serialization import to_data
-from ortrim.pipeline.model_files import is_buildspec
+from ortrim.pipeline.models.files import is_buildspec
 from ortrim.report.cost_terminal import TOP, cost_tables
 from ortrim.report.proportion_terminal import proportion_tables
 from ortrim.tasks.boundary import boundary
@@ -41,8 +41,8 @@ def cost(
     json: bool = False,
 ) -> None:
     """Count a model's arithmetic, parameters and memory."""
-    from ortrim.pipeline.costs import costs_of  # noqa: PLC0415 - imports onnx
-    from ortrim.pipeline.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
+    from ortrim.pipeline.models.costs import costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.pipeline.models.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
 
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")

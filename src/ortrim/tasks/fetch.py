@@ -15,8 +15,8 @@ from ortrim.fetch.lock import NAME, LockedFile
 from ortrim.fetch.names import Selection
 from ortrim.fetch.request import Wanted
 from ortrim.fetch.snippets import snippet as make_snippet
-from ortrim.pipeline.apps import App
-from ortrim.pipeline.fetching import Fetched, fetch_files
+from ortrim.pipeline.github.apps import App
+from ortrim.pipeline.github.fetching import Fetched, fetch_files
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.github_options import remote_from, run_number
 from ortrim.tasks.options import help_for

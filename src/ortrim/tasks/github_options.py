@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ortrim.pipeline.connection import Remote
+from ortrim.pipeline.github.connection import Remote
 from ortrim.tasks.options import bad_option
 from ortrim.workflows.inputs import REF
 

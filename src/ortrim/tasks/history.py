@@ -11,9 +11,9 @@ from invoke.tasks import task
 from ortrim.console import printable
 from ortrim.core.acceptance import Allowed, Check
 from ortrim.core.serialization import to_data
-from ortrim.pipeline.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
-from ortrim.pipeline.bench_history import builds_and_benches_of
-from ortrim.pipeline.history import write_history_page
+from ortrim.pipeline.history.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
+from ortrim.pipeline.history.benches import builds_and_benches_of
+from ortrim.pipeline.history.builds import write_history_page
 from ortrim.report.bench_history_terminal import bench_history_tables
 from ortrim.report.history_terminal import history_tables
 from ortrim.tasks.boundary import as_data, boundary

@@ -4,7 +4,7 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.core.serialization import to_json
-from ortrim.pipeline.hot import RUNS, find_hot
+from ortrim.pipeline.bench.hot import RUNS, find_hot
 from ortrim.report.hot_terminal import hot_table
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.counts import count_option

@@ -6,7 +6,7 @@ from pathlib import Path
 from invoke.context import Context
 from invoke.tasks import task
 
-from ortrim.pipeline.inspection import inspect_file
+from ortrim.pipeline.inspection.files import inspect_file
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.inspected import inspected_table
 from ortrim.tasks.options import help_for

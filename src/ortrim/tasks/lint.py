@@ -11,7 +11,7 @@ from invoke.tasks import task
 from ortrim.console import Console, counted, printable
 from ortrim.core.serialization import to_data
 from ortrim.lint.judgement import ModelFindings, lines_of
-from ortrim.pipeline.lint import LintRequest, failure_of, lint_models, write_sarif
+from ortrim.pipeline.models.lint import LintRequest, failure_of, lint_models, write_sarif
 from ortrim.tasks.boundary import as_data, boundary
 from ortrim.tasks.options import HELP, help_for, request_from
 

@@ -5,7 +5,7 @@ import json as json_module
 from invoke.context import Context
 from invoke.tasks import task
 
-from ortrim.pipeline.model_pages import make_model_pages
+from ortrim.pipeline.models.pages import make_model_pages
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for, request_from
 

@@ -9,10 +9,10 @@ from invoke.tasks import task
 
 from ortrim.console import Console
 from ortrim.errors import Diagnostic, UsageError
-from ortrim.pipeline.new_versions import pin_new_versions, released_versions, upstream_client
-from ortrim.pipeline.pin_proposal import proposal_body
-from ortrim.pipeline.unit_index import make_unit_index
-from ortrim.pipeline.version_builds import build_versions
+from ortrim.pipeline.pins.new_versions import pin_new_versions, released_versions, upstream_client
+from ortrim.pipeline.pins.proposal import proposal_body
+from ortrim.pipeline.pins.unit_index import make_unit_index
+from ortrim.pipeline.pins.version_builds import build_versions
 from ortrim.report.summary import verdict_text
 from ortrim.sources.mirrored import Mirrors
 from ortrim.sources.update import update_pins

@@ -6,7 +6,7 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.core.serialization import to_json
-from ortrim.pipeline.prepared import prepare_models, write_prepared
+from ortrim.pipeline.models.prepared import prepare_models, write_prepared
 from ortrim.storage.files import require_writable
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import help_for, request_from

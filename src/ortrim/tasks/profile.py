@@ -8,7 +8,7 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.core.serialization import to_data
-from ortrim.pipeline.profile import RUNS, Profiled, profile_of_trace, profiles_of
+from ortrim.pipeline.bench.profile import RUNS, Profiled, profile_of_trace, profiles_of
 from ortrim.report.profile_terminal import TOP, profile_tables
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.counts import count_option

@@ -9,8 +9,8 @@ from ortrim.console import Console, counted, printable
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.reports import VerifyReport
 from ortrim.core.serialization import to_data, to_json
-from ortrim.pipeline.acceptance import Checks
-from ortrim.pipeline.failures import gravest_failure
+from ortrim.pipeline.history.acceptance import Checks
+from ortrim.pipeline.verification.failures import gravest_failure
 from ortrim.report.acceptance_terminal import check_tables
 from ortrim.report.terminal import terminal_report
 from ortrim.tasks.boundary import ErrorData, as_data

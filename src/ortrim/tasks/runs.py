@@ -11,9 +11,9 @@ from rich.table import Column, Table
 from ortrim.console import Console, duration_text, printable
 from ortrim.core.serialization import to_data
 from ortrim.github.records import Run
-from ortrim.pipeline.attached import attach as attach_to
-from ortrim.pipeline.attached import cancel as cancel_run
-from ortrim.pipeline.attached import list_runs
+from ortrim.pipeline.github.attached import attach as attach_to
+from ortrim.pipeline.github.attached import cancel as cancel_run
+from ortrim.pipeline.github.attached import list_runs
 from ortrim.tasks.asking import wants_cancel
 from ortrim.tasks.boundary import boundary
 from ortrim.tasks.github_options import remote_from, run_number

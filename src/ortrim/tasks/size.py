@@ -11,7 +11,7 @@ from invoke.tasks import task
 from ortrim.binaries.leaves import GROUPINGS
 from ortrim.console import Console
 from ortrim.errors import UsageError
-from ortrim.pipeline.sizes import size_of, sizes_of_two, write_difference_page, write_size_page
+from ortrim.pipeline.inspection.sizes import size_of, sizes_of_two, write_difference_page, write_size_page
 from ortrim.report.size_content import Sized
 from ortrim.report.size_data import difference_data, size_data
 from ortrim.report.size_terminal import TOP, difference_tables, size_table

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from ortrim.pipeline.bench_subjects import Asked
+from ortrim.pipeline.bench.subjects import Asked
 from ortrim.tasks.counts import size_option
 from ortrim.tasks.options import bad_option, demo_spec, help_for, request_from
 

@@ -14,7 +14,7 @@ from ortrim.core.bench_history import entries_of
 from ortrim.errors import StorageError
 from ortrim.history.benches import record_all
 from ortrim.history.store import NAME
-from ortrim.pipeline.bench_plan import SECONDS, Wanted
+from ortrim.pipeline.bench.planning import SECONDS, Wanted
 from ortrim.tasks import bench
 
 Run = Callable[..., Any]
@@ -111,7 +111,7 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise StorageError("disk-full", "there is no space left")
 
-    monkeypatch.setattr("ortrim.pipeline.bench_files.write_atomically", full)
+    monkeypatch.setattr("ortrim.pipeline.bench.files.write_atomically", full)
     assert ortrim("bench", "--markdown", "bench.md").code == 22
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from engine_samples import sample_comparison
 from ortrim.errors import Interrupted
-from ortrim.pipeline import engine_comparison
-from ortrim.pipeline.engine_comparison import Compared
+from ortrim.pipeline.engines import comparison
+from ortrim.pipeline.engines.comparison import Compared
 
 Run = Callable[..., Any]
 
@@ -23,7 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
         kept.append(compared)
         return sample_comparison()
 
-    monkeypatch.setattr(engine_comparison, "compare_engines", compare)
+    monkeypatch.setattr(comparison, "compare_engines", compare)
     return kept
 
 
@@ -85,5 +85,5 @@ def test_ctrl_c_ends_with_its_own_code(ortrim: Run, monkeypatch: pytest.MonkeyPa
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine_comparison, "compare_engines", interrupt)
+    monkeypatch.setattr(comparison, "compare_engines", interrupt)
     assert ortrim("compare", "m.onnx").code == Interrupted.exit_code

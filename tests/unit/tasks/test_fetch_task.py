@@ -11,9 +11,9 @@ from ortrim.fetch.attested import Attestation
 from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin
 from ortrim.fetch.names import EVERYTHING, Selection
 from ortrim.fetch.request import Wanted
-from ortrim.pipeline.apps import App
-from ortrim.pipeline.connection import Remote
-from ortrim.pipeline.fetching import Fetched
+from ortrim.pipeline.github.apps import App
+from ortrim.pipeline.github.connection import Remote
+from ortrim.pipeline.github.fetching import Fetched
 
 Run = Callable[..., Any]
 A: Final = 64 * "a"

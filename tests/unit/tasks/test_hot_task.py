@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ortrim.core.hot_operators import ranked
-from ortrim.pipeline.hot import RUNS, HotOperators
+from ortrim.pipeline.bench.hot import RUNS, HotOperators
 from ortrim.tasks import hot
 
 Run = Callable[..., Any]

@@ -12,8 +12,8 @@ from onnx_samples import model_of, relu, value, write
 from ortrim.binaries.leaves import Accounting, Leaf
 from ortrim.errors import ToolError, VerifyError
 from ortrim.lint.facts import KernelFacts, RunFacts
-from ortrim.pipeline import lint
-from ortrim.pipeline.lint_runtime import Looked
+from ortrim.pipeline.models import lint
+from ortrim.pipeline.models.lint_runtime import Looked
 from ortrim.report.size_content import Sized
 from prepared_by_steps import STEPS, after_steps
 

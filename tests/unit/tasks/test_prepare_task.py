@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.pipeline import prepared
+from ortrim.pipeline.models import prepared
 
 Run = Callable[..., Any]
 MODEL = '[[models]]\nname = "{name}"\npath = "m.onnx"\n'

@@ -12,8 +12,8 @@ import pytest
 
 from ortrim.errors import Interrupted, NetworkError
 from ortrim.github.records import Run
-from ortrim.pipeline.attached import Attached
-from ortrim.pipeline.connection import Remote
+from ortrim.pipeline.github.attached import Attached
+from ortrim.pipeline.github.connection import Remote
 from ortrim.tasks import asking, build, runs
 from ortrim.tasks.asking import wants_cancel
 from sample_reports import recorded_report

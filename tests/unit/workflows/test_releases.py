@@ -10,7 +10,7 @@ from ortrim.core.delivery import FACTS, DeliveryFacts
 from ortrim.core.serialization import to_json
 from ortrim.core.sums import SUMS
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
-from ortrim.pipeline.handover import with_sums
+from ortrim.pipeline.workflow_jobs.handover import with_sums
 from ortrim.tools.github_cli import TOKEN
 from ortrim.workflows.releases import draft_release, notes_of, publish_release
 

@@ -1,0 +1,141 @@
+"""Runs that were dispatched before: which there are, and taking one up again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.console import Console
+from ortrim.core.delivery import WORKFLOW
+from ortrim.core.plan import PlannedTarget, digest
+from ortrim.core.reports import VerifyReport
+from ortrim.errors import BuildError, NetworkError, PlanError
+from ortrim.github.records import Run
+from ortrim.github.run_origin import require_own_run
+from ortrim.github.runs import cancel_run, get_run, latest_runs
+from ortrim.pipeline.github.connection import Connection, Remote, connect
+from ortrim.pipeline.github.dispatch_records import FOLDER, Kept, request_of
+from ortrim.pipeline.github.run_artifacts import fetch_everything
+from ortrim.pipeline.github.run_followed import WantsCancel, Watch, bring_home, followed, in_sight
+from ortrim.pipeline.github.taking_up import record_marked, record_of, record_sought
+from ortrim.pipeline.github.uploaded_run import delivered, give_up, give_up_deleted, remove_models
+from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.pipeline.targets import build_planned, to_compile
+from ortrim.pipeline.workflow_jobs.travelling import travelling
+from ortrim.storage.files import require_writable
+
+FETCHED: Final = "from-github"
+"""Where artifacts of runs without a record come to lie: one level too deep for a record, whatever they are called."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attached:
+    """What came of a run that was taken up: reports, or without a record of it, the folders of its artifacts."""
+
+    reports: tuple[VerifyReport, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+
+def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
+    """Return the latest runs of the workflow that were dispatched. Raises as `connect` and `latest_runs` do."""
+    connection = connect(remote, console)
+    return latest_runs(connection.client, connection.repository, WORKFLOW)
+
+
+def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
+    """Ask for a run to be cancelled, and remove models that were uploaded for it; False when it had ended already.
+
+    One that was deleted has ended, if there is a record of it. Raises as `connect` and `cancel_run` do.
+    """
+    kept = record_of(run_id, output)
+    connection = connect(_remote_of(remote, kept), console)
+    kept = kept or record_sought(connection, run_id, output)
+    try:
+        asked = cancel_run(connection.client, connection.repository, run_id)
+    except NetworkError as error:
+        if error.reference != "github-not-found" or kept is None or kept.record.site != str(connection.site):
+            raise
+        give_up_deleted(connection, kept, console)
+        return False
+    if kept and asked:
+        give_up(connection, kept, console)
+    elif kept:
+        remove_models(connection, kept, console)
+    return asked
+
+
+def attach(run_id: int, output: Path, remote: Remote, console: Console, wants_cancel: WantsCancel) -> Attached:
+    """Follow a run again, fetch what it left, and go on with the build that dispatched it.
+
+    What was asked for then is found in the folder for output. Without that, the artifacts are unpacked there. Raises as
+    `build_on_github` does, `PlanError` `plan-changed` when the build would ask for something else today, and without a
+    record `NetworkError` as `require_own_run` does.
+    """
+    require_writable(output)
+    kept = record_of(run_id, output)
+    connection = connect(_remote_of(remote, kept), console)
+    run = _run_there(connection, run_id, kept, console)
+    kept = kept or record_marked(run, output)
+    watch = Watch(connection=connection, console=console, wants_cancel=wants_cancel)
+    if kept is None:
+        return _without_record(watch, run, output)
+    if kept.record.models:
+        return Attached(reports=delivered(watch, run, kept))
+    return _with_record(watch, run, kept, output)
+
+
+def _run_there(connection: Connection, run_id: int, kept: Kept | None, console: Console) -> Run:
+    """Return a run; of one that was deleted, nothing is kept there or here."""
+    try:
+        return get_run(connection.client, connection.repository, run_id)
+    except NetworkError as error:
+        if kept and error.reference == "run-not-found":
+            give_up_deleted(connection, kept, console)
+        raise
+
+
+def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
+    request = request_of(kept.record.asked, output)
+    planned = make_planned(request, watch.console, to_run=True)
+    there = tuple(_targets_of(planned, kept))
+    missing = tuple(target for target in to_compile(planned, request) if target in there)
+    if missing:
+        bring_home(watch, run, travelling(planned.plan, missing), kept)
+    else:
+        watch.console.note(f"nothing of the run {run.id} is missing here")
+    _require_all(to_compile(planned, request))
+    return Attached(reports=build_planned(planned, request, watch.console))
+
+
+def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:
+    if still_missing:
+        where = ", ".join(target.job.target.identifier for target in still_missing)
+        what, hint = "the run did not compile it, and it is not compiled here", "run: invoke build --executor github"
+        raise BuildError("not-compiled", what, where=where, hint=hint)
+
+
+def _without_record(watch: Watch, run: Run, output: Path) -> Attached:
+    require_own_run(run, watch.connection.repository, WORKFLOW)
+    watch.console.note(f"{output} has no record of the run {run.id}: what it leaves is fetched and no more")
+    attempt = f"-{run.run_attempt}" if run.run_attempt > 1 else ""
+    destination = output / FETCHED / FOLDER / f"{run.id}{attempt}"
+    with in_sight(watch, run, None) as options:
+        followed(watch, run, options)
+    with in_sight(watch, run, None, over=True):
+        return Attached(folders=fetch_everything(watch.connection, run, destination, watch.console))
+
+
+def _remote_of(remote: Remote, kept: Kept | None) -> Remote:
+    return replace(remote, repository=kept.record.site) if kept and not remote.repository else remote
+
+
+def _targets_of(planned: Planned, kept: Kept) -> Iterator[PlannedTarget]:
+    """Yield the targets of a record. Raises `PlanError` `plan-changed` when one is not what it was."""
+    known = {target.job.target.identifier: target for target in planned.plan.targets}
+    for identifier, job in kept.record.jobs:
+        target = known.get(identifier)
+        if target is None or digest(target.job) != job:
+            what = "models, buildspec or ortrim have changed since the run was dispatched"
+            hint = "run the build anew"
+            raise PlanError("plan-changed", what, where=identifier, hint=hint)
+        yield target

@@ -1,0 +1,106 @@
+"""Pages of models beside a target's reports."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from ortrim.console import Console
+from ortrim.core.reports import VerifyReport
+from ortrim.errors import StorageError, UsageError
+from ortrim.pipeline.converted import Request
+from ortrim.pipeline.models import pages
+from ortrim.pipeline.models.lint_runtime import Looked
+from ortrim.pipeline.models.pages import add_model_pages, make_model_pages
+from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.report.write import write_reports
+from sample_reports import on_device, recorded_report
+
+
+class Stages(Protocol):
+    """What conftest.py offers."""
+
+    folder: Path
+    console: Console
+
+    def request(self, body: str = "", **changes: object) -> Request:
+        """Return a request for a buildspec with one model."""
+
+
+@pytest.fixture(autouse=True)
+def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no runtime be asked about models."""
+    monkeypatch.setattr("ortrim.pipeline.models.lint._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
+
+
+def of_tiny(report: VerifyReport) -> VerifyReport:
+    """Return a report whose model is the stages' one."""
+    (device,) = report.devices
+    runs = tuple(replace(run, model="tiny") for run in device.runs)
+    parity = tuple(replace(each, model="tiny") for each in device.parity)
+    return on_device(report, runs=runs, parity=parity)
+
+
+def planned_folder(stages: Stages) -> tuple[Planned, Path]:
+    """Return a plan of one target, and its folder."""
+    planned = make_planned(stages.request(), stages.console)
+    return planned, target_folder(planned, planned.plan.targets[0])
+
+
+def test_a_page_before_anything_was_built(stages: Stages) -> None:
+    """It has the model, and says that there are no measurements."""
+    (page,) = make_model_pages(stages.request(), None, stages.console, run=True)
+    assert page == planned_folder(stages)[1] / "model-tiny.html"
+    text = page.read_text()
+    assert "Relu" in text
+    assert "Not verified yet" in text
+
+
+def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
+    """Of this model alone."""
+    _, folder = planned_folder(stages)
+    write_reports(of_tiny(recorded_report()), folder)
+    (page,) = make_model_pages(stages.request(), "tiny", stages.console, run=False)
+    assert "Not verified yet" not in page.read_text()
+    assert "chart-latency" in page.read_text()
+
+
+def test_an_unknown_model_is_refused(stages: Stages) -> None:
+    """With those that there are; nothing is written."""
+    with pytest.raises(UsageError) as caught:
+        make_model_pages(stages.request(), "tinny", stages.console, run=True)
+    assert (caught.value.reference, caught.value.hint) == ("no-such-model", "there is: tiny")
+    assert not planned_folder(stages)[1].exists()
+
+
+def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
+    """Rather than a page without measurements; one of an older version is as good as none."""
+    _, folder = planned_folder(stages)
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_text("{")
+    with pytest.raises(StorageError) as caught:
+        make_model_pages(stages.request(), None, stages.console, run=True)
+    assert caught.value.reference == "report-damaged"
+    (folder / "report.json").write_text('{"schema": "ortrim-report/1"}')
+    (page,) = make_model_pages(stages.request(), None, stages.console, run=True)
+    assert "Not verified yet" in page.read_text()
+
+
+def test_after_a_build_pages_come_with_the_reports(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hinders them is a warning: here a full disk."""
+    planned, folder = planned_folder(stages)
+    monkeypatch.setattr(pages, "_leaves", lambda *_: ())
+    warnings: list[str] = []
+    monkeypatch.setattr(stages.console, "warn", warnings.append)
+    words = (planned, planned.plan.targets[0], None, of_tiny(recorded_report()), stages.console)
+    add_model_pages(*words)  # type: ignore[arg-type]
+    assert (folder / "model-tiny.html").is_file()
+    assert warnings == []
+
+    def full(*_: object) -> None:
+        raise StorageError("disk-full", "there is no space left")
+
+    monkeypatch.setattr(pages, "write_atomically", full)
+    add_model_pages(*words)  # type: ignore[arg-type]
+    assert warnings == ["the models have no pages: there is no space left (disk-full)"]

@@ -1,0 +1,86 @@
+"""From builds to an AAR: made when it passes every gate, gone when it does not."""
+
+from pathlib import Path
+
+import pytest
+
+from aar_samples import ABIS, aar_inputs, fake_jdk
+from android_samples import BINDING, RUNTIME, sample
+from ortrim.core.aar import AarFacts
+from ortrim.core.measurements import Verdict
+from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
+from ortrim.executors.jni import JAVA, JniLibrary
+from ortrim.package.android.inputs import AarPart
+from ortrim.pipeline.packaging.android import aar_part, deliver_aar
+
+
+@pytest.fixture(name="sources")
+def fixture_sources(tmp_path: Path) -> Path:
+    """Return a source tree with a Java file where upstream's are."""
+    for name in ("java", "android"):
+        (tmp_path / "sources" / JAVA / name).mkdir(parents=True)
+    (tmp_path / "sources" / JAVA / "java" / "OnnxRuntime.java").touch()
+    return tmp_path / "sources"
+
+
+def parts_of(folder: Path) -> tuple[AarPart, ...]:
+    """Return the parts of an AAR of all ABIs."""
+    return aar_inputs(folder).parts
+
+
+def test_a_sound_aar_is_delivered(tmp_path: Path, sources: Path) -> None:
+    """With the NDK's version from the toolchain of the jobs, the models inside when asked."""
+    jdk = fake_jdk(tmp_path / "jdk")
+    sound = deliver_aar(parts_of(tmp_path / "in"), sources, jdk, tmp_path / "out", models_as_assets=True)
+    assert sound.package.aar.is_file()
+    assert sound.package.manifest.ndk == "27.2.12479018"
+    assert "assets/models/vad.ort" in {entry.path for entry in sound.package.manifest.files}
+    assert sound.facts.abis == tuple(sorted(ABIS))
+    assert len(sound.gates) > 20
+    assert not [gate for gate in sound.gates if gate.verdict is Verdict.FAIL]
+
+
+def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
+    """Everything that is wrong is told at once, and nobody finds the package."""
+    parts = parts_of(tmp_path / "in")
+    parts[0].inputs.result.library.write_bytes(sample("small-pages.so"))
+    parts[1].binding.write_bytes(sample("no-build-id.so"))
+    with pytest.raises(DiagnosticGroup) as caught:
+        deliver_aar(parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    found = {error.reference for error in caught.value.diagnostics}
+    assert {"segments-not-page-aligned", "abi-mismatch", "build-id-missing", "jni-exports-missing"} <= found
+    assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+
+
+def test_an_aar_that_was_not_judged_does_not_stay(
+    tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds one may take it to have passed: one whose gates Ctrl-C has ended is gone too."""
+
+    def interrupted(_path: Path) -> AarFacts:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ortrim.pipeline.packaging.android.read_aar", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        deliver_aar(parts_of(tmp_path / "in"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+
+
+def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
+    """As the package itself says."""
+    with pytest.raises(PackageError) as caught:
+        deliver_aar((), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    assert caught.value.reference == "no-abi"
+
+
+def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:
+    """Of the runtime and of the JNI library, where there are any."""
+    inputs = aar_inputs(tmp_path, ABIS[:1]).parts[0].inputs
+    binding = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
+    assert aar_part(inputs, binding).symbols == ()
+    (inputs.result.folder / f"{RUNTIME}.sym").touch()
+    (tmp_path / f"{BINDING}.sym").touch()
+    part = aar_part(inputs, binding)
+    assert [path.name for path in part.symbols] == [f"{RUNTIME}.sym", f"{BINDING}.sym"]
+    assert part.binding == binding.library

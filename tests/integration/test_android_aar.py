@@ -29,7 +29,7 @@ from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder
 from ortrim.tools.foreign_runtime import foreign_library
 from ortrim.tools.javac import find_jdk
-from ortrim.verify.android_gates import check_aar, own_promise, require_sound_aar
+from ortrim.verify.android.gates import check_aar, own_promise, require_sound_aar
 
 pytestmark = [pytest.mark.network]
 

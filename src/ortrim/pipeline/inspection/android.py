@@ -8,7 +8,7 @@ from ortrim.core.aar import AarFacts, AbiSize
 from ortrim.core.android import NativeLibrary
 from ortrim.core.measurements import Verdict
 from ortrim.core.serialization import to_data
-from ortrim.verify.android_gates import broken_rules, check_aar, own_promise
+from ortrim.verify.android.gates import broken_rules, check_aar, own_promise
 
 
 def inspect_aar(path: Path) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from ortrim.core.macho import MachImage
 from ortrim.core.measurements import Verdict
 from ortrim.core.serialization import to_data
 from ortrim.core.xcframework import SliceFacts
-from ortrim.verify.apple_binary_rules import LINKERS, is_public
-from ortrim.verify.apple_gates import broken_rules, check_xcframework
+from ortrim.verify.apple.binary_rules import LINKERS, is_public
+from ortrim.verify.apple.gates import broken_rules, check_xcframework
 
 MOST_NAMES: Final = 20
 

@@ -15,8 +15,8 @@ from ortrim.package.android.layout import AndroidPackage, make_android_package
 from ortrim.package.inputs import PackageInputs
 from ortrim.platforms.android import SYMBOLS
 from ortrim.tools.javac import Jdk
-from ortrim.verify.android_gates import check_aar, require_sound_aar
-from ortrim.verify.android_rules import Promise
+from ortrim.verify.android.gates import check_aar, require_sound_aar
+from ortrim.verify.android.rules import Promise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,8 @@ from ortrim.package.inputs import PackageInputs
 from ortrim.pipeline.packaging.apple_budgets import slice_budgets
 from ortrim.platforms.apple import SYMBOLS
 from ortrim.tools.codesign import find_codesign, sign
-from ortrim.verify.apple_gates import check_xcframework, require_sound_xcframework
-from ortrim.verify.apple_rules import ApplePromise
+from ortrim.verify.apple.gates import check_xcframework, require_sound_xcframework
+from ortrim.verify.apple.rules import ApplePromise
 from ortrim.verify.subjects import Delivery
 
 IDENTITY: Final = "ORTRIM_CODESIGN_IDENTITY"

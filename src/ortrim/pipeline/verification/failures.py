@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ortrim.core.measurements import Comparison, Verdict
 from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
-from ortrim.verify.apple_binary_rules import SLICE_SIZES
+from ortrim.verify.apple.binary_rules import SLICE_SIZES
 from ortrim.verify.gates import gate_hint
 from ortrim.verify.verdicts import diagnostic_of
 

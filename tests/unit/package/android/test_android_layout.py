@@ -26,8 +26,8 @@ from ortrim.package.android.inputs import AarInputs
 from ortrim.package.android.layout import AndroidPackage, make_android_package
 from ortrim.package.sums import check_sums
 from ortrim.tools.javac import Jdk
-from ortrim.verify.android_gates import check_aar, require_sound_aar
-from ortrim.verify.android_rules import Promise
+from ortrim.verify.android.gates import check_aar, require_sound_aar
+from ortrim.verify.android.rules import Promise
 
 NAME = "ortrim-sample-android-1.21.0"
 

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Final
 
 from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
-from ortrim.verify.apple_rules import ApplePromise, Rule, by_itself, in_each_slice
+from ortrim.verify.apple.rules import ApplePromise, Rule, by_itself, in_each_slice
 from ortrim.verify.rules import Breach, some
 
 INFO: Final = "Info.plist"

@@ -6,7 +6,7 @@ from typing import Final
 
 from ortrim.console import counted
 from ortrim.core.aar import AarFacts, AarManifest
-from ortrim.verify.android_rules import Promise, Rule
+from ortrim.verify.android.rules import Promise, Rule
 from ortrim.verify.rules import Breach, some
 
 JNI: Final = "libonnxruntime4j_jni.so"

@@ -5,10 +5,10 @@ from typing import Final
 
 from ortrim.core.aar import AarFacts
 from ortrim.core.measurements import Gate
-from ortrim.verify.android_elf_rules import ELF_RULES
-from ortrim.verify.android_link_rules import LINK_RULES
-from ortrim.verify.android_package_rules import PACKAGE_RULES
-from ortrim.verify.android_rules import Promise, Rule
+from ortrim.verify.android.elf_rules import ELF_RULES
+from ortrim.verify.android.link_rules import LINK_RULES
+from ortrim.verify.android.package_rules import PACKAGE_RULES
+from ortrim.verify.android.rules import Promise, Rule
 from ortrim.verify.rules import broken, judged, require_kept
 
 RULES: Final[tuple[Rule, ...]] = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)

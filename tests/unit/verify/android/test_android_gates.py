@@ -24,12 +24,12 @@ from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.core.measurements import Gate, Verdict
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.package.android.layout import make_android_package
-from ortrim.verify.android_gates import RULES, check_aar, own_promise, require_sound_aar
-from ortrim.verify.android_rules import Promise
+from ortrim.verify.android.gates import RULES, check_aar, own_promise, require_sound_aar
+from ortrim.verify.android.rules import Promise
 
 ARM64: Final = f"jni/arm64-v8a/{RUNTIME}"
 ARM64_BINDING: Final = f"jni/arm64-v8a/{BINDING}"
-TINY: Final = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
+TINY: Final = Path(__file__).parents[2] / "binaries" / "data" / "tiny.so"
 PROMISE: Final = Promise(api_level=24, abis=ABIS, whole_relro=True)
 GNU_STACK, GNU_RELRO, LOAD = 0x6474E551, 0x6474E552, 1
 GOOD: Final = sample(f"arm64-v8a-{RUNTIME}")

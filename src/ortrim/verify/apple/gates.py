@@ -5,11 +5,11 @@ from typing import Final
 
 from ortrim.core.measurements import Gate
 from ortrim.core.xcframework import XcframeworkFacts
-from ortrim.verify.apple_binary_rules import BINARY_RULES
-from ortrim.verify.apple_layout_rules import LAYOUT_RULES
-from ortrim.verify.apple_package_rules import PACKAGE_RULES
-from ortrim.verify.apple_plist_rules import PLIST_RULES
-from ortrim.verify.apple_rules import ApplePromise, Rule
+from ortrim.verify.apple.binary_rules import BINARY_RULES
+from ortrim.verify.apple.layout_rules import LAYOUT_RULES
+from ortrim.verify.apple.package_rules import PACKAGE_RULES
+from ortrim.verify.apple.plist_rules import PLIST_RULES
+from ortrim.verify.apple.rules import ApplePromise, Rule
 from ortrim.verify.rules import broken, judged, require_kept
 
 RULES: Final[tuple[Rule, ...]] = (*PACKAGE_RULES, *LAYOUT_RULES, *PLIST_RULES, *BINARY_RULES)

@@ -4,7 +4,7 @@ from typing import Final
 
 from ortrim.core.aar import AarFacts
 from ortrim.core.android import ABI_FACTS, NativeLibrary
-from ortrim.verify.android_rules import Promise, Rule, in_each_library
+from ortrim.verify.android.rules import Promise, Rule, in_each_library
 from ortrim.verify.rules import some
 
 PREBUILT: Final = "libc++_shared.so"

@@ -7,7 +7,7 @@ from typing import Final
 from ortrim.core.aar import AarFacts
 from ortrim.core.android import ABI_FACTS, NativeLibrary, SystemApi, UndefinedSymbol
 from ortrim.pins.android_api import system_api
-from ortrim.verify.android_rules import Promise, Rule
+from ortrim.verify.android.rules import Promise, Rule
 from ortrim.verify.rules import Breach, some
 
 OTHER_SYSTEMS: Final = re.compile(r"lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux.*|ld-musl.*|libc\.musl.*")

@@ -6,7 +6,7 @@ from typing import Final
 
 from ortrim.core.macho import MachImage
 from ortrim.core.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts
-from ortrim.verify.apple_rules import (
+from ortrim.verify.apple.rules import (
     ApplePromise,
     Rule,
     builds_for,

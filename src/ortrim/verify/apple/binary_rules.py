@@ -7,7 +7,7 @@ from typing import Final
 from ortrim.console import counted
 from ortrim.core.macho import MachImage, MachKind
 from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
-from ortrim.verify.apple_rules import (
+from ortrim.verify.apple.rules import (
     ON_MACS,
     ApplePromise,
     Rule,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ortrim.binaries.required_reasons import used_categories
 from ortrim.core.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts
-from ortrim.verify.apple_rules import ApplePromise, Rule, in_each_framework, in_each_slice, without_frameworks
+from ortrim.verify.apple.rules import ApplePromise, Rule, in_each_framework, in_each_slice, without_frameworks
 from ortrim.verify.rules import Breach, some
 
 HEADER: Final = re.compile(r'^\s*(?:(?:private|textual|umbrella)\s+)*header\s+"([^"\n]{1,500})"', re.MULTILINE)

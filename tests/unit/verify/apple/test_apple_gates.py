@@ -35,8 +35,8 @@ from ortrim.core.macho import MachBuild, MachImage, MachNeed
 from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
-from ortrim.verify.apple_gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
-from ortrim.verify.apple_rules import ApplePromise
+from ortrim.verify.apple.gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
+from ortrim.verify.apple.rules import ApplePromise
 
 DEVICE, SIMULATOR, MAC = (f"{name}/onnxruntime.framework" for name in (DEVICE_SLICE, SIMULATOR_SLICE, MAC_SLICE))
 BINARY: Final = f"{SIMULATOR}/onnxruntime"

@@ -74,7 +74,7 @@ def prepare(tmp_path: Path) -> Callable[[str], tuple[Preparation, ...]]:
     def done(steps: str) -> tuple[Preparation, ...]:
         spec = tmp_path / "steps.toml"
         spec.write_text(CLASSIFIER + steps)
-        return prepare_models(Request(spec=spec), None, Console(quiet=True))
+        return prepare_models(Request(spec=spec), (), Console(quiet=True))
 
     return done
 

@@ -184,11 +184,12 @@ def test_json_is_utf8_on_a_stream_that_is_not(tmp_path: Path) -> None:
 
 
 def test_quiet_keeps_warnings_results_and_diagnostics() -> None:
-    """Quiet leaves out steps and notes only."""
+    """Quiet leaves out steps, notes and tables only."""
     streams = Streams(quiet=True)
     with streams.console.step("plan") as step:
         step.note("unheard")
     streams.console.note("unheard")
+    streams.console.render("unheard")
     streams.console.warn("heard")
     streams.console.result("result")
     streams.console.diagnostic(DIAGNOSTIC)

@@ -28,7 +28,7 @@ class Console:
 
     Results go to standard output, diagnostics to standard error. Steps, notes, warnings and tables go to
     standard output too, but to standard error in `json_mode`, so that standard output carries one JSON document
-    and nothing else. `quiet` leaves out steps and notes. `NO_COLOR` and `GITHUB_ACTIONS` are respected.
+    and nothing else. `quiet` leaves out steps, notes and tables. `NO_COLOR` and `GITHUB_ACTIONS` are respected.
     """
 
     def __init__(
@@ -87,7 +87,8 @@ class Console:
 
     def render(self, renderable: RenderableType) -> None:
         """Show a table or anything else that rich can draw."""
-        self._content.print(renderable)
+        if not self._quiet:
+            self._content.print(renderable)
 
     def result(self, text: str) -> None:
         """Print what the command was asked for, untouched, on standard output; `answered` then says so."""

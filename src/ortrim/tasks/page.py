@@ -1,6 +1,7 @@
 """`invoke page`: everything about a model on one page."""
 
 import json as json_module
+from collections.abc import Sequence
 
 from invoke.context import Context
 from invoke.tasks import task
@@ -11,17 +12,19 @@ from ortrim.tasks.options import help_for, request_from
 
 
 @task(
+    positional=[],
+    iterable=["only"],
     auto_shortflags=False,
     help={
-        "model": "the name of one model (default: each)",
+        "only": "model of the buildspec, may be repeated (default: all)",
         "no-run": "do not load or run the model to judge it",
         **help_for("spec", "target", "profile", "output", "json"),
     },
 )
 def page(
     _context: Context,
+    only: Sequence[str],
     spec: str | None = None,
-    model: str | None = None,
     target: str | None = None,
     profile: str | None = None,
     output: str = "artifacts",
@@ -31,7 +34,7 @@ def page(
     """Write a page about each model: content, cost, proof."""
     with boundary(json_mode=json) as console:
         request = request_from(spec, target=target, profile=profile, output=output)
-        pages = make_model_pages(request, model, console, run=not no_run)
+        pages = make_model_pages(request, tuple(only), console, run=not no_run)
         if json:
             console.result(json_module.dumps({"pages": [str(path) for path in pages]}, indent=2))
         else:

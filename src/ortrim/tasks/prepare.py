@@ -1,5 +1,6 @@
 """`invoke prepare`: the steps of a buildspec's models, by themselves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from invoke.context import Context
@@ -13,20 +14,22 @@ from ortrim.tasks.options import help_for, request_from
 
 
 @task(
+    positional=[],
+    iterable=["only"],
     help={
         **help_for("spec", "json"),
-        "model": "name of the only model to prepare (default: all that have steps)",
+        "only": "model of the buildspec, may be repeated (default: all that have steps)",
         "output": "folder to write the prepared models and the reports of their steps to (default: none are written)",
-    }
+    },
 )
 def prepare(
-    _context: Context, spec: str | None = None, model: str | None = None, output: str | None = None, json: bool = False
+    _context: Context, only: Sequence[str], spec: str | None = None, output: str | None = None, json: bool = False
 ) -> None:
     """Do the steps of models, and show what each changed."""
     with boundary(json_mode=json) as console:
         if output is not None:
             require_writable(Path(output))
-        prepared = prepare_models(request_from(spec), model, console)
+        prepared = prepare_models(request_from(spec), tuple(only), console)
         if output is not None:
             write_prepared(prepared, Path(output), console)
         if json:

@@ -37,7 +37,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("words", [(), ("--model", "one")])
+@pytest.mark.parametrize("words", [(), ("--only", "one")])
 def test_models_with_steps_are_prepared(ortrim: Run, spec: Path, chosen: list[str], words: tuple[str, ...]) -> None:
     """Those without any are left out, and one can be named."""
     assert ortrim("prepare", "--spec", str(spec), *words).code == 0
@@ -51,7 +51,7 @@ def test_json_is_one_document(ortrim: Run, spec: Path, chosen: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "reference"), [(("--model", "three"), "unknown-model"), (("--model", "two"), "no-steps")]
+    ("words", "reference"), [(("--only", "three"), "no-such-model"), (("--only", "two"), "no-steps")]
 )
 def test_a_model_that_cannot_be_prepared_is_a_usage_error(
     ortrim: Run, spec: Path, chosen: list[str], words: tuple[str, ...], reference: str

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 from ortrim.bench.engine_answers import CannotRun, shortened
@@ -13,9 +12,10 @@ from ortrim.core.buildspec_choices import session_of
 from ortrim.core.model_spec import ModelSpec
 from ortrim.core.models import PreparedModel
 from ortrim.core.sessions import SessionSettings, settings_of
-from ortrim.errors import Diagnostic, UsageError
+from ortrim.errors import Diagnostic
 from ortrim.executors.results import finished_build, result_of
 from ortrim.pipeline.converted import Models, Request, converted_models, load
+from ortrim.pipeline.models.choosing import require_known
 from ortrim.pipeline.models.files import is_buildspec, refuse_sizes, spec_of_model
 from ortrim.pipeline.models.ready import ReadyModel, cases_of
 from ortrim.pipeline.planned import make_planned
@@ -66,17 +66,9 @@ def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, .
 
     Raises `UsageError` (`no-such-model`, `no-such-case`).
     """
-    _check("no-such-model", "--only", models, [model.name for model in loaded.spec.models])
+    require_known("no-such-model", "--only", models, [model.name for model in loaded.spec.models])
     known = [case.name for model in loaded.spec.models for case in model.cases] or ["default"]
-    _check("no-such-case", "--case", cases, list(dict.fromkeys(known)))
-
-
-def _check(reference: str, option: str, names: tuple[str, ...], known: list[str]) -> None:
-    for name in names:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
-            raise UsageError(reference, f"there is no {name[:100]!r}", where=option, hint=hint)
+    require_known("no-such-case", "--case", cases, list(dict.fromkeys(known)))
 
 
 def job_of(subject: Subject, case: Case, trimmed: Trimmed | None = None) -> Job | CannotRun:

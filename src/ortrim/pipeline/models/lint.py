@@ -201,11 +201,12 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, 
     word = asked.library or (str(specs[0]) if len(specs) == len(asked.models) == 1 else "")
     if not word:
         return None, ("what operators cost: no library was named (--library)",)
-    try:
-        accounting = size_of(word, asked.request, None, console).accounting
-    except Diagnostic as error:
-        if asked.library:
-            raise
-        return None, (f"what operators cost: {error.what}{f'; {error.hint}' if error.hint else ''}",)
+    with console.step("find what operators cost"):
+        try:
+            accounting = size_of(word, asked.request, None, Console(json_mode=True, quiet=True)).accounting
+        except Diagnostic as error:
+            if asked.library:
+                raise
+            return None, (f"what operators cost: {error.what}{f'; {error.hint}' if error.hint else ''}",)
     groups = shares(accounting.leaves, by_operator)
     return tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR), ()

@@ -13,13 +13,14 @@ from ortrim.core.models import OrtModel
 from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import PlannedTarget
 from ortrim.core.reports import VerifyReport
-from ortrim.errors import Diagnostic, UsageError, VerifyError
+from ortrim.errors import Diagnostic, VerifyError
 from ortrim.lint.findings import Finding
 from ortrim.lint.judgement import placed
 from ortrim.lint.rules import BY_REFERENCE
 from ortrim.pipeline.builders import built_before
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.inspection.sizes import size_of
+from ortrim.pipeline.models.choosing import require_known
 from ortrim.pipeline.models.costs import costs_of_cases
 from ortrim.pipeline.models.lint import Library, findings_of
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
@@ -74,17 +75,16 @@ def add_model_pages(
         console.warn(f"the models have no pages: {error.what} ({error.reference})")
 
 
-def make_model_pages(request: Request, model: str | None, console: Console, *, run: bool) -> tuple[Path, ...]:
-    """Write the page of one model, or of each, for each target, with what was built and verified before if anything.
+def make_model_pages(request: Request, only: tuple[str, ...], console: Console, *, run: bool) -> tuple[Path, ...]:
+    """Write the page of each model, or `only` of those named, for each target.
 
-    Raises `UsageError` (`no-such-model`), as planning does, `StorageError` for a damaged report or a full disk.
+    What was built and verified before is on it, if anything was. Raises `UsageError` (`no-such-model`), as planning
+    does, `StorageError` for a damaged report or a full disk.
     """
     planned = make_planned(request, console)
     known = _names(planned)
-    if model is not None and model not in known:
-        hint = f"there is: {', '.join(known)}"
-        raise UsageError("no-such-model", f"the buildspec has no model {model[:100]!r}", where="--model", hint=hint)
-    names = known if model is None else (model,)
+    require_known("no-such-model", "--only", only, known)
+    names = tuple(name for name in known if not only or name in only)
     wanted = _Wanted(planned=planned, names=names, request=request, run=run, console=console)
     written: list[Path] = []
     for target in planned.plan.targets:

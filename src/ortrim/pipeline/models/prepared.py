@@ -11,6 +11,7 @@ from ortrim.core.steps_report import PreparationReport
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.converted import Request, load, prepared_models
+from ortrim.pipeline.models.choosing import require_known
 from ortrim.pipeline.models.preparations import preparations_of
 from ortrim.pipeline.steps.preparation import Preparation
 from ortrim.storage.files import write_atomically
@@ -19,12 +20,12 @@ from ortrim.tools.full_runtime import full_runtime
 SUFFIX: Final = ".steps.json"
 
 
-def prepare_models(request: Request, model: str | None, console: Console) -> tuple[Preparation, ...]:
-    """Do the steps of all models that have some, or of the one named.
+def prepare_models(request: Request, only: tuple[str, ...], console: Console) -> tuple[Preparation, ...]:
+    """Do the steps of all models that have some, or `only` of those named.
 
-    Raises `UsageError` (`unknown-model`, `no-steps`) and what the steps raise.
+    Raises `UsageError` (`no-such-model`, `no-steps`) and what the steps raise.
     """
-    loaded = _chosen(load(request), model)
+    loaded = _chosen(load(request), only)
     originals = prepared_models(loaded, console)
     pins = runtime_pins(loaded.spec.onnxruntime.version)
     runtime = full_runtime(pins.version, pins.converter_requirements)
@@ -47,15 +48,14 @@ def write_steps(report: PreparationReport, folder: Path) -> Path:
     return path
 
 
-def _chosen(loaded: LoadedSpec, name: str | None) -> LoadedSpec:
+def _chosen(loaded: LoadedSpec, only: tuple[str, ...]) -> LoadedSpec:
     """Return the buildspec with the models alone that are to be prepared."""
-    known = {model.name for model in loaded.spec.models}
-    if name is not None and name not in known:
-        hint = f"the buildspec has: {', '.join(sorted(known))}"
-        raise UsageError("unknown-model", f"there is no model '{name}'", where=str(loaded.file), hint=hint)
-    models = tuple(model for model in loaded.spec.models if model.steps and name in {None, model.name})
-    if not models:
-        what = f"model '{name}' has no steps" if name else "no model has steps"
+    require_known("no-such-model", "--only", only, [model.name for model in loaded.spec.models])
+    wanted = [model for model in loaded.spec.models if not only or model.name in only]
+    without = [model.name for model in wanted if not model.steps]
+    if without and (only or len(without) == len(wanted)):
+        what = f"model '{without[0]}' has no steps" if only else "no model has steps"
         hint = "write [[models.steps]] into the buildspec, see docs/prepare.md"
         raise UsageError("no-steps", what, where=str(loaded.file), hint=hint)
+    models = tuple(model for model in wanted if model.steps)
     return replace(loaded, spec=replace(loaded.spec, models=models))

@@ -50,7 +50,7 @@ def planned_folder(stages: Stages) -> tuple[Planned, Path]:
 
 def test_a_page_before_anything_was_built(stages: Stages) -> None:
     """It has the model, and says that there are no measurements."""
-    (page,) = make_model_pages(stages.request(), None, stages.console, run=True)
+    (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
     assert page == planned_folder(stages)[1] / "model-tiny.html"
     text = page.read_text()
     assert "Relu" in text
@@ -61,7 +61,7 @@ def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
     """Of this model alone."""
     _, folder = planned_folder(stages)
     write_reports(of_tiny(recorded_report()), folder)
-    (page,) = make_model_pages(stages.request(), "tiny", stages.console, run=False)
+    (page,) = make_model_pages(stages.request(), ("tiny",), stages.console, run=False)
     assert "Not verified yet" not in page.read_text()
     assert "chart-latency" in page.read_text()
 
@@ -69,8 +69,8 @@ def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
 def test_an_unknown_model_is_refused(stages: Stages) -> None:
     """With those that there are; nothing is written."""
     with pytest.raises(UsageError) as caught:
-        make_model_pages(stages.request(), "tinny", stages.console, run=True)
-    assert (caught.value.reference, caught.value.hint) == ("no-such-model", "there is: tiny")
+        make_model_pages(stages.request(), ("tinny",), stages.console, run=True)
+    assert (caught.value.reference, caught.value.hint) == ("no-such-model", "did you mean 'tiny'?")
     assert not planned_folder(stages)[1].exists()
 
 
@@ -80,10 +80,10 @@ def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
     folder.mkdir(parents=True)
     (folder / "report.json").write_text("{")
     with pytest.raises(StorageError) as caught:
-        make_model_pages(stages.request(), None, stages.console, run=True)
+        make_model_pages(stages.request(), (), stages.console, run=True)
     assert caught.value.reference == "report-damaged"
     (folder / "report.json").write_text('{"schema": "ortrim-report/1"}')
-    (page,) = make_model_pages(stages.request(), None, stages.console, run=True)
+    (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
     assert "Not verified yet" in page.read_text()
 
 

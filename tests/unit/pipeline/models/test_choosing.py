@@ -1,0 +1,21 @@
+"""Names that a user gives of what a buildspec has."""
+
+import pytest
+
+from ortrim.errors import UsageError
+from ortrim.pipeline.models.choosing import require_known
+
+
+def test_known_names_pass() -> None:
+    """In any order, and none at all."""
+    require_known("no-such-model", "--only", ("b", "a"), ("a", "b"))
+    require_known("no-such-model", "--only", (), ())
+
+
+@pytest.mark.parametrize(("name", "hint"), [("vda", "did you mean 'vad'?"), ("x" * 500, "there are: vad, ocr")])
+def test_an_unknown_name_is_refused(name: str, hint: str) -> None:
+    """With a name that is close, else with those that there are; a long one is cut off."""
+    with pytest.raises(UsageError) as caught:
+        require_known("no-such-model", "--only", ("vad", name), ("vad", "ocr"))
+    assert (caught.value.reference, caught.value.where, caught.value.hint) == ("no-such-model", "--only", hint)
+    assert len(caught.value.what) < 130

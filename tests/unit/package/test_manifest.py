@@ -75,7 +75,8 @@ def test_folder_and_archive_without_manifest_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"not an archive", b"\x1f\x8b\x08\x00" + bytes(20), b"PK\x03\x04", gzip.compress(b"no tar", mtime=0)]
+    "content",
+    [b"", b"not an archive", b"\x1f\x8b\x08\x00" + bytes(20), b"PK\x03\x04", gzip.compress(b"no tar", mtime=0)],
 )
 def test_file_that_is_no_archive_is_damaged(tmp_path: Path, content: bytes) -> None:
     """Empty, foreign and damaged files are told alike."""

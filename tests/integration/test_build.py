@@ -28,6 +28,7 @@ from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
 from ortrim.tools.command import Completed, run, stream
 from ortrim.tools.environments import packages_folder
+from own_caches import link_parts, own_cache
 from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
@@ -77,13 +78,6 @@ class Built:
     remaining: int
 
 
-def own_cache(folder: Path, shared: Mapping[str, Path]) -> dict[str, str]:
-    """Make a cache whose parts in `shared` are other folders, and return the environment in which it is used."""
-    for kind, target in shared.items():
-        (folder / kind).symlink_to(target)
-    return {**os.environ, "ORTRIM_CACHE": str(folder)}
-
-
 def command(output: Path) -> list[str]:
     """Return the words that build the demo."""
     return [sys.executable, "-m", "invoke", "build", "--json", "--output", str(output)]
@@ -116,12 +110,12 @@ def steps(folder: Path) -> tuple[int, int]:
     return found[-1]
 
 
-def processes_of(cache: Path) -> list[int]:
-    """Return the processes that work with a cache, by what their environment says."""
+def processes_of(*folders: Path) -> list[int]:
+    """Return the processes that work with folders, by what their environment says."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if str(cache).encode() in entry.read_bytes():
+            if any(str(folder).encode() in entry.read_bytes() for folder in folders):
                 found.append(int(entry.parent.name))
         except OSError:
             continue  # ended meanwhile, or somebody else's
@@ -129,19 +123,21 @@ def processes_of(cache: Path) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Give a folder for a cache; end what a killed build left running, which is the compiler cache's server."""
-    folder = tmp_path_factory.mktemp("cache")
-    yield folder
-    for process in processes_of(folder):
-        os.kill(process, signal.SIGKILL)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder for a cache."""
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
 def environment(cache: Path) -> Iterator[Environment]:
-    """Give the environment of the builds, with a place of its own for what a killed build leaves there."""
-    with tempfile.TemporaryDirectory(prefix="ortrim-") as folder:
-        yield own_cache(cache, {kind: cache_folder(kind) for kind in SHARED}) | {"TMPDIR": folder}
+    """Give the environment of the builds, with a place of its own for what a killed build leaves there.
+
+    Ends what a killed build left running, which is the compiler cache's server.
+    """
+    with own_cache(cache, *SHARED) as environment, tempfile.TemporaryDirectory(prefix="ortrim-") as folder:
+        yield environment | {"TMPDIR": folder}
+        for process in processes_of(cache, (cache / "trees").resolve()):
+            os.kill(process, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -301,9 +297,9 @@ def test_without_its_report_a_build_is_verified_again(built: Built, output: Path
 
 def test_the_same_inputs_give_the_same_package(built: Built, cache: Path, tmp_path: Path) -> None:
     """Converted and packaged anew, elsewhere, with other permissions and in another time zone, the bytes are equal."""
-    kept = {kind: cache / kind for kind in (*SHARED, "builds", "models", "runners")}
     (tmp_path / "cache").mkdir()
-    environment = own_cache(tmp_path / "cache", kept) | {"TZ": "Pacific/Apia"}
+    link_parts(tmp_path / "cache", {kind: cache / kind for kind in (*SHARED, "builds", "models", "runners")})
+    environment = {**os.environ, "ORTRIM_CACHE": str(tmp_path / "cache"), "TZ": "Pacific/Apia"}
     words = ["/bin/sh", "-c", 'umask 077; exec "$@"', "sh", *command(tmp_path / "elsewhere")]
     done = run(words, cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
     assert report_of(done)["plan_digest"] == built.report["plan_digest"]

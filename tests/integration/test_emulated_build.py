@@ -5,7 +5,6 @@ compiled and linked in every run of these tests.
 """
 
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.storage.cache import cache_folder
 from ortrim.tools.command import Completed, run
+from own_caches import own_cache
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 
@@ -36,14 +35,12 @@ class Verified:
 
 def build(target: str, devices: tuple[str, ...], folder: Path, *options: str) -> Completed:
     """Build the demo for a target and verify it on devices."""
-    for kind in SHARED:
-        (folder / "cache" / kind).parent.mkdir(exist_ok=True)
-        (folder / "cache" / kind).symlink_to(cache_folder(kind))
+    (folder / "cache").mkdir()
     named = [word for device in devices for word in ("--device", device)]
     words = [sys.executable, "-m", "invoke", "build", "--target", target, "--json", *named, *options]
-    environment = {**os.environ, "ORTRIM_CACHE": str(folder / "cache")}
     output = ("--output", str(folder / "output"))
-    return run((*words, *output), cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
+    with own_cache(folder / "cache", *SHARED) as environment:
+        return run((*words, *output), cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
 
 
 def verified(done: Completed) -> Verified:

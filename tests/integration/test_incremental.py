@@ -33,10 +33,10 @@ from ortrim.pipeline.builders import executor_for
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import make_planned
 from ortrim.planning import with_arguments
-from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of
 from ortrim.toolchains.wrappers import PRECOMPILED_MARK
 from ortrim.tools.command import run
+from own_caches import own_cache
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 
@@ -95,13 +95,10 @@ def units_of(demand: Demand, lines: Iterable[str]) -> set[str]:
 
 
 @contextmanager
-def own_cache(folder: Path) -> Iterator[None]:
-    """Use a cache in which nothing was built, beside what the user's has fetched and compiled."""
-    shared = {kind: cache_folder(kind) for kind in SHARED}
-    for kind, target in shared.items():
-        (folder / kind).symlink_to(target)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ORTRIM_CACHE", str(folder))
+def empty_cache(folder: Path) -> Iterator[None]:
+    """Use a cache in which nothing was built."""
+    with own_cache(folder, *SHARED) as environment, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORTRIM_CACHE", environment["ORTRIM_CACHE"])
         yield
 
 
@@ -118,7 +115,7 @@ def make_site(output: Path) -> Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Build the demo in an empty tree."""
-    with own_cache(tmp_path_factory.mktemp("cache")):
+    with empty_cache(tmp_path_factory.mktemp("cache")):
         site = make_site(tmp_path_factory.mktemp("output"))
         site.executor.run(site.job)
         yield site
@@ -199,7 +196,7 @@ def test_the_library_does_not_depend_on_what_was_in_the_tree(
     """Compiled after other models or in an empty tree elsewhere: the same bytes."""
     grown = site.executor.run(softmax)
     (tmp_path / "cache").mkdir()
-    with own_cache(tmp_path / "cache"):
+    with empty_cache(tmp_path / "cache"):
         fresh = make_site(tmp_path / "output").executor.run(softmax)
     assert fresh.folder != grown.folder
     assert result_of(fresh.folder).units == grown.units

@@ -1,0 +1,28 @@
+"""Caches in which nothing was built, beside what the user's has fetched and compiled."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ortrim.storage.cache import cache_folder
+
+
+def link_parts(folder: Path, parts: Mapping[str, Path]) -> None:
+    """Make parts of another cache those of this one."""
+    for kind, part in parts.items():
+        (folder / kind).symlink_to(part)
+
+
+@contextmanager
+def own_cache(folder: Path, *shared: str) -> Iterator[dict[str, str]]:
+    """Lay out a cache in a folder, with the user's parts of some kinds, and give the environment that names it.
+
+    Build trees lie beside the user's: the compiler cache knows sources by their paths relative to a tree, and would
+    compile everything anew for a tree that lies elsewhere.
+    """
+    trees = cache_folder("trees")
+    with tempfile.TemporaryDirectory(prefix="trees-of-a-test-", dir=trees.parent) as own:
+        link_parts(folder, {kind: cache_folder(kind) for kind in shared} | {"trees": Path(own)})
+        yield {**os.environ, "ORTRIM_CACHE": str(folder)}

@@ -56,7 +56,8 @@ def test_a_plan_holds_no_path_of_a_machine(plan: BuildPlan) -> None:
     """The same inputs give the same plan, digest and cache keys wherever it is made."""
     for text in strings(to_data(plan)):
         without_shebang = text.replace("#!/bin/sh", "")
-        assert not re.search(r"(^|[\s='\":;,]|-[IL])/\w", without_shebang), text
+        path = re.search(r"(^|[\s='\":;,]|-[IL])/\w.{,60}", without_shebang)
+        assert path is None
         assert str(Path.home()) not in text
 
 

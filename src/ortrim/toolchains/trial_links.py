@@ -9,7 +9,7 @@ first linked without the C++ library: what links without it links with it, too. 
 from typing import Final
 
 TRIAL: Final = """\
-case "$PWD" in */CMakeFiles/*)
+case "$PWD" in "${{ORTRIM_BUILD}}/CMakeFiles/"*)
   set -- "$@" -fno-sanitize=undefined
   case " $* " in
   *" -c "*|*" -E "*|*" -S "*) ;;

@@ -197,6 +197,20 @@ def test_quiet_keeps_warnings_results_and_diagnostics() -> None:
     assert str(DIAGNOSTIC) in streams.err.getvalue()
 
 
+def test_a_hushed_console_speaks_where_the_other_does() -> None:
+    """What is left of it goes to the same streams, and the other one goes on as before."""
+    streams = Streams()
+    hushed = streams.console.hushed()
+    with streams.console.step("plan"), hushed.step("unheard"):
+        hushed.note("unheard")
+        hushed.render("unheard")
+        hushed.warn("heard")
+    streams.console.note("heard, too")
+    lines = streams.lines()
+    assert (lines[0], lines[-1]) == ("warning: heard", "heard, too")
+    assert not [line for line in lines if "unheard" in line]
+
+
 @pytest.mark.parametrize(
     "diagnostic", [DIAGNOSTIC, SpecError("a", "b"), DiagnosticGroup((DIAGNOSTIC, SpecError("c", "d " * 200)))]
 )

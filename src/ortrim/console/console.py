@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
 
@@ -54,6 +55,12 @@ class Console:
         self._quiet = quiet
         terminal = self._content.file.isatty() and environment.get("TERM") != "dumb"
         self._live = terminal and not self._github and not quiet
+
+    def hushed(self) -> "Console":
+        """Return this console without steps, notes and tables: for work that is one step to the user."""
+        hushed = copy(self)
+        hushed._quiet, hushed._live = True, False  # noqa: SLF001 - a console of this very class
+        return hushed
 
     @contextmanager
     def step(self, name: str) -> Iterator["Step"]:

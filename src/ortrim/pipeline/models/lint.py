@@ -203,7 +203,7 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, 
         return None, ("what operators cost: no library was named (--library)",)
     with console.step("find what operators cost"):
         try:
-            accounting = size_of(word, asked.request, None, Console(json_mode=True, quiet=True)).accounting
+            accounting = size_of(word, asked.request, None, console.hushed()).accounting
         except Diagnostic as error:
             if asked.library:
                 raise

@@ -85,6 +85,7 @@ def make_plan(
             operator_config=config,
             without_types=() if levers_of(spec).unused_types else unused_types,
             hot_operators=_hot_operators(spec, hot_operators),
+            wide_blocks=any(model.layout == "nchwc16" for model in models),
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,

@@ -20,6 +20,7 @@ from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
 from ortrim.models import convert as convert_module
 from ortrim.models.alignment import tensor_places
 from ortrim.models.convert import Conversion, convert
+from ortrim.models.converting_processor import CPUINFO
 from ortrim.models.inspect import inspect_ort
 from ortrim.models.prepare import prepare
 from ortrim.models.reduce import reduce_operators
@@ -165,6 +166,18 @@ def test_a_layout_of_8_is_8_whatever_converts(root: Path, runtime: FullRuntime) 
     assert "com.microsoft.nchwc" in layout.config
     (weights,) = tensor_places(layout.path.read_bytes(), "model")
     assert weights.size_bytes == 8 * 8 * np.dtype(np.float32).itemsize
+
+
+@pytest.mark.skipif(machine() != "x86_64", reason="the wheel for other processors has no NCHWc layout")
+def test_a_layout_of_16_is_16_or_refused(root: Path, runtime: FullRuntime) -> None:
+    """The 8 x 8 weights are padded; without AVX-512 the converter would quietly make blocks of 8."""
+    wanted = Conversion(level="all", layout="nchwc16")
+    if "avx512f" not in CPUINFO.read_text().split():
+        with pytest.raises(ConvertError, match="layout-not-here"):
+            converted(convolution(channels=8), root, runtime, wanted)
+        return
+    (weights,) = tensor_places(converted(convolution(channels=8), root, runtime, wanted).path.read_bytes(), "model")
+    assert weights.size_bytes == 16 * 8 * np.dtype(np.float32).itemsize
 
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 15, 18, 21])

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-CONSTRUCTORS: Final = ("platform.cpp", "wide_vectors.cc")
+CONSTRUCTORS: Final = ("platform.cpp", "wide_vectors.cc", "wide_blocks.cc")
 """Upstream's, and ours for the kernels that minimal builds go without."""
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)

@@ -11,7 +11,7 @@ from ortrim.core.spec_words import CONFIG, REQUIREMENT, Dimension, Name, Scalar,
 from ortrim.core.step_specs import Step
 from ortrim.core.tolerance_spec import ElementType, Tolerance
 
-Layout = Literal["nchwc8", "s8s8"]
+Layout = Literal["nchwc8", "nchwc16", "s8s8"]
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -101,8 +101,8 @@ class ModelSpec:
     """Optimization level of the conversion."""
     layout: Layout | None = None
     """Write the model for one kind of processor, see docs/session.md: `nchwc8` for x64, where convolutions take their
-    channels in blocks of 8 (needs level `all`); `s8s8` for ARM, where quantized operators stay signed (needs `extended`
-    or `all`).
+    channels in blocks of 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM, where quantized
+    operators stay signed (needs `extended` or `all`).
     """
     steps: tuple[Step, ...] = ()
     """What is done to the model before it is converted, in order, see docs/prepare.md."""

@@ -104,6 +104,9 @@ class BuildJob:
     `without_types` are the kinds of values that are left out, as `core.unused_types` names them. `hot_operators` are
     those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
+    `wide_blocks` says whether the library runs models with channels in blocks of 16, which upstream's minimal builds do
+    not.
+
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
     """
@@ -121,6 +124,7 @@ class BuildJob:
     operator_config: str
     without_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
+    wide_blocks: bool = False
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str

@@ -14,20 +14,21 @@ FLOORS: Final = ("x86-64-v3", "x86-64-v4")
 """Processors, as buildspecs name them, that have AVX2 and FMA."""
 BRANCH: Final = "Check if the processor supports AVX2/FMA3 features."
 """Upstream's words before the branch."""
-SLOT: Final = re.compile(r"this->(\w+(?:\[\w+\])?)\s*=\s*&?([A-Za-z_]\w*)")
+SLOT: Final = re.compile(r"(?:this->|table\.)(\w+(?:\[\w+\])?)\s*=\s*&?([A-Za-z_]\w*)")
 
 
-def superseded_kernels(constructor: str, cpu: str) -> frozenset[str]:
+def superseded_kernels(constructor: str, cpu: str, after: str = "") -> frozenset[str]:
     """Return the plain names of kernels that are put into the table and replaced again on each processor from `cpu` on.
 
-    None for another floor, or when the branch is not found.
+    `after` is the text of what fills entries after the constructor, whatever the processor. None for another floor, or
+    when the branch is not found.
     """
     mark = constructor.find(BRANCH)
     start = constructor.find("{", mark)
     if cpu not in FLOORS or mark == -1 or start == -1:
         return frozenset()
     branch, rest = _own_statements(constructor[start:])
-    taken = SLOT.findall(constructor[:start] + branch)
+    taken = SLOT.findall(constructor[:start] + branch + after)
     last = frozenset(dict(taken).values())
     return frozenset(kernel for _, kernel in taken) - last - frozenset(kernel for _, kernel in ASSIGNED.findall(rest))
 

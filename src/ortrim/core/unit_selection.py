@@ -9,16 +9,16 @@ from ortrim.core.kernel_names import kernel_key
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.units import UnitIndex
 
-WIDE_UNITS: Final = tuple(
-    f"/mlas/lib/{name}"
-    for name in (
+WIDE_UNITS: Final = {
+    "wide_vectors.cc": (
         "convsym.cpp", "qgemm_kernel_avx2.cpp", "intrinsics/avx512/quantize_avx512f.cpp",
         "x86_64/ConvSymKernelAvx512Core.S", "x86_64/QgemmU8X8KernelAvx2.S", "x86_64/QgemmU8X8KernelAvx512Core.S",
-        "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SoftmaxKernelAvx512F.S",
-        "x86_64/TransKernelAvx512F.S",
-    )
-)  # fmt: skip
-"""Where MLAS has the kernels that the lever `wide_vectors` brings."""
+        "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SgemmKernelAvx512F.S",
+        "x86_64/SoftmaxKernelAvx512F.S", "x86_64/TransKernelAvx512F.S",
+    ),
+    "wide_blocks.cc": ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
+}  # fmt: skip
+"""By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,10 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
     return _closure(index, set(index.roots).union(*chosen))
 
 
-def wide_units(index: UnitIndex) -> tuple[str, ...]:
-    """Return the paths of the units that `wide_vectors.cc` names kernels of, with all that these need."""
-    named = {number for number, unit in enumerate(index.units) if unit.path.endswith(WIDE_UNITS)}
+def wide_units(index: UnitIndex, sources: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths of the units that these of `WIDE_UNITS`' sources name kernels of, with all that these need."""
+    endings = tuple(f"/mlas/lib/{name}" for source in sources for name in WIDE_UNITS[source])
+    named = {number for number, unit in enumerate(index.units) if unit.path.endswith(endings)}
     return _closure(index, named)
 
 

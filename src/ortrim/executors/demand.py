@@ -19,6 +19,7 @@ from ortrim.executors.selection import variant_of, write_selection
 from ortrim.executors.tree_objects import read_objects, undefined_in
 from ortrim.executors.unreached import leave_out_unreached
 from ortrim.pins.unit_index import IndexFound, find_index, save_learnt
+from ortrim.platforms.upstream import wide_sources
 from ortrim.tools.compiler_cache import CompilerCache
 
 MISSES_LIMIT: Final = 3
@@ -73,7 +74,7 @@ class Demand:
 
     def compile_selected(self, index: UnitIndex) -> tuple[Outcome, CompiledUnits | None]:
         """Compile what an index selects for the job's operators, and what the link then asks for."""
-        wide = wide_units(index) if self.job.levers.wide_vectors else ()
+        wide = wide_units(index, wide_sources(self.job))
         units = frozenset((*select_units(index, parse_config(self.job.operator_config)), *wide))
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(units)} of {counted(len(index.units), 'file')}")

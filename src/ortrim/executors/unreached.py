@@ -20,7 +20,7 @@ from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.tree_objects import read_objects, read_own_references
 from ortrim.executors.workspace import UNREACHED
-from ortrim.platforms.upstream import WIDE_VECTORS
+from ortrim.platforms.upstream import WIDE_BLOCKS
 from ortrim.storage.files import storage_errors, write_if_changed
 
 SYMBOL: Final = "ortrim_unreached"
@@ -67,7 +67,8 @@ def leave_out_unreached(
     short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
     """
     texts, key = mlas_texts(paths), digest(job)
-    table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu))
+    after = texts[WIDE_BLOCKS] if job.wide_blocks else ""
+    table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
     if not table.entries:
         on_note(UNTOLD)
         return linked
@@ -129,7 +130,7 @@ def read_script(paths: JobPaths) -> frozenset[str]:
 
 
 def mlas_texts(paths: JobPaths) -> dict[str, str]:
-    """Return the texts of MLAS's sources and headers, and of our own constructor, by base name.
+    """Return the texts of MLAS's sources and headers, and of our own constructors, by base name.
 
     Those of the same name are joined.
     """
@@ -138,7 +139,7 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
     with storage_errors(folder):
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
-        return texts | {WIDE_VECTORS: (paths.hooks / WIDE_VECTORS).read_text(encoding="utf-8")}
+        return texts | {name: (paths.hooks / name).read_text(encoding="utf-8") for name in CONSTRUCTORS[1:]}
 
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:

@@ -12,8 +12,8 @@ from ortrim.core.operator_config import parse_config, render_config
 from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import ConvertError
 from ortrim.models.alignment import misaligned_tensors
+from ortrim.models.converting_processor import converter_for
 from ortrim.models.copies import keep, read_facts, require_intact
-from ortrim.models.emulated import emulated
 from ortrim.models.kernels import check_kernels, kernel_diagnostic
 from ortrim.models.ort_canonical import canonical
 from ortrim.models.ort_reading import Damaged
@@ -69,7 +69,8 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
     """Return the model in ORT format with its required operators.
 
     Folders below `root` are named by what the conversion depends on; one that is there is not converted again.
-    Nothing of the converting processor is baked into the model; where the layout is one processor's, that is emulated.
+    Nothing of the converting processor is baked into the model, unless the layout asks for it: then it is the same kind
+    of processor whatever the machine, or the machine is refused.
     Raises `ConvertError` (`conversion-failed`, `converter-crashed`, `wrong-version`, `layout-not-here`),
     `OperatorsError` (`no-kernel`), `ToolError` or `StorageError`; nothing is left behind then.
     """
@@ -107,7 +108,7 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     output, config = folder / ORT_FILE, folder / "converter.config"
     files = {"model": str(model.path), "output": str(output), "config": str(config)}
     request = {"version": runtime.version, **files, **asdict(conversion)}
-    converter = emulated(runtime, model.name) if conversion.layout == "nchwc8" else runtime
+    converter = converter_for(conversion.layout, runtime, model.name)
     answer = run_script(converter, SCRIPT, request, folder=folder, where=model.name)
     if "failure" in answer:
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)

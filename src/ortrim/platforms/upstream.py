@@ -35,6 +35,7 @@ NO_DEBUGGING: Final = "-g0"
 """zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
 
 WIDE_VECTORS: Final = "wide_vectors.cc"
+WIDE_BLOCKS: Final = "wide_blocks.cc"
 
 RUNNER_SOURCES: Final = (
     "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",
@@ -124,6 +125,12 @@ def folding_flags(job: BuildJob) -> tuple[str, ...]:
     return (*folding, *order, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
 
 
+def wide_sources(job: BuildJob) -> tuple[str, ...]:
+    """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
+    vectors = (WIDE_VECTORS,) if job.levers.wide_vectors else ()
+    return (*vectors, *((WIDE_BLOCKS,) if job.wide_blocks else ()))
+
+
 def _optimization(job: BuildJob) -> tuple[str, ...]:
     """Return how sources are optimised, where that is not how upstream does it."""
     pointers = () if job.levers.frame_pointers else ("-fomit-frame-pointer",)
@@ -141,7 +148,7 @@ def _lean(job: BuildJob) -> tuple[str, ...]:
 def _stand_ins(job: BuildJob) -> tuple[str, ...]:
     """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
     unreached = () if job.levers.unreached_kernels else ("unreached.c",)
-    kernels = (*unreached, *((WIDE_VECTORS,) if job.levers.wide_vectors else ()))
+    kernels = (*unreached, *wide_sources(job))
     if job.levers.lean_runtime:
         return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
     shared = job.android is not None and job.android.stl == "c++_shared"

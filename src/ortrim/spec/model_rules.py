@@ -11,7 +11,11 @@ from ortrim.spec.files import exists
 from ortrim.spec.problems import Location, Problem, listed, shown
 from ortrim.spec.step_rules import step_problems
 
-LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {"nchwc8": ("all",), "s8s8": ("extended", "all")}
+LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {
+    "nchwc8": ("all",),
+    "nchwc16": ("all",),
+    "s8s8": ("extended", "all"),
+}
 """At which levels a layout is made: `graph_transformer_utils.cc` of 1.21.0."""
 SMALLEST_DEFAULT: Final = -1.0
 """The smallest default of an input's `low`, over all element types."""

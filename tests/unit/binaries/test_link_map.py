@@ -51,6 +51,7 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
         ("libc_nonshared.a(stat.o)", ".text", "libc"),
         ("libonnxruntime_session.a(onnxruntime_c_api.cc.o)", ".text", "c api"),
         ("CMakeFiles/onnxruntime.dir/a folder/hooks/wide_vectors.cc.o", ".text", "mlas"),
+        ("CMakeFiles/onnxruntime.dir/hooks/wide_blocks.cc.o", ".text", "mlas"),
         ("CMakeFiles/onnxruntime.dir/a folder/hooks/unreached.c.o", ".rodata", "other"),
         ("x/libonnxruntime_framework.a(/y/run_options.cc.o)", ".text", "c api"),
         ("libonnxruntime_providers.a(run_options.cc.o)", ".text", "providers"),

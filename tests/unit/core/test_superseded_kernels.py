@@ -37,6 +37,13 @@ def test_what_is_replaced_on_every_processor_is_superseded(cpu: str) -> None:
     assert superseded_kernels(CONSTRUCTOR, cpu) == {"GemmSse", "nullptr"}
 
 
+def test_what_is_replaced_after_the_constructor_is_superseded_as_well() -> None:
+    """Also the kernels that its last branch chose, unless they are chosen elsewhere."""
+    after = "table.Pool[Average] = PoolAverageWide; table.Gemm = GemmWide; table.BlockSize = 16;"
+    superseded = superseded_kernels(CONSTRUCTOR, FLOORS[0], after)
+    assert superseded == {"GemmSse", "GemmFma", "PoolAverageSse", "nullptr"}
+
+
 @pytest.mark.parametrize("cpu", ["", "x86-64-v2", "cortex-a76"])
 def test_below_the_floor_every_kernel_may_be_chosen(cpu: str) -> None:
     """Then all stay."""

@@ -6,7 +6,7 @@ import pytest
 
 from ortrim.core.kernel_names import kernel_key
 from ortrim.core.operator_config import parse_config
-from ortrim.core.unit_selection import select_units
+from ortrim.core.unit_selection import WIDE_UNITS, select_units, wide_units
 from ortrim.core.units import LARGEST_INDEX, UnitIndex, Variant, read_index, render_index
 from ortrim.errors import ExitCode, SourcesError, StorageError
 from ortrim.pins import shipped
@@ -67,6 +67,18 @@ def test_shipped_index_knows_the_operator_of_every_kernel() -> None:
     assert registrations == []
     assert {key.split(":")[0] for key, _ in index.kernels} >= {"ai.onnx", "com.microsoft", "com.microsoft.nchwc"}
     assert all(kernel_key(symbol) is None for unit in index.units for symbol in unit.provides)
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if "-linux-x64-" in name])
+def test_wide_kernels_are_in_the_units_of_x64(name: str) -> None:
+    """Each source that ours take kernels of is compiled, under the name that the index knows it by."""
+    text = pin_text(f"units/{name}")
+    assert text is not None
+    index = read_index(text)
+    taken = wide_units(index, WIDE_UNITS)
+    named = [unit for units in WIDE_UNITS.values() for unit in units]
+    assert [unit for unit in named if not any(path.endswith(f"/mlas/lib/{unit}") for path in taken)] == []
+    assert len(taken) < 0.2 * len(index.units)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -4,24 +4,63 @@ from dataclasses import replace
 
 import pytest
 
+from ortrim.core.plan import PlannedModel
+from ortrim.core.target_spec import TargetSpec
 from ortrim.errors import ExitCode, PlanError
 from sample_plans import MODELS, sample_plan
 
-LAID_OUT = tuple(replace(model, level="all", layout="nchwc8") for model in MODELS)
+
+def laid_out(layout: str, name: str = "tiny") -> PlannedModel:
+    """Return the sample's model in a layout."""
+    return replace(MODELS[0], name=name, level="all", layout=layout)
+
+
+EIGHT, SIXTEEN = laid_out("nchwc8"), laid_out("nchwc16")
+AVX512 = (TargetSpec(id="linux-x64", cpu="x86-64-v4"),)
+
+
+def refused(*models: PlannedModel, target: str = "linux-x64", selected: tuple[TargetSpec, ...] = ()) -> PlanError:
+    """Return why models are refused for a target."""
+    with pytest.raises(PlanError) as caught:
+        sample_plan(target, models=models, selected=selected)
+    assert (caught.value.where, caught.value.exit_code) == (target, ExitCode.PLAN)
+    return caught.value
 
 
 def test_a_model_for_x64_is_planned_for_x64() -> None:
-    """Every x64 processor runs it, so that no floor is asked for."""
-    assert sample_plan("linux-x64", models=LAID_OUT).models == LAID_OUT
+    """Every x64 processor runs it, so that no floor is asked for, and nothing is added to the library."""
+    plan = sample_plan("linux-x64", models=(EIGHT,))
+    assert plan.models == (EIGHT,)
+    assert not any("wide_blocks.cc" in argument for argument in plan.targets[0].job.arguments)
 
 
 @pytest.mark.parametrize("target", ["linux-arm64", "linux-riscv64", "android-x86"])
-def test_a_model_for_x64_is_refused_elsewhere(target: str) -> None:
+@pytest.mark.parametrize("model", [EIGHT, SIXTEEN])
+def test_a_model_for_x64_is_refused_elsewhere(target: str, model: PlannedModel) -> None:
     """No kernel of another processor knows the layout."""
-    with pytest.raises(PlanError) as caught:
-        sample_plan(target, models=LAID_OUT)
-    error = caught.value
-    assert (error.reference, error.where, error.exit_code) == ("layout-elsewhere", target, ExitCode.PLAN)
+    assert refused(model, target=target).reference == "layout-elsewhere"
+
+
+def test_a_model_for_avx512_brings_its_kernels_along() -> None:
+    """Whatever the profile: without them a minimal build would take the weights for blocks of 8."""
+    for profile in ("balanced", "upstream"):
+        (target,) = sample_plan(models=(SIXTEEN,), selected=AVX512, profile=profile).targets
+        assert any("wide_blocks.cc" in argument for argument in target.job.arguments)
+
+
+@pytest.mark.parametrize("cpu", [None, "x86-64-v3"])
+def test_a_model_for_avx512_needs_a_floor_that_has_it(cpu: str | None) -> None:
+    """Else a processor without it would not run the kernels."""
+    error = refused(SIXTEEN, selected=(TargetSpec(id="linux-x64", cpu=cpu),))
+    assert error.reference == "layout-elsewhere"
+    assert "x86-64-v4" in error.hint
+
+
+def test_one_library_has_one_width() -> None:
+    """The models' weights are in blocks of the one or the other; both are named."""
+    error = refused(EIGHT, laid_out("nchwc16", "wide"), selected=AVX512)
+    assert error.reference == "layouts-mixed"
+    assert {"tiny", "wide", "'nchwc8'", "'nchwc16'"} <= set(error.what.split())
 
 
 def test_signed_operators_run_everywhere() -> None:

@@ -215,7 +215,7 @@ MODELS = st.builds(
     member=st.none(),
     sha256=st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
     level=st.just("all"),
-    layout=st.sampled_from(["nchwc8", "s8s8"]),
+    layout=st.sampled_from(["nchwc8", "nchwc16", "s8s8"]),
     session=st.none() | st.builds(SessionSpec, arena=st.booleans(), threads=st.integers(1, 1024)),
     cases=_unique(CASES, "name", 0),
     tolerances=st.dictionaries(st.sampled_from(["float32", "int8"]), st.builds(Tolerance, cosine=st.floats(-1, 1))),

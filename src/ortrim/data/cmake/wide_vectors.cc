@@ -1,7 +1,7 @@
 // Puts kernels for AVX-512, and for AVX2 with VNNI on signed numbers, into MLAS's table of the processor, as a full
 // build's platform.cpp does; a minimal build's goes no further than AVX2. Only kernels that were measured to be quicker:
-// of integers, exponentials and maxima. Products and convolutions of floats stay as they are, and with them the blocks
-// of channels, which a model may be laid out for.
+// of integers, products of floats, exponentials and maxima. Convolutions in blocks of channels stay as they are, and
+// with them the blocks' size, which a model may be laid out for.
 #include <cpuid.h>
 
 #include "mlasi.h"
@@ -30,6 +30,7 @@ uint64_t SavedState() {
 }
 
 void UseAvx512F(MLAS_PLATFORM& table) {
+  table.GemmFloatKernel = MlasGemmFloatKernelAvx512F;
   table.ComputeExpF32Kernel = MlasComputeExpF32KernelAvx512F;
   table.ComputeSumExpF32Kernel = MlasComputeSumExpF32KernelAvx512F;
   table.ReduceMaximumF32Kernel = MlasReduceMaximumF32KernelAvx512F;

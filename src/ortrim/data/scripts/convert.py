@@ -64,7 +64,8 @@ def save(request: dict[str, Any], output: Path, entries: dict[str, str]) -> None
     for key, value in entries.items():
         options.add_session_config_entry(key, value)
     # NCHWc bakes the block size of the converter's processor into the model: only for those who ask for it.
-    disabled = ["NchwcTransformer"] if request["level"] == "all" and request["layout"] != "nchwc8" else None
+    blocks = request["layout"] in ("nchwc8", "nchwc16")
+    disabled = ["NchwcTransformer"] if request["level"] == "all" and not blocks else None
     onnxruntime.InferenceSession(
         request["model"], options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
     )

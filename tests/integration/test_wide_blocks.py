@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -16,9 +17,9 @@ from ortrim.tools.command import run
 
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.network]
 
-ROOT = Path(__file__).parents[2]
-BUILD_SECONDS = 2400.0
-SPEC = """\
+ROOT: Final = Path(__file__).parents[2]
+BUILD_SECONDS: Final = 2400.0
+SPEC: Final = """\
 name = "wide"
 
 [[models]]
@@ -43,7 +44,7 @@ def convolutional() -> onnx.ModelProto:
         numpy_helper.from_array((random.standard_normal(shape) / 8).astype(np.float32), name)
         for name, shape in shapes.items()
     ]
-    window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    window: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
     nodes = [
         helper.make_node("Conv", ["x", "a"], ["x1"], **window),
         helper.make_node("Relu", ["x1"], ["x2"]),

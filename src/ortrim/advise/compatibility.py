@@ -152,7 +152,9 @@ def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
     if runtime.extended is not False and (names := _limited(runtime, model.saved)):
         yield f"the types of what saved optimizations make: {', '.join(names)}"
     if any(use.operator.domain == NCHWC for use in model.uses):
-        yield "whether users' processors have the layout of the one that converted it, which is baked into the model"
+        blocks = f"in blocks of {runtime.channel_block}, as the runtime takes them" if runtime.channel_block else ""
+        taken = f"whether its channels lie {blocks}" if blocks else "whether users' processors have the layout"
+        yield f"{taken}: that of the processor that converted it is baked into the model"
     if runtime.extended is None and (kinds := [COMPILED_OUT[kind] for kind, _ in _rare_kinds(model)]):
         yield f"whether the runtime is compiled without {' and '.join(kinds)}, which the model has"
     listed = frozenset(runtime.operators.globally_allowed_types)

@@ -37,7 +37,8 @@ class InstalledRuntime:
     `label` names it for the user, `targets` are its targets' identifiers. `operators` is its configuration.
     `extended` says whether it is an extended minimal build, None when that is not known. `without` are the kinds of
     types that are compiled out for every operator: `float8`, `sparsetensor`. `conversions` are style and level of the
-    models that it was made for, the usual one first.
+    models that it was made for, the usual one first. `channel_block` is how many channels lie in a block of models that
+    are laid out so, where that is known.
     """
 
     label: str
@@ -47,6 +48,7 @@ class InstalledRuntime:
     extended: bool | None = None
     without: tuple[str, ...] = ()
     conversions: tuple[tuple[str, str], ...] = ()
+    channel_block: int | None = None
 
     @property
     def present(self) -> frozenset[OperatorId]:

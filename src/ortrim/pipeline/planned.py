@@ -37,6 +37,7 @@ from ortrim.pipeline.xcodes import (
     with_deployment_targets,
 )
 from ortrim.planning import make_plan, select_targets
+from ortrim.platforms.layouts import AVX512
 from ortrim.sources.fetch import fetch_sources
 from ortrim.sources.tree import SourceTree
 from ortrim.spec.hot import hot_file, read_hot
@@ -116,10 +117,16 @@ def planned_here(request: Request, console: Console) -> Planned:
 
 def planned_to_run(loaded: LoadedSpec, request: Request, console: Console) -> Planned:
     """Decide the same for a buildspec that is loaded already, or was never in a file. Raises as `make_planned` does."""
-    here = (TargetSpec(id=host_target().identifier, linkage="shared"),)
-    targets = with_deployment_targets(loaded.spec, here)
+    targets = with_deployment_targets(loaded.spec, (_here(loaded.spec),))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
     return _planned(loaded, targets, request, console, toolchains=toolchains)
+
+
+def _here(spec: BuildSpec) -> TargetSpec:
+    """Return this machine as a target: any processor of its architecture, unless a model needs more to run at all."""
+    identifier = host_target().identifier
+    wide = identifier == "linux-x64" and any(model.layout == "nchwc16" for model in spec.models)
+    return TargetSpec(id=identifier, linkage="shared", cpu=AVX512 if wide else None)
 
 
 def _planned(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ortrim.core.plan import BuildJob, PlannedModel
-from ortrim.core.targets import Architecture
+from ortrim.core.targets import Architecture, OperatingSystem
 from ortrim.errors import PlanError
 
 AVX512: Final = "x86-64-v4"
@@ -32,9 +32,15 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
         if model.layout == "nchwc16" and job.cpu != AVX512:
             what = f"model {model.name} is laid out for AVX-512 (layout = 'nchwc16')"
             why = "the target's least processor need not have it"
-            hint = f"give the target cpu = '{AVX512}' if every processor has it, or take layout = 'nchwc8'"
+            hint = f"{_floor_words(job)}take layout = 'nchwc8'"
             raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
     _require_one_width(job, laid_out)
+
+
+def _floor_words(job: BuildJob) -> str:
+    """Say how to promise AVX-512, where a target can: `target_rules.py` refuses a floor elsewhere."""
+    can = job.toolchain.kind == "zig" and job.target.system is OperatingSystem.LINUX
+    return f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
 
 
 def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:

@@ -50,5 +50,5 @@ def _notes(new: Counter[tuple[str, str]], options: Optimize) -> Iterator[str]:
     if any(domain == LAYOUT_DOMAIN for domain, _ in new):
         yield (
             "convolutions are laid out for processors like this machine's, which others may not run: a minimal build "
-            "takes them as layout = 'nchwc8' or 'nchwc16' of the conversion lays them out"
+            "takes blocks of 8, for which layout = 'nchwc8' of the conversion is, or of 16, layout = 'nchwc16'"
         )

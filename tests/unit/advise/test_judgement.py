@@ -162,6 +162,13 @@ def test_a_layout_of_one_processor_leaves_a_question() -> None:
     assert "baked into the model" in judged.unknowns[0]
 
 
+def test_a_layout_of_another_width_leaves_a_question() -> None:
+    """A package tells how wide its library's blocks are; a model's own width stands nowhere."""
+    installed = replace(runtime(CONFIG + "com.microsoft.nchwc;1;Conv\n"), channel_block=16)
+    judged = judge(installed, model(use("Conv", 1, domain="com.microsoft.nchwc")), {})
+    assert "in blocks of 16, as the runtime takes them" in judged.unknowns[0]
+
+
 @given(models)
 def test_no_model_fits_a_runtime_of_nothing(wanted: ModelUses) -> None:
     """Unless it has no operator."""

@@ -14,7 +14,7 @@ from ortrim.core.targets import TARGETS
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError, VerifyError
 from ortrim.pipeline import planned
 from ortrim.pipeline.converted import Request, convert_models
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.pipeline.planned import Planned, make_planned, planned_here
 from ortrim.tools.containers import ContainerOptions
 from ortrim.tools.emulators import EMULATIONS
 
@@ -51,6 +51,14 @@ def test_a_request_becomes_a_plan(stages: Stages) -> None:
     assert target.job.operator_config == "ai.onnx;14;Relu\n"
     assert made.folder == stages.folder / "artifacts" / "sample" / digest(made.plan)[:12]
     assert not (stages.folder / "artifacts").exists()
+
+
+def test_a_model_in_blocks_of_16_is_planned_for_this_machine(stages: Stages) -> None:
+    """What runs the models here, by the official library too, needs the processor that the targets promise."""
+    made = planned_here(stages.request('level = "all"\nlayout = "nchwc16"\n'), stages.console)
+    assert [target.job.cpu for target in made.plan.targets] == ["x86-64-v4"]
+    made = planned_here(stages.request('level = "all"\nlayout = "nchwc8"\n'), stages.console)
+    assert [target.job.cpu for target in made.plan.targets] == [""]
 
 
 def test_a_profile_on_the_command_line_replaces_the_buildspecs(stages: Stages) -> None:

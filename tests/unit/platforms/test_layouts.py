@@ -31,6 +31,7 @@ def test_a_model_for_x64_is_planned_for_x64() -> None:
     """Every x64 processor runs it, so that no floor is asked for, and nothing is added to the library."""
     plan = sample_plan("linux-x64", models=(EIGHT,))
     assert plan.models == (EIGHT,)
+    assert not plan.targets[0].job.wide_blocks
     assert not any("wide_blocks.cc" in argument for argument in plan.targets[0].job.arguments)
 
 
@@ -45,6 +46,7 @@ def test_a_model_for_avx512_brings_its_kernels_along() -> None:
     """Whatever the profile: without them a minimal build would take the weights for blocks of 8."""
     for profile in ("balanced", "upstream"):
         (target,) = sample_plan(models=(SIXTEEN,), selected=AVX512, profile=profile).targets
+        assert target.job.wide_blocks
         assert any("wide_blocks.cc" in argument for argument in target.job.arguments)
 
 
@@ -54,6 +56,13 @@ def test_a_model_for_avx512_needs_a_floor_that_has_it(cpu: str | None) -> None:
     error = refused(SIXTEEN, selected=(TargetSpec(id="linux-x64", cpu=cpu),))
     assert error.reference == "layout-elsewhere"
     assert "x86-64-v4" in error.hint
+
+
+@pytest.mark.parametrize("target", ["android-x86_64", "macos-x86_64"])
+def test_a_floor_is_asked_for_only_where_one_can_be_given(target: str) -> None:
+    """A buildspec takes no processor there."""
+    error = refused(SIXTEEN, target=target)
+    assert (error.reference, error.hint) == ("layout-elsewhere", "take layout = 'nchwc8'")
 
 
 def test_one_library_has_one_width() -> None:

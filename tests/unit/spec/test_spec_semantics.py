@@ -128,6 +128,12 @@ not 'data/../../etc/passwd'""",
   kws.toml: 'models[0].layout' needs level = 'all', not 'extended'
   why: a lower level leaves the operators as they are""",
     ),
+    "wide layout at the wrong level": (
+        MODEL + 'layout = "nchwc16"',
+        """error: bad-value
+  kws.toml: 'models[0].layout' needs level = 'all', not 'extended'
+  why: a lower level leaves the operators as they are""",
+    ),
     "signed operators at the wrong level": (
         MODEL + 'level = "basic"\nlayout = "s8s8"',
         """error: bad-value

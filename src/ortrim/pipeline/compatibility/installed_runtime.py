@@ -17,6 +17,7 @@ from ortrim.errors import PackageError, UsageError
 from ortrim.models.inspect import inspect_config
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
 from ortrim.pins.runtime import supported_versions
+from ortrim.platforms.upstream import WIDE_BLOCKS
 from ortrim.storage.files import storage_errors
 
 ZIP: Final = b"PK\x03\x04"
@@ -109,6 +110,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
         targets=(manifest.target,),
         extended=_follows(manifest.arguments, "--minimal_build", "extended"),
         without=_without(manifest.arguments, android=android),
+        channel_block=_channel_block(manifest.arguments),
         conversions=_conversions(manifest.models),
     )
 
@@ -144,6 +146,11 @@ def _without(arguments: tuple[str, ...], *, android: bool) -> tuple[str, ...]:
     """Return the kinds of types that are compiled out; upstream's `build.py` leaves 8-bit floats out on Android."""
     disabled = {kind for kind in ("float8", "sparsetensor") if _follows(arguments, "--disable_types", kind)}
     return tuple(sorted(disabled | ({"float8"} if android else set())))
+
+
+def _channel_block(arguments: tuple[str, ...]) -> int:
+    """Return how many channels lie in a block of a library, where it has such kernels at all: x64 (`layouts.py`)."""
+    return 16 if any(WIDE_BLOCKS in argument for argument in arguments) else 8
 
 
 def _conversions(models: tuple[PlannedModel, ...]) -> tuple[tuple[str, str], ...]:

@@ -23,6 +23,7 @@ from ortrim.pins.tools import tool_versions
 from ortrim.pipeline.planned import hooks_digest, runner_digest
 from ortrim.planning import with_arguments
 from ortrim.platforms import PLATFORMS
+from ortrim.platforms.layouts import AVX512
 from ortrim.platforms.providers import providers_of
 from ortrim.platforms.upstream import compiled_sources
 from ortrim.sources.fetch import fetch_sources
@@ -95,6 +96,8 @@ def _require_plain(job: BuildJob) -> None:
         raise _differs(job.target.identifier, "profile is none that this ortrim knows")
     if not set(job.without_types) <= set(KINDS):
         raise _differs(job.target.identifier, "without_types has what is no kind of value")
+    if job.wide_blocks and job.cpu != AVX512:
+        raise _differs(job.target.identifier, "wide_blocks is for a processor that has AVX-512")
     if not all(map(OPERATOR.fullmatch, job.hot_operators)):
         raise _differs(job.target.identifier, "hot_operators has what is no operator's name")
 

@@ -86,6 +86,14 @@ def test_the_kind_of_build_is_read_from_the_arguments(
     assert (runtime.extended, runtime.without) == (extended, without)
 
 
+@pytest.mark.parametrize(("sources", "block"), [("unreached.c", 8), ("unreached.c;wide_blocks.cc", 16)])
+def test_the_width_of_blocks_is_read_from_the_arguments(tmp_path: Path, sources: str, block: int) -> None:
+    """It is the library's, for all models."""
+    inputs = make_inputs(tmp_path / "in")
+    job = replace(inputs.job, arguments=("--cmake_extra_defines", f"ORTRIM_STAND_INS={sources}"))
+    assert read_runtime(make_package(replace(inputs, job=job), tmp_path / "out").archive).channel_block == block
+
+
 def test_each_way_of_converting_is_there_once(package: Package) -> None:
     """In the order of the models."""
     path = package.folder / "manifest.json"

@@ -97,6 +97,15 @@ def test_a_hot_operator_that_is_no_operators_name_is_refused(name: str) -> None:
     assert "hot_operators" in caught.value.why
 
 
+def test_wide_blocks_below_their_processor_are_refused() -> None:
+    """Nobody asks the processor again: the library would end on one without AVX-512."""
+    made = own_target("linux-x64")
+    with pytest.raises(PlanError) as caught:
+        require_ours(replace(made, job=replace(made.job, wide_blocks=True)), "1.21.0", SOURCES)
+    assert caught.value.reference == "plan-not-ours"
+    assert "wide_blocks" in caught.value.why
+
+
 def test_xcode_compiles_for_apple_alone() -> None:
     """A plan that says otherwise is none of ours."""
     made = own_target("linux-x64")

@@ -12,6 +12,8 @@ from ortrim.report.svg import Canvas, ticks
 
 WIDTH, HEIGHT = 760.0, 420.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 60.0, 370.0
+LETTER_WIDTH, NAME_HEIGHT = 6.2, 11.0
+"""Of a model's name in a picture, in pixels."""
 COLOURS: Final = ("#bc4c00", "#0969da", "#1a7f37", "#8250df", "#9a6700", "#57606a")
 STYLE: Final = """\
 svg { background: #ffffff; font: 13px system-ui, sans-serif; }
@@ -85,12 +87,28 @@ def draw(picture: Picture, points: Sequence[Point]) -> str:
         x = LEFT + 110 * number
         canvas.dot(x, 40, 5, styles[name])
         canvas.text(x + 10, 44.5, name, limit=14)
-    for point in points:
-        x, y = _x(point.x, most_x), _y(point.y, most_y)
+    places = [(_x(point.x, most_x), _y(point.y, most_y)) for point in points]
+    for point, (x, y), name_y in zip(
+        points, places, name_heights(places, [each.model for each in points]), strict=True
+    ):
         tip = f"{point.model}, {point.contender}: {point.x:.3g}, {point.y:.3g}"
         canvas.dot(x, y, 4.5, styles[point.contender], tip=tip)
-        canvas.text(x + 8, y + 4, point.model, "small", limit=18)
+        canvas.text(x + 8, name_y + 4, point.model, "small", limit=18)
     return _standing_alone(canvas)
+
+
+def name_heights(places: Sequence[tuple[float, float]], names: Sequence[str]) -> list[float]:
+    """Return how far down each place's name stands, in pixels: beside the place, or below names that it would cover."""
+    heights = dict[int, float]()
+    ends = [x + LETTER_WIDTH * len(name) for (x, _), name in zip(places, names, strict=True)]
+    for number in sorted(range(len(places)), key=lambda each: (places[each][1], each)):
+        (start, height), end = places[number], ends[number]
+        beside = [each for each in heights if places[each][0] < end and start < ends[each]]
+        for other in sorted(beside, key=heights.__getitem__):
+            if abs(heights[other] - height) < NAME_HEIGHT:
+                height = heights[other] + NAME_HEIGHT
+        heights[number] = height
+    return [heights[number] for number in range(len(places))]
 
 
 def _axes(canvas: Canvas, picture: Picture, most_x: float, most_y: float) -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from footprint.contenders import WHEEL, WHEEL_ORT
-from footprint.plot import pictures
+from footprint.plot import NAME_HEIGHT, name_heights, pictures
 from footprint.record import Round
 from footprint.report import figure_text, markdown, tables
 from footprint.summary import Summary, summaries
@@ -156,3 +156,10 @@ def test_pictures_stand_alone() -> None:
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert len(circles) == 4
         assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_names_do_not_cover_each_other() -> None:
+    """Each stands beside its point, or below those above it that reach as far; one that is apart stays."""
+    places = [(100.0, 50.0), (120.0, 52.0), (118.0, 51.0), (400.0, 51.0)]
+    heights = name_heights(places, ["encoder"] * len(places))
+    assert heights == [50.0, 50.0 + 2 * NAME_HEIGHT, 50.0 + NAME_HEIGHT, 51.0]

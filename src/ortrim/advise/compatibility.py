@@ -152,9 +152,7 @@ def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
     if runtime.extended is not False and (names := _limited(runtime, model.saved)):
         yield f"the types of what saved optimizations make: {', '.join(names)}"
     if any(use.operator.domain == NCHWC for use in model.uses):
-        blocks = f"in blocks of {runtime.channel_block}, as the runtime takes them" if runtime.channel_block else ""
-        taken = f"whether its channels lie {blocks}" if blocks else "whether users' processors have the layout"
-        yield f"{taken}: that of the processor that converted it is baked into the model"
+        yield f"{_layout_question(runtime)}: the converting processor's is baked into the model"
     if runtime.extended is None and (kinds := [COMPILED_OUT[kind] for kind, _ in _rare_kinds(model)]):
         yield f"whether the runtime is compiled without {' and '.join(kinds)}, which the model has"
     listed = frozenset(runtime.operators.globally_allowed_types)
@@ -166,6 +164,12 @@ def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
     }
     if listed and doubtful:
         yield f"whether the runtime's globally allowed types leave out kernels of {', '.join(sorted(doubtful))}"
+
+
+def _layout_question(runtime: InstalledRuntime) -> str:
+    if runtime.channel_block is None:
+        return "whether users' processors have the layout"
+    return f"whether its channels lie in blocks of {runtime.channel_block}, as the runtime takes them"
 
 
 def _limited(runtime: InstalledRuntime, operators: Iterable[OperatorId]) -> list[str]:

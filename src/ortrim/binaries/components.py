@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from ortrim.binaries.map_sections import INTERNAL
+from ortrim.core.kernel_table import WIDE_SOURCES
 
 ARCHIVE: Final = re.compile(r"(.*\.a)\(.*\)")
 """A member of a static library: `libonnxruntime_session.a(inference_session.cc.o)`."""
@@ -14,8 +15,6 @@ C_API: Final = re.compile(
     r"|lora_adapters|run_options|tensor_type_and_shape|onnxruntime_\w*type_?info|error_code)\.(cc|cpp)\.o"
 )
 """Objects of ONNX Runtime's session and framework libraries that do nothing but serve the C API."""
-WIDE: Final = ("wide_vectors.cc.o", "wide_blocks.cc.o")
-"""Of sources of ours that are linked by themselves and belong to MLAS; see data/cmake."""
 LINK_TIME: Final = re.compile(r"(.*/)?(lto\.tmp|ld-temp\.o|[^/]*\.lto\.([^/]*\.)?o)")
 """What linkers call the object that link-time optimisation makes of many."""
 ARCHIVES: Final = (
@@ -73,7 +72,7 @@ def component_of(file: str, section: str) -> str:
     parts = (archive[1] if archive else file).split("/")
     name = next((part for part in reversed(parts) if part.endswith((".a", ".dir"))), parts[-1])
     own = OWN.fullmatch(name)
-    if _member(file) in WIDE:
+    if _member(file).removesuffix(".o") in WIDE_SOURCES:  # ours, linked by themselves
         return "mlas"
     if own and own[1] in {"session", "framework"} and C_API.fullmatch(_member(file)):
         return "c api"

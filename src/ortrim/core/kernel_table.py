@@ -10,8 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-CONSTRUCTORS: Final = ("platform.cpp", "wide_vectors.cc", "wide_blocks.cc")
-"""Upstream's, and ours for the kernels that minimal builds go without."""
+WIDE_VECTORS: Final = "wide_vectors.cc"
+WIDE_BLOCKS: Final = "wide_blocks.cc"
+WIDE_SOURCES: Final = (WIDE_VECTORS, WIDE_BLOCKS)
+"""Ours in `data/cmake`, for the kernels that minimal builds go without."""
+CONSTRUCTORS: Final = ("platform.cpp", *WIDE_SOURCES)
+"""What fills the table: upstream's, and ours."""
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
 ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)")

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.core.kernel_names import kernel_key
+from ortrim.core.kernel_table import WIDE_BLOCKS, WIDE_VECTORS
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.units import UnitIndex
 
 WIDE_UNITS: Final = {
-    "wide_vectors.cc": (
+    WIDE_VECTORS: (
         "convsym.cpp", "qgemm_kernel_avx2.cpp", "intrinsics/avx512/quantize_avx512f.cpp",
         "x86_64/ConvSymKernelAvx512Core.S", "x86_64/QgemmU8X8KernelAvx2.S", "x86_64/QgemmU8X8KernelAvx512Core.S",
         "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SgemmKernelAvx512F.S",
         "x86_64/SoftmaxKernelAvx512F.S", "x86_64/TransKernelAvx512F.S",
     ),
-    "wide_blocks.cc": ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
+    WIDE_BLOCKS: ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
 }  # fmt: skip
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.link_map import read_link_map
-from ortrim.core.kernel_table import CONSTRUCTORS, kernel_table
+from ortrim.core.kernel_table import CONSTRUCTORS, WIDE_BLOCKS, WIDE_SOURCES, kernel_table
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.superseded_kernels import superseded_kernels
 from ortrim.core.unit_making import ObjectSymbols
@@ -20,7 +20,6 @@ from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.tree_objects import read_objects, read_own_references
 from ortrim.executors.workspace import UNREACHED
-from ortrim.platforms.upstream import WIDE_BLOCKS
 from ortrim.storage.files import storage_errors, write_if_changed
 
 SYMBOL: Final = "ortrim_unreached"
@@ -139,7 +138,7 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
     with storage_errors(folder):
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
-        return texts | {name: (paths.hooks / name).read_text(encoding="utf-8") for name in CONSTRUCTORS[1:]}
+        return texts | {name: (paths.hooks / name).read_text(encoding="utf-8") for name in WIDE_SOURCES}
 
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:

@@ -5,6 +5,7 @@ Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake
 
 from typing import Final
 
+from ortrim.core.kernel_table import WIDE_BLOCKS, WIDE_VECTORS
 from ortrim.core.operator_config import parse_config
 from ortrim.core.plan import BuildJob, SourcePin
 from ortrim.core.targets import Architecture, CLibrary, Target
@@ -33,9 +34,6 @@ UPSTREAM: Final = ("-Os",)
 """How upstream optimises; nothing is said of sources that are to be optimised so."""
 NO_DEBUGGING: Final = "-g0"
 """zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
-
-WIDE_VECTORS: Final = "wide_vectors.cc"
-WIDE_BLOCKS: Final = "wide_blocks.cc"
 
 RUNNER_SOURCES: Final = (
     "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",

@@ -11,13 +11,14 @@ from ortrim.binaries.aar import read_aar
 from ortrim.core.aar import AarManifest
 from ortrim.core.artifacts import Manifest
 from ortrim.core.buildspec import RuntimeSpec
+from ortrim.core.kernel_table import WIDE_BLOCKS
 from ortrim.core.plan import PlannedModel
 from ortrim.core.serialization import from_json
+from ortrim.core.targets import TARGETS, Architecture
 from ortrim.errors import PackageError, UsageError
 from ortrim.models.inspect import inspect_config
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
 from ortrim.pins.runtime import supported_versions
-from ortrim.platforms.upstream import WIDE_BLOCKS
 from ortrim.storage.files import storage_errors
 
 ZIP: Final = b"PK\x03\x04"
@@ -110,7 +111,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
         targets=(manifest.target,),
         extended=_follows(manifest.arguments, "--minimal_build", "extended"),
         without=_without(manifest.arguments, android=android),
-        channel_block=_channel_block(manifest.arguments),
+        channel_block=_channel_block(manifest),
         conversions=_conversions(manifest.models),
     )
 
@@ -148,9 +149,12 @@ def _without(arguments: tuple[str, ...], *, android: bool) -> tuple[str, ...]:
     return tuple(sorted(disabled | ({"float8"} if android else set())))
 
 
-def _channel_block(arguments: tuple[str, ...]) -> int:
-    """Return how many channels lie in a block of a library, where it has such kernels at all: x64 (`layouts.py`)."""
-    return 16 if any(WIDE_BLOCKS in argument for argument in arguments) else 8
+def _channel_block(manifest: Manifest) -> int | None:
+    """Return how many channels lie in a block of a library; None where it has no such kernels (`layouts.py`)."""
+    target = TARGETS.get(manifest.target)
+    if target is None or target.architecture is not Architecture.X64:
+        return None
+    return 16 if any(WIDE_BLOCKS in argument for argument in manifest.arguments) else 8
 
 
 def _conversions(models: tuple[PlannedModel, ...]) -> tuple[tuple[str, str], ...]:

@@ -91,7 +91,11 @@ def test_the_width_of_blocks_is_read_from_the_arguments(tmp_path: Path, sources:
     """It is the library's, for all models."""
     inputs = make_inputs(tmp_path / "in")
     job = replace(inputs.job, arguments=("--cmake_extra_defines", f"ORTRIM_STAND_INS={sources}"))
-    assert read_runtime(make_package(replace(inputs, job=job), tmp_path / "out").archive).channel_block == block
+    package = make_package(replace(inputs, job=job), tmp_path / "out")
+    assert read_runtime(package.archive).channel_block == block
+    path = package.folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "target": "linux-arm64"}))
+    assert read_runtime(path).channel_block is None
 
 
 def test_each_way_of_converting_is_there_once(package: Package) -> None:

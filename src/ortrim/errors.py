@@ -12,6 +12,7 @@ class ExitCode(IntEnum):
     BUDGET = 3
     PARITY = 4
     REGRESSION = 5
+    INCONCLUSIVE = 6
     SPEC = 10
     MODEL = 11
     CONVERT = 12
@@ -84,6 +85,12 @@ class ParityError(Diagnostic):
     """The trimmed runtime's outputs differ from the full runtime's by more than the tolerance."""
 
     exit_code = ExitCode.PARITY
+
+
+class Inconclusive(Diagnostic):
+    """No output could be judged, so that nothing shows whether the trimmed runtime is right."""
+
+    exit_code = ExitCode.INCONCLUSIVE
 
 
 class Regression(Diagnostic):

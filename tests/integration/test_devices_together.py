@@ -72,7 +72,13 @@ def subject_in(folder: Path) -> Subject:
         style="fixed", level="extended", config="",
     )  # fmt: skip
     return Subject(
-        prepared=prepared, converted=converted, spec=spec, cases=cases, reference=reference, session=SessionSettings()
+        prepared=prepared,
+        converted=converted,
+        spec=spec,
+        cases=cases,
+        reference=reference,
+        same_graph=None,
+        session=SessionSettings(),
     )
 
 

@@ -92,8 +92,7 @@ def steps() -> PreparationReport:
     second = replace(first, size_bytes=2_850_000, nodes=10, operators=(("ai.onnx:Conv", 10),))
     parity = OutputParity(
         model=MODEL_NAME, case="short", output="y", element_type="float32", shape=(1,), max_absolute=1e-6,
-        max_relative=0.0, cosine=1.0, argmax_agreement=1.0, nan_mismatch=0, absolute_tolerance=1e-4,
-        relative_tolerance=1e-4, verdict=Verdict.PASS, reason="",
+        difference=1e-6, allowed=1e-4, cosine=1.0, nan_mismatch=0, verdict=Verdict.PASS,
     )  # fmt: skip
     return PreparationReport(
         model=MODEL_NAME,

@@ -17,7 +17,7 @@ from ortrim.verify.arrays import save_array
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import RunnerOutput, RunRequest, SavedOutput
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.verify.reference import CaseOutputs, References
 from ortrim.verify.subjects import Delivery, Identity, Subject, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
@@ -112,7 +112,11 @@ def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
 
 
 def _subject(model: PreparedModel, folder: Path) -> Subject:
-    reference = SavedOutputs(folder=folder / "reference", cases=(CaseOutputs(name="only", outputs=(SAVED,)),))
+    reference = References(
+        folder=folder / "reference",
+        cases=(CaseOutputs(name="only", outputs=(SAVED,)),),
+        coverage=measurements.Coverage(nodes=1, executed=1),
+    )
     (reference.folder / "only").mkdir(parents=True, exist_ok=True)
     save_array(reference.folder / "only", "output_000", REFERENCE)
     converted = OrtModel(
@@ -121,4 +125,12 @@ def _subject(model: PreparedModel, folder: Path) -> Subject:
     )  # fmt: skip
     cases = (Case(name="only", folder=folder, digest="d"),)
     spec = ModelSpec(name="tiny", path=Path("t"))
-    return Subject(prepared=model, converted=converted, spec=spec, cases=cases, reference=reference, session=SESSION)
+    return Subject(
+        prepared=model,
+        converted=converted,
+        spec=spec,
+        cases=cases,
+        reference=reference,
+        same_graph=reference,
+        session=SESSION,
+    )

@@ -11,9 +11,10 @@ class Verdict(StrEnum):
     PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
-    """The difference lies inside the spread of the run itself; not a failure."""
+    """Of a budget: the difference lies inside the spread of the run itself, which is no failure. Of a package: the
+    comparison with the full runtime compared nothing that could have differed."""
     NOT_JUDGED = "not judged"
-    """No budget was given, or the device cannot measure what it is about."""
+    """No budget was given, the device cannot measure what it is about, or an output can show nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,13 @@ class Comparison:
 class OutputParity:
     """One output of one case against the full runtime's, optimizations off.
 
-    `nan_mismatch` counts the elements that are not a number on one side alone; None where no elements were compared.
+    `difference` is that of the element which uses most of what it is `allowed`, `max_absolute` and `max_relative` are
+    the largest of any element, `rms` is the root mean square of the differences as a share of the reference's. None
+    stands for what says nothing of an output: `rms` and `cosine` of one without numbers or of zeros alone,
+    `argmax_agreement` of what is no distribution over classes, `iou` of what holds no boxes, `ulps` (the most units in
+    the last place) of other types than float16 and bfloat16. `nan_mismatch` counts the elements that are not a number
+    on one side alone; None where no elements were compared. `same_graph` and `same_graph_allowed` are `difference` and
+    `allowed` against the full runtime with the same converted model; None where that was not compared.
     """
 
     model: str
@@ -115,15 +122,33 @@ class OutputParity:
     output: str
     element_type: str
     shape: tuple[int, ...]
-    max_absolute: float
-    max_relative: float
-    cosine: float
-    argmax_agreement: float
-    nan_mismatch: int | None
-    absolute_tolerance: float
-    relative_tolerance: float
+    difference: float = 0.0
+    allowed: float = 0.0
+    max_absolute: float = 0.0
+    max_relative: float = 0.0
+    rms: float | None = None
+    rms_allowed: float | None = None
+    ulps: float | None = None
+    cosine: float | None = None
+    argmax_agreement: float | None = None
+    iou: float | None = None
+    nan_mismatch: int | None = None
+    same_graph: float | None = None
+    same_graph_allowed: float | None = None
     verdict: Verdict
-    reason: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """How many of a model's nodes its cases execute, in the full runtime with optimizations off.
+
+    Constants are no nodes. `idle` names the bodies of If, Loop, Scan and functions that no case enters.
+    """
+
+    nodes: int
+    executed: int
+    idle: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

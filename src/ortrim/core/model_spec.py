@@ -110,6 +110,10 @@ class ModelSpec:
     """Test cases; without any, one seeded random case with every dynamic dimension 1."""
     tolerances: dict[ElementType, Tolerance] = Field(default_factory=dict)
     """Tolerances by element type of the output."""
+    expect: Literal["empty"] | None = None
+    """`empty` for a model of which no case gives an output that could be judged, see docs/parity.md: without it, such a
+    model leaves the whole package inconclusive.
+    """
     session: SessionSpec | None = None
     """Choices for this model's session; keys given here replace the buildspec's."""
     reference: bool = False

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
 from ortrim.core.library_facts import LibraryFacts, LibrarySize
-from ortrim.core.measurements import Comparison, Gate, Host, LeastMemory, OutputParity, RunnerResult, Verdict
+from ortrim.core.measurements import Comparison, Coverage, Gate, Host, LeastMemory, OutputParity, RunnerResult, Verdict
 
 NOT_FOR_DEVICE: Final = "not-for-this-device"
 """Reference of the failure of a device that does not run what the target is for: a fault of neither."""
@@ -68,11 +68,16 @@ class Artifact:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedModel:
-    """A model that was verified: digests of the file as given, with which the baseline runs, and as converted."""
+    """A model that was verified: digests of the file as given, with which the baseline runs, and as converted.
+
+    `coverage` is what its cases execute, None where it was run nowhere. `expect` is the buildspec's.
+    """
 
     name: str
     original_sha256: str
     sha256: str
+    coverage: Coverage | None = None
+    expect: Literal["empty"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +89,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/3"] = "ortrim-report/3"
+    schema: Literal["ortrim-report/4"] = "ortrim-report/4"
     name: str
     target: str
     ort_version: str

@@ -21,10 +21,11 @@ class Agreement:
     case: str
     output: str
     kind: str
-    absolute: str
-    relative: str
+    difference: str
+    rms: str
+    same_graph: str
     cosine: str
-    argmax: str
+    classes: str
     verdict: Verdict
     reason: str
 
@@ -106,13 +107,27 @@ def _agreement(output: OutputParity) -> Agreement:
         case=name_text(output.case),
         output=name_text(output.output),
         kind=printable(f"{output.element_type} {shape_text(output.shape)}"),
-        absolute=f"{difference_text(output.max_absolute)} of {difference_text(output.absolute_tolerance)}",
-        relative=f"{difference_text(output.max_relative)} of {difference_text(output.relative_tolerance)}",
-        cosine=f"{output.cosine:.6f}",
-        argmax=share_text(output.argmax_agreement),
+        difference=_of_allowed(output.difference, output.allowed) if output.nan_mismatch == 0 else NONE,
+        rms=_of_allowed(output.rms, output.rms_allowed),
+        same_graph=_of_allowed(output.same_graph, output.same_graph_allowed),
+        cosine=NONE if output.cosine is None else f"{output.cosine:.6f}",
+        classes=_classes(output),
         verdict=output.verdict,
         reason=printable(output.reason),
     )
+
+
+def _of_allowed(difference: float | None, allowed: float | None) -> str:
+    if difference is None:
+        return NONE
+    return difference_text(difference) + ("" if allowed is None else f" of {difference_text(allowed)}")
+
+
+def _classes(output: OutputParity) -> str:
+    """Write the agreement on the best class, or how much boxes overlap."""
+    if output.iou is not None:
+        return f"IoU {output.iou:.3f}"
+    return share_text(output.argmax_agreement)
 
 
 def _timing(run: RunnerResult, case: CaseTiming) -> Timing:

@@ -14,7 +14,7 @@ from ortrim.report.pages import rendered
 from ortrim.report.parity import PARITY_ROWS, parity_chart
 from ortrim.report.side_by_side import device_names, side_by_side
 from ortrim.report.size_tiles import report_tiles
-from ortrim.report.summary import parity_text, subtitle, title, verdict_text
+from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
 from ortrim.report.treemap import treemap
 
 TILES: Final = 4
@@ -36,6 +36,7 @@ def html_report(report: VerifyReport) -> str:
         devices=[_device(report, device, number) for number, device in enumerate(report.devices, 1)],
         device_names=device_names(report),
         side_by_side=side_by_side(report),
+        coverage=coverage_texts(report),
         gates=gates(report),
         components=components(report),
         symbols=symbols(report),

@@ -10,7 +10,7 @@ from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines, seve
 from ortrim.report.markdown_text import escaped, table
 from ortrim.report.names import name_text
 from ortrim.report.side_by_side import Cell, Group, device_names, side_by_side
-from ortrim.report.summary import parity_text, subtitle, title, verdict_text
+from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
 
 Facts = Iterable[tuple[str, str]]
 
@@ -75,6 +75,9 @@ def _parity(device: DeviceReport, level: str) -> Iterator[str]:
 
 
 def _library(report: VerifyReport) -> Iterator[str]:
+    if report.models:
+        yield "## What the cases execute"
+        yield "\n".join(f"- {escaped(text)}" for text in coverage_texts(report))
     yield "## Gates"
     yield table(("gate", "verdict", "detail"), ((escaped(n), _verdict(v), escaped(d)) for n, v, d in gates(report)))
     yield "## Size by component"
@@ -121,16 +124,27 @@ def _cell(cell: Cell) -> str:
 
 
 def _agreements(device: DeviceReport) -> str:
-    headings = ("model", "case", "output", "type", "absolute", "relative", "cosine", "arg-max", "verdict")
+    headings = (
+        "model",
+        "case",
+        "output",
+        "type",
+        "difference",
+        "RMS",
+        "same graph",
+        "cosine",
+        "top-1 or IoU",
+        "verdict",
+    )
     rows = (
         (
             *map(escaped, (row.model, row.case, row.output, row.kind)),
-            *(row.absolute, row.relative, row.cosine, row.argmax),
+            *(row.difference, row.rms, row.same_graph, row.cosine, row.classes),
             " ".join(filter(None, (_verdict(row.verdict), escaped(row.reason)))),
         )
         for row in agreements(device)
     )
-    return table(headings, rows, right=range(4, 8))
+    return table(headings, rows, right=range(4, 9))
 
 
 def _sizes(report: VerifyReport) -> str:

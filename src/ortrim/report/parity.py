@@ -23,11 +23,11 @@ DECADES: Final = (-6, 2)
 
 
 def parity_chart(device: DeviceReport) -> Markup:
-    """Draw each output's largest differences in units of their tolerances, on a logarithmic axis.
+    """Draw each output's differences in units of what is allowed, on a logarithmic axis.
 
     With more than `PARITY_ROWS` outputs only the worst are drawn.
     """
-    worst = sorted(device.parity, key=lambda output: -rank(_share(output)))[:PARITY_ROWS]
+    worst = sorted(device.parity, key=lambda output: -_share(output))[:PARITY_ROWS]
     drawn = {id(output) for output in worst}
     shown = [output for output in device.parity if id(output) in drawn]
     if not shown:
@@ -71,13 +71,14 @@ class _Axis:
 def _draw_row(canvas: Canvas, axis: _Axis, output: OutputParity, y: float) -> None:
     canvas.line(axis.left, y, axis.right, y, "grid")
     style = output.verdict.name.lower()
-    for label, difference, tolerance, shape in (
-        ("relative", output.max_relative, output.relative_tolerance, "hollow"),
-        ("absolute", output.max_absolute, output.absolute_tolerance, "filled"),
+    for label, difference, allowed, shape in (
+        ("root mean square", output.rms, output.rms_allowed, "hollow"),
+        ("largest of any element", output.difference, output.allowed, "filled"),
     ):
-        tip = f"{label}: {difference_text(difference)}, {difference_text(tolerance)} allowed"
-        canvas.dot(axis.place(tolerance_share(difference, tolerance)), y, 5, f"{shape} {style}", tip=tip)
-    text = f"{difference_text(output.max_absolute)} of {difference_text(output.absolute_tolerance)}"
+        if difference is not None and allowed is not None:
+            tip = f"{label}: {difference_text(difference)}, {difference_text(allowed)} allowed"
+            canvas.dot(axis.place(tolerance_share(difference, allowed)), y, 5, f"{shape} {style}", tip=tip)
+    text = f"{difference_text(output.difference)} of {difference_text(output.allowed)}"
     canvas.text(FULL_WIDTH, y + 4.5, text, "figure end")
 
 
@@ -89,7 +90,10 @@ def _names(outputs: Sequence[OutputParity]) -> list[str]:
 
 
 def _share(output: OutputParity) -> float:
-    return tolerance_share(output.max_absolute, output.absolute_tolerance)
+    shares = [tolerance_share(output.difference, output.allowed)]
+    if output.rms is not None and output.rms_allowed is not None:
+        shares.append(tolerance_share(output.rms, output.rms_allowed))
+    return max(map(rank, shares))
 
 
 def _decade_text(decade: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ortrim.console import counted, printable
-from ortrim.core.measurements import OutputParity, Verdict
+from ortrim.core.measurements import Coverage, OutputParity, Verdict
 from ortrim.core.reports import DeviceReport, VerifyReport
 from ortrim.report.content import gates
 from ortrim.report.device_content import agreements
@@ -49,9 +49,43 @@ def verdict_text(report: VerifyReport) -> str:
         return "FAIL: " + ("; ".join(failures[:SHOWN] + more) or "see the tables")
     named = ", ".join(dict.fromkeys(unsure))
     if report.verdict is Verdict.INCONCLUSIVE:
-        return f"INCONCLUSIVE: the differences lie inside the run's own spread ({named or 'see the tables'})"
-    text = f"PASS: within every {_judged_budgets(report)}" if report.verdict is Verdict.PASS else "NOT JUDGED"
+        return "INCONCLUSIVE: " + ("; ".join(unproved_models(report)) or "see the tables")
+    text = f"{'PASS' if report.verdict is Verdict.PASS else 'NOT JUDGED'}: within every {_judged_budgets(report)}"
     return f"{text}; inconclusive: {named}" if named else text
+
+
+def unproved_models(report: VerifyReport) -> tuple[str, ...]:
+    """Name each model of which no output could be judged on a device, with the first reason."""
+    expected = {model.name for model in report.models if model.expect}
+    found: dict[str, str] = {}
+    for device in report.devices:
+        for output in device.parity:
+            judged = any(each.model == output.model and _judged(each) for each in device.parity)
+            if not judged and output.model not in expected:
+                why = f"{name_text(output.output)}: {printable(output.reason)}"
+                found.setdefault(output.model, f"no output of {name_text(output.model)} can be judged ({why})")
+    return tuple(found.values())
+
+
+def coverage_texts(report: VerifyReport) -> tuple[str, ...]:
+    """Say of each model how many of its nodes the cases execute, and which bodies none of them enters."""
+    return tuple(
+        printable(f"{counted_share(model.coverage)} of {name_text(model.name)} run") + _idle(model.coverage)
+        for model in report.models
+        if model.coverage
+    )
+
+
+def counted_share(coverage: Coverage) -> str:
+    """Write `12 of 15 nodes`."""
+    return f"{coverage.executed:,} of {counted(coverage.nodes, 'node')}"
+
+
+def _idle(coverage: Coverage) -> str:
+    if not coverage.idle:
+        return ""
+    more = f" and {len(coverage.idle) - SHOWN} more" if len(coverage.idle) > SHOWN else ""
+    return f"; no case enters {', '.join(map(name_text, coverage.idle[:SHOWN]))}{more}"
 
 
 def parity_text(device: DeviceReport) -> str:
@@ -64,8 +98,8 @@ def parity_text(device: DeviceReport) -> str:
     place = f"{name_text(worst.case)}, {name_text(worst.output)}"
     total = f"{counted(len(device.parity), 'output')} of {counted(cases, 'case')}"
     agree = f"{failed} of {total} differ" if failed else _agreement(device.parity, total)
-    difference, tolerance = difference_text(worst.max_absolute), difference_text(worst.absolute_tolerance)
-    return f"{agree}; largest difference {difference} where {tolerance} is allowed ({place})"
+    difference, allowed = difference_text(worst.difference), difference_text(worst.allowed)
+    return f"{agree}; largest difference {difference} where {allowed} is allowed ({place})"
 
 
 def parity_verdict(device: DeviceReport) -> Verdict:
@@ -73,6 +107,8 @@ def parity_verdict(device: DeviceReport) -> Verdict:
     found = {output.verdict for output in device.parity}
     if Verdict.FAIL in found:
         return Verdict.FAIL
+    if device.verdict is Verdict.INCONCLUSIVE:
+        return Verdict.INCONCLUSIVE
     return Verdict.PASS if found - {Verdict.NOT_JUDGED} else Verdict.NOT_JUDGED
 
 
@@ -93,8 +129,13 @@ def _unjudged_measures(devices: tuple[DeviceReport, ...]) -> str:
 
 
 def _parity_claim(report: VerifyReport) -> str:
-    """Say no more of parity than was judged on each device: a model that draws random numbers has none to show."""
-    judged = all(any(map(_judged, device.parity)) for device in report.devices)
+    """Say no more of parity than was judged of each model on each device; a buildspec may expect nothing to judge."""
+    models = {output.model for device in report.devices for output in device.parity}
+    judged = models and all(
+        any(_judged(output) and output.model == model for output in device.parity)
+        for device in report.devices
+        for model in models
+    )
     return "outputs in parity" if judged and report.devices else "parity not judged"
 
 
@@ -111,7 +152,7 @@ def _judged(output: OutputParity) -> bool:
 
 def worst_output(parity: tuple[OutputParity, ...]) -> OutputParity:
     """Return the output whose difference is largest for its tolerance; one without a number is worst of all."""
-    return max(parity, key=lambda output: rank(tolerance_share(output.max_absolute, output.absolute_tolerance)))
+    return max(parity, key=lambda output: rank(tolerance_share(output.difference, output.allowed)))
 
 
 def tolerance_share(difference: float, tolerance: float) -> float:

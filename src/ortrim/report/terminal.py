@@ -18,7 +18,7 @@ from ortrim.report.figures import bytes_text, shortened
 from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines
 from ortrim.report.names import name_text
 from ortrim.report.side_by_side import Cell, Group, device_names, side_by_side
-from ortrim.report.summary import parity_text, parity_verdict, subtitle, title, verdict_text
+from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, title, verdict_text
 
 STYLES: Final = {
     Verdict.PASS: "green",
@@ -135,6 +135,7 @@ def _statements(rows: Sequence[tuple[str, Text]]) -> Table:
 
 
 def _of_library(report: VerifyReport) -> Iterator[tuple[str, Text]]:
+    yield from (("cases", Text(text)) for text in coverage_texts(report))
     for name, verdict, detail in gates(report):
         yield "gates", _verdict(verdict, f"{name}: {detail}")
 

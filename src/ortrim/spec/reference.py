@@ -1,11 +1,12 @@
 """The buildspec reference, `docs/buildspec.md`, rendered from the schema."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ortrim.core.processors import CPUS
-from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds
+from ortrim.core.tolerances import DEFAULTS, EXACT, LEVELS, Bounds
 from ortrim.spec.problems import REFERENCES, listed
 from ortrim.spec.schema import PATTERN_WORDS, buildspec_schema, resolved
 
@@ -136,10 +137,18 @@ def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:
 def _tolerances() -> str:
     """Return the defaults that depend on the element type, for which the schema has no words."""
     names = [field.name for field in fields(Bounds)]
-    rows = [*((f"`{kind}`", bounds) for kind, bounds in DEFAULTS.items()), ("all others", EXACT)]
-    lines = [f"| {kind} | {' | '.join(f'{getattr(bounds, name):g}' for name in names)} |\n" for kind, bounds in rows]
+    rows = [
+        *((f"`{kind}`", bounds) for kind, bounds in DEFAULTS.items()),
+        ("floats, `int8` and `uint8` of a quantized model", LEVELS),
+        ("all others", EXACT),
+    ]
+    lines = [f"| {kind} | {' | '.join(_bound(getattr(bounds, name)) for name in names)} |\n" for kind, bounds in rows]
     head = f"| element type | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
     return f"\nThe defaults:\n\n{head}{''.join(lines)}"
+
+
+def _bound(value: float | None) -> str:
+    return "in distributions: 1" if value is None else "any" if math.isinf(value) else f"{value:g}"
 
 
 def _processors() -> str:

@@ -1,11 +1,13 @@
 """Verification on one device: parity, what runs take, and what else was asked for."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.measurements import Host, LeastMemory, OutputParity
+from ortrim.core.measurements import Host, LeastMemory, OutputParity, Verdict
 from ortrim.core.reports import DeviceReport
+from ortrim.core.tolerances import DEFAULTS, QUANTIZED, SAME_GRAPH
 from ortrim.verify.baseline import without_failing
 from ortrim.verify.batch_requests import batch_requests
 from ortrim.verify.devices.base import Device, Repetition
@@ -17,12 +19,14 @@ from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, QemuSystem
 from ortrim.verify.devices.simctl import SimulatorDevice
 from ortrim.verify.judge import Meaningless, model_comparisons
 from ortrim.verify.outputs import ONCE, device_folder, our_outputs, trace_of
-from ortrim.verify.parity import compare
+from ortrim.verify.parity import compare, not_computed, with_same_graph
 from ortrim.verify.progress import OnProgress, Runs
 from ortrim.verify.rounds import Measurement, Round, Rounds, measure, request_of, results
 from ortrim.verify.subjects import Subject, Task
-from ortrim.verify.verdicts import overall
+from ortrim.verify.verdicts import overall, parity_of
 
+QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|NBits|QGemm|QAttention|QOrdered")
+"""Found in the operator configuration of a model that computes with quantized numbers."""
 MEMORY_ROUNDS: Final = 3
 """Enough where time means nothing: an emulated machine takes the same memory each time, to a few pages."""
 MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1)
@@ -31,7 +35,7 @@ MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1)
 def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) -> DeviceReport:
     """Return all that was found out on a device, whatever it says of the library.
 
-    Our library's outputs are held against the references. Where memory or time mean something it runs in turn with the
+    Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
     baseline, under the same settings; what means nothing is not measured again and not judged. Raises `VerifyError`
     and whatever else `Device.run` raises when something cannot be carried out.
     """
@@ -59,7 +63,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
         runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
         least_memory=least,
         traces=traces,
-        verdict=overall([*(line.verdict for line in comparisons), *(output.verdict for output in parity)]),
+        verdict=overall((line.verdict for line in comparisons), (proof.verdict for proof in proofs)),
     )
 
 
@@ -94,9 +98,10 @@ def _count(plans: tuple[Measurement, ...], timed: tuple[Measurement, ...], devic
 
 @dataclass(frozen=True, kw_only=True)
 class _Proof:
-    """What one run of our library showed: its outputs' parity, and what that run took."""
+    """What one run of our library showed of a model: its outputs' parity with the verdict, and what that run took."""
 
     parity: tuple[OutputParity, ...]
+    verdict: Verdict
     once: Rounds
 
 
@@ -109,12 +114,20 @@ class _Work:
     runs: Runs
 
     def proof(self, subject: Subject, plan: Measurement) -> _Proof:
-        """Hold one model's outputs against the reference."""
+        """Compare one model's outputs with the reference."""
         with self.runs.one(f"parity of {plan.model}"):
             ours, ran = our_outputs(plan, self.device, self._outputs(plan))
-        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
+        defaults = QUANTIZED if QUANTIZED_OPERATOR.search(subject.converted.config) else DEFAULTS
+        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances, defaults=defaults)
+        if subject.same_graph:
+            again = compare(plan.model, subject.same_graph, ours, subject.spec.tolerances, defaults=SAME_GRAPH)
+            parity = with_same_graph(parity, again)
+        if not subject.reference.coverage.nodes:
+            parity = not_computed(parity)
+        found = parity_of(parity)
+        expected = found is Verdict.INCONCLUSIVE and subject.spec.expect == "empty"
         once = Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),), warmup=ONCE.warmup)
-        return _Proof(parity=parity, once=once)
+        return _Proof(parity=parity, verdict=Verdict.PASS if expected else found, once=once)
 
     def measured(self, plan: Measurement) -> Rounds:
         """Measure one model."""

@@ -1,7 +1,10 @@
-"""Parity: our outputs against the full runtime's, output by output."""
+"""Parity: our outputs compared with the full runtime's, output by output."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,50 +13,144 @@ import numpy as np
 from ortrim.console import counted
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.tolerance_spec import ElementType, Tolerance
-from ortrim.core.tolerances import EXACT, Bounds, bounds_of
-from ortrim.verify.arrays import BFLOAT16, Array, load_array, widened
+from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds, bounds_of
+from ortrim.verify.arrays import BFLOAT16, FLOATS, STRING, Array, load_array, widened
 from ortrim.verify.devices.base import SavedOutput
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 
 UNSUPPORTED: Final = "unsupported"
 KEYS: Final = ("_keys.npy", "_keys.strings")
 """How the files end that hold the keys of a map."""
+SIGNIFICANT_BITS: Final = {"float16": 11, BFLOAT16: 8}
+LEAST_EXPONENT: Final = {"float16": -14, BFLOAT16: -126}
+"""Of the smallest normal number; below it the unit in the last place stays the same."""
+TOP: Final = 5
+"""How many of the best classes are compared beside the best one."""
+SUM_SLACK: Final = {"float16": 1e-2, BFLOAT16: 3e-2}
+"""How far the probabilities of a distribution may be from 1 together; 1e-3 in wider types."""
+BOXES: Final = re.compile(r"box|roi|det|rect", re.IGNORECASE)
+CORNERS: Final = 4
+LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Difference:
-    """How two arrays of one shape differ. `reason` is empty when nothing but the numbers below decides.
+class Difference:
+    """How two arrays of one shape differ; the fields are those of `OutputParity`.
 
-    `nan_mismatch` counts elements that are not a number in one of them alone; None for arrays that were not compared.
+    `reason` is empty when they are within the bounds.
     """
 
+    difference: float = 0.0
+    allowed: float = 0.0
     max_absolute: float = 0.0
     max_relative: float = 0.0
-    cosine: float = 1.0
-    argmax_agreement: float = 1.0
+    rms: float | None = None
+    rms_allowed: float | None = None
+    ulps: float | None = None
+    cosine: float | None = None
+    argmax_agreement: float | None = None
+    iou: float | None = None
     nan_mismatch: int | None = None
     reason: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Survey:
+    """What the reference holds of one output over all cases.
+
+    `magnitude` is the largest of any case. `constant` says why the output depends on no input, as far as cases show.
+    """
+
+    magnitude: float
+    constant: str
+
+
 def compare(
-    model: str, reference: SavedOutputs, ours: SavedOutputs, tolerances: Mapping[ElementType, Tolerance]
+    model: str,
+    reference: SavedOutputs,
+    ours: SavedOutputs,
+    tolerances: Mapping[ElementType, Tolerance],
+    *,
+    defaults: Mapping[str, Bounds] = DEFAULTS,
 ) -> tuple[OutputParity, ...]:
     """Compare every output of every case; what either side lacks fails.
 
-    An element passes when its absolute *or* its relative difference is within tolerance; relative differences
-    are relative to the larger of the two. Not-a-number and infinities have to be in the same places. Integers,
-    booleans and strings have to be equal unless `tolerances` says otherwise; strings that differ count as a
-    difference of 1. When outputs cannot be compared element by element (another shape or type), the numbers are
-    those of no difference at all or total disagreement, and `reason` says why. The elements of a sequence, and the
-    keys and values of a map, are outputs of their own; keys have to be equal. Other values that are not tensors,
-    and those that the model makes of random numbers, are not judged. Raises `VerifyError` (`bad-output`).
+    Bounds are those of `tolerances`, else of `defaults`, by element type: `numpy.testing.assert_allclose` with the
+    absolute part tied to the magnitude of the output. Not-a-number and infinities have to be in the same places.
+    Integers, booleans and strings have to be equal unless `tolerances` says otherwise; strings that differ count as a
+    difference of 1. The elements of a sequence, and the keys and values of a map, are outputs of their own; keys have
+    to be equal.
+
+    Not judged, with the reason, is what agrees but could not have differed: an output without elements, without a
+    finite number, of zeros alone, or the same in all cases; values that are not tensors, and those that the model makes
+    of random numbers. Raises `VerifyError` (`bad-output`).
     """
     found = {case.name: case for case in ours.cases}
+    surveys = _surveys(reference)
     return tuple(
         parity
         for case in reference.cases
-        for parity in _compare_case(model, case, found.get(case.name), (reference.folder, ours.folder), tolerances)
+        for parity in _compare_case(
+            model, case, found.get(case.name), (reference.folder, ours.folder), (tolerances, defaults, surveys)
+        )
     )
+
+
+def with_same_graph(parity: tuple[OutputParity, ...], same_graph: tuple[OutputParity, ...]) -> tuple[OutputParity, ...]:
+    """Return outputs with what `compare` found of each against the full runtime with the same converted model.
+
+    What is out of tolerance there is the library's own doing and fails, whatever conversion may change.
+    """
+    found = {(each.case, each.output): each for each in same_graph}
+    return tuple(_with_same_graph(output, found.get((output.case, output.output))) for output in parity)
+
+
+def _with_same_graph(output: OutputParity, same: OutputParity | None) -> OutputParity:
+    if same is None:
+        return output
+    output = replace(output, same_graph=same.difference, same_graph_allowed=same.allowed)
+    if same.verdict is not Verdict.FAIL or output.verdict is Verdict.FAIL:
+        return output
+    reason = f"the full runtime with the same converted model has other numbers: {same.reason}"
+    return replace(output, verdict=Verdict.FAIL, reason=reason)
+
+
+def not_computed(parity: tuple[OutputParity, ...]) -> tuple[OutputParity, ...]:
+    """Return the outputs of a model without nodes, of which those that agree show nothing."""
+    reason = "the model has no nodes: nothing was computed"
+    return tuple(
+        replace(output, verdict=Verdict.NOT_JUDGED, reason=reason) if output.verdict is Verdict.PASS else output
+        for output in parity
+    )
+
+
+def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
+    outputs: dict[str, list[tuple[float, str, str]]] = {}
+    for case in reference.cases:
+        for output in case.outputs:
+            if output.file is not None:
+                array = load_array(reference.folder / case.name / output.file)
+                outputs.setdefault(output.name, []).append(_surveyed(array, output.element_type))
+    return {
+        name: _Survey(magnitude=max(each[0] for each in seen), constant=_constant(seen))
+        for name, seen in outputs.items()
+    }
+
+
+def _surveyed(array: Array, element_type: str) -> tuple[float, str, str]:
+    """Return the largest finite magnitude, a digest, and the value that all of several elements have."""
+    content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+    digest = hashlib.sha256(repr(array.shape).encode() + content)
+    same = array.size > 1 and bool((array.reshape(-1) == array.reshape(-1)[0]).all())
+    magnitude = 0.0 if element_type == STRING else _magnitude(_numbers(array, element_type))
+    return magnitude, digest.hexdigest(), str(array.reshape(-1)[0]) if same else ""
+
+
+def _constant(seen: list[tuple[float, str, str]]) -> str:
+    if len(seen) > 1:
+        return f"the same in all {len(seen)} cases" if len({digest for _, digest, _ in seen}) == 1 else ""
+    ((_, _, value),) = seen
+    return f"{value} in every element of the only case" if value else ""
 
 
 def _compare_case(
@@ -61,74 +158,149 @@ def _compare_case(
     reference: CaseOutputs,
     ours: CaseOutputs | None,
     folders: tuple[Path, Path],
-    tolerances: Mapping[ElementType, Tolerance],
+    given: tuple[Mapping[ElementType, Tolerance], Mapping[str, Bounds], Mapping[str, _Survey]],
 ) -> list[OutputParity]:
+    tolerances, defaults, surveys = given
     mine = {output.name: output for output in ours.outputs} if ours else {}
     theirs = {output.name: output for output in reference.outputs}
+    places = folders[0] / reference.name, folders[1] / reference.name
     compared = []
     for name in dict.fromkeys([*theirs, *mine]):
         pair = theirs.get(name), mine.get(name)
-        difference = _compare_output(pair, (folders[0] / reference.name, folders[1] / reference.name), tolerances)
-        compared.append(_judged(model, reference.name, pair, difference, tolerances))
+        difference, excuse = _compare_output(pair, places, (tolerances, defaults), surveys.get(name))
+        output = pair[0] or pair[1]
+        assert output is not None
+        compared.append(_judged(model, reference.name, output, difference, excuse))
     return compared
 
 
-def _bounds(output: SavedOutput, tolerances: Mapping[Any, Tolerance]) -> Bounds:
-    """Return the bounds of an output; the keys of a map have to be equal whatever the buildspec allows their type."""
-    is_keys = output.file is not None and output.file.endswith(KEYS)
-    return EXACT if is_keys else bounds_of(output.element_type, tolerances)
-
-
-def _compare_output(
-    pair: tuple[SavedOutput | None, SavedOutput | None], folders: tuple[Path, Path], tolerances: Mapping[Any, Tolerance]
-) -> _Difference:
-    theirs, ours = pair
-    if theirs is None or ours is None:
-        return _total("the output is missing from " + ("ours" if ours is None else "the reference"))
-    if theirs.element_type != ours.element_type:
-        return _total(f"the type is {ours.element_type}, not {theirs.element_type}")
-    if theirs.file is None or ours.file is None or theirs.random:
-        return _Difference()
-    arrays = load_array(folders[0] / theirs.file), load_array(folders[1] / ours.file)
-    if arrays[0].shape != arrays[1].shape:
-        return _total(f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}")
-    return difference_of(arrays[0], arrays[1], theirs.element_type, _bounds(theirs, tolerances))
-
-
-def _total(reason: str, nan_mismatch: int | None = None) -> _Difference:
-    return _Difference(cosine=0.0, argmax_agreement=0.0, nan_mismatch=nan_mismatch, reason=reason)
-
-
-def difference_of(reference: Array, ours: Array, element_type: str, tolerance: Bounds) -> _Difference:
-    """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are."""
-    if reference.size == 0:
-        return _Difference(nan_mismatch=0)
-    theirs, mine = _as_numbers(reference, ours, element_type)
-    misplaced = _misplaced(theirs, mine)
-    if misplaced:
-        return _total(misplaced, int((np.isnan(theirs) != np.isnan(mine)).sum()))
-    finite = np.isfinite(theirs)
-    absolute, relative = _element_differences(theirs, mine, finite, reference != ours)
-    cosine = _cosine(theirs[finite], mine[finite], tolerance.absolute)
-    agreement = _argmax_agreement(theirs, mine)
-    outside = (absolute > tolerance.absolute) & (relative > tolerance.relative)
-    return _Difference(
-        max_absolute=float(absolute.max(initial=0.0)),
-        max_relative=float(relative.max(initial=0.0)),
-        cosine=cosine,
-        argmax_agreement=agreement,
-        nan_mismatch=0,
-        reason=_reason(int(outside.sum()), reference.size, cosine, agreement, tolerance),
+def _judged(model: str, case: str, output: SavedOutput, difference: Difference, excuse: str) -> OutputParity:
+    verdict = Verdict.FAIL if difference.reason else Verdict.NOT_JUDGED if excuse else Verdict.PASS
+    numbers = {name: getattr(difference, name) for name in Difference.__dataclass_fields__ if name != "reason"}
+    return OutputParity(
+        model=model,
+        case=case,
+        output=output.name,
+        element_type=output.element_type,
+        shape=output.shape,
+        **numbers,
+        verdict=verdict,
+        reason=difference.reason or excuse,
     )
 
 
-def _as_numbers(reference: Array, ours: Array, element_type: str) -> tuple[Array, Array]:
+def _compare_output(
+    pair: tuple[SavedOutput | None, SavedOutput | None],
+    places: tuple[Path, Path],
+    given: tuple[Mapping[Any, Tolerance], Mapping[str, Bounds]],
+    survey: _Survey | None,
+) -> tuple[Difference, str]:
+    """Return how two outputs differ, and why that they agree would show nothing."""
+    theirs, ours = pair
+    if theirs is None or ours is None:
+        return _incomparable("the output is missing from " + ("ours" if ours is None else "the reference")), ""
+    if theirs.element_type != ours.element_type:
+        return _incomparable(f"the type is {ours.element_type}, not {theirs.element_type}"), ""
+    if theirs.file is None or ours.file is None or theirs.random:
+        return Difference(), _excuse(theirs)
+    arrays = load_array(places[0] / theirs.file), load_array(places[1] / ours.file)
+    if arrays[0].shape != arrays[1].shape:
+        return _incomparable(f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}"), ""
+    assert survey is not None
+    # The keys of a map have to be equal whatever the buildspec allows their type.
+    bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given)
+    difference = difference_of(*arrays, theirs, bounds, survey.magnitude)
+    return difference, _shows_nothing(arrays[0], theirs.element_type) or survey.constant
+
+
+def _excuse(output: SavedOutput) -> str:
+    """Return why an output without values to compare is not judged; empty for one that is absent on both sides."""
+    if output.random:
+        return "the model draws random numbers: no two runs of it agree"
+    return "it is not a tensor and cannot be compared" if output.element_type == UNSUPPORTED else "it is absent"
+
+
+def _shows_nothing(reference: Array, element_type: str) -> str:
+    if reference.size == 0:
+        return "it has no elements"
+    if element_type == STRING:
+        return "" if any(reference.reshape(-1)) else "every string is empty"
+    numbers = _numbers(reference, element_type)
+    if not np.isfinite(numbers).any():
+        return "every element is not a number" if np.isnan(numbers).all() else "no element is finite"
+    return "every element is 0" if not numbers.any() else ""
+
+
+def _incomparable(reason: str) -> Difference:
+    return Difference(reason=reason)
+
+
+def difference_of(
+    reference: Array, ours: Array, output: SavedOutput, bounds: Bounds, magnitude: float = 0.0
+) -> Difference:
+    """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are.
+
+    `magnitude` takes the place of the reference's own where that is 0.
+    """
+    if reference.size == 0:
+        return Difference(nan_mismatch=0)
+    kind = output.element_type
+    theirs, mine = _pair(reference, ours, kind)
+    if misplaced := _misplaced(theirs, mine):
+        return Difference(nan_mismatch=int((np.isnan(theirs) != np.isnan(mine)).sum()), reason=misplaced)
+    finite = np.isfinite(theirs)
+    unequal = (reference != ours) & finite
+    theirs, mine = np.where(finite, theirs, 0.0), np.where(finite, mine, 0.0)
+    absolute = _absolute(theirs, mine, unequal)
+    axis = class_axis(theirs, kind) if finite.all() else None
+    allowed = _allowed(theirs, kind, bounds, axis, magnitude)
+    top, top_reason = _top(theirs, mine, allowed, axis, bounds)
+    iou = _least_iou(theirs, mine) if kind in FLOATS and holds_boxes(theirs, output.name) else None
+    worst = np.unravel_index(np.argmax(_share(absolute, allowed)), absolute.shape)
+    found = Difference(
+        difference=float(absolute[worst]),
+        allowed=float(allowed[worst]),
+        max_absolute=float(absolute.max()),
+        max_relative=float(_relative(absolute, theirs, mine).max()),
+        rms=_relative_rms(absolute, theirs) if math.isfinite(bounds.rms) else None,
+        rms_allowed=bounds.rms if math.isfinite(bounds.rms) else None,
+        ulps=float((absolute / _unit(theirs, kind)).max()) if kind in SIGNIFICANT_BITS else None,
+        cosine=_cosine(theirs, mine),
+        argmax_agreement=top,
+        iou=iou,
+        nan_mismatch=0,
+    )
+    return replace(
+        found, reason="; ".join(_reasons(found, int((absolute > allowed).sum()), absolute.size, bounds, top_reason))
+    )
+
+
+def _reasons(found: Difference, outside: int, size: int, bounds: Bounds, top_reason: str) -> Iterable[str]:
+    if outside:
+        yield f"{outside:,} of {counted(size, 'element')} out of tolerance"
+    if found.rms is not None and found.rms > bounds.rms:
+        yield f"the root mean square of the differences is {found.rms:.2g} of the reference's, over {bounds.rms:g}"
+    if found.cosine is not None and found.cosine < bounds.cosine:
+        yield f"the cosine similarity {found.cosine:.6f} is below {bounds.cosine:g}"
+    if top_reason:
+        yield top_reason
+    if found.iou is not None and found.iou < bounds.iou:
+        yield f"the intersection over union of a box is {found.iou:.3f}, below {bounds.iou:g}"
+
+
+def _pair(reference: Array, ours: Array, element_type: str) -> tuple[Array, Array]:
     """Return both as float64; strings become 0 where they are equal, and 0 against 1 where they differ."""
-    if element_type == "string":
-        return np.zeros(reference.shape), (reference != ours).astype(np.float64)
-    if element_type == BFLOAT16:
-        return widened(reference).astype(np.float64), widened(ours).astype(np.float64)
-    return reference.astype(np.float64), ours.astype(np.float64)
+    if element_type == STRING:
+        return np.zeros(reference.shape), np.asarray(reference != ours, dtype=np.float64)
+    return _numbers(reference, element_type), _numbers(ours, element_type)
+
+
+def _numbers(array: Array, element_type: str) -> Array:
+    return np.asarray(widened(array) if element_type == BFLOAT16 else array, dtype=np.float64)
+
+
+def _magnitude(numbers: Array) -> float:
+    return float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
 
 
 def _misplaced(theirs: Array, mine: Array) -> str:
@@ -139,78 +311,109 @@ def _misplaced(theirs: Array, mine: Array) -> str:
     return "" if np.array_equal(theirs[infinite], mine[infinite]) else "infinities are in other places"
 
 
-def _element_differences(theirs: Array, mine: Array, finite: Array, unequal: Array) -> tuple[Array, Array]:
-    """Return absolute and relative differences of the finite elements, never infinite.
-
-    Integers that differ but are too large to differ as float64 count as 1 apart.
-    """
-    one, other = theirs[finite], mine[finite]
+def _absolute(theirs: Array, mine: Array, unequal: Array) -> Array:
+    """Return the elements' differences, never infinite; integers too large to differ as float64 are 1 apart."""
     with np.errstate(over="ignore"):
-        absolute = np.minimum(np.abs(one - other), np.finfo(np.float64).max)
-    absolute = np.where(unequal[finite] & (absolute == 0) & (one != 0), 1.0, absolute)
-    larger = np.maximum(np.abs(one), np.abs(other))
-    return absolute, np.divide(absolute, larger, out=np.zeros_like(absolute), where=larger > 0)
+        absolute = np.minimum(np.abs(theirs - mine), LARGEST)
+    return np.where(unequal & (absolute == 0) & (theirs != 0), 1.0, absolute)
 
 
-def _cosine(theirs: Array, mine: Array, noise: float) -> float:
-    """Return the cosine similarity; 1 for equal vectors, and for those that are but noise within the tolerance."""
-    scale = max(np.abs(theirs).max(initial=0.0), np.abs(mine).max(initial=0.0))
-    if scale <= noise or np.array_equal(theirs, mine):
-        return 1.0
-    one, other = theirs / scale, mine / scale
+def _relative(absolute: Array, theirs: Array, mine: Array) -> Array:
+    larger = np.maximum(np.abs(theirs), np.abs(mine))
+    return np.divide(absolute, larger, out=np.zeros_like(absolute), where=larger > 0)
+
+
+def _allowed(theirs: Array, element_type: str, bounds: Bounds, axis: int | None, magnitude: float) -> Array:
+    """Return how far each element may be off; in a distribution, the scale is that of each row."""
+    largest = np.abs(theirs).max(axis=axis, keepdims=True) if axis is not None else _magnitude(theirs) or magnitude
+    units = bounds.ulps * _unit(theirs, element_type) if element_type in SIGNIFICANT_BITS else 0.0
+    with np.errstate(over="ignore"):
+        allowed = bounds.absolute + bounds.relative * np.abs(theirs) + bounds.scale * largest + units
+    return np.minimum(np.broadcast_to(allowed, theirs.shape), LARGEST)
+
+
+def _unit(theirs: Array, element_type: str) -> Array:
+    """Return the unit in the last place of each element."""
+    _, exponents = np.frexp(theirs)
+    least = LEAST_EXPONENT[element_type] + 1
+    return np.asarray(np.ldexp(1.0, np.maximum(exponents, least) - SIGNIFICANT_BITS[element_type]))
+
+
+def _share(absolute: Array, allowed: Array) -> Array:
+    """Return how much of its tolerance each element uses."""
+    none = np.where(absolute > 0, np.inf, 0.0)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.divide(absolute, allowed, out=none, where=allowed > 0))
+
+
+def _relative_rms(absolute: Array, theirs: Array) -> float | None:
+    """Return the root mean square of the differences as a share of the reference's; None for zeros."""
+    scale = float(np.abs(theirs).max())
+    if scale == 0:
+        return None
+    with np.errstate(over="ignore"):
+        ratio = np.sqrt(np.mean((absolute / scale) ** 2) / np.mean((theirs / scale) ** 2))
+    return float(min(ratio, LARGEST))
+
+
+def _cosine(theirs: Array, mine: Array) -> float | None:
+    """Return the cosine similarity; None when one side has no direction."""
+    if np.array_equal(theirs, mine):
+        return 1.0 if theirs.any() else None
+    one, other = (values / (np.abs(values).max() or 1.0) for values in (theirs, mine))
     norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.clip(np.sum(one * other) / norms, -1.0, 1.0)) if norms > 0 else 0.0
+    return float(np.clip(np.sum(one * other) / norms, -1.0, 1.0)) if norms > 0 else None
 
 
-def _argmax_agreement(theirs: Array, mine: Array) -> float:
-    if theirs.ndim == 0:
-        return 1.0
-    return float(np.mean(theirs.argmax(axis=-1) == mine.argmax(axis=-1)))
+def class_axis(values: Array, element_type: str) -> int | None:
+    """Return the axis along which all rows are distributions over classes: of two or more, together 1."""
+    if element_type not in FLOATS or values.min(initial=0.0) < 0:
+        return None
+    slack = SUM_SLACK.get(element_type, 1e-3)
+    axes = (axis for axis in range(values.ndim - 1, -1, -1) if values.shape[axis] > 1)
+    return next((axis for axis in axes if (np.abs(values.sum(axis=axis) - 1) <= slack).all()), None)
 
 
-def _reason(outside: int, size: int, cosine: float, agreement: float, tolerance: Bounds) -> str:
-    reasons = []
-    if outside:
-        reasons.append(f"{outside:,} of {counted(size, 'element')} out of tolerance")
-    if cosine < tolerance.cosine:
-        reasons.append(f"the cosine similarity {cosine:.6f} is below {tolerance.cosine:g}")
-    if agreement < tolerance.argmax_agreement:
-        reasons.append(f"the arg-max agreement {agreement:.4f} is below {tolerance.argmax_agreement:g}")
-    return "; ".join(reasons)
+def _top(theirs: Array, mine: Array, allowed: Array, axis: int | None, bounds: Bounds) -> tuple[float | None, str]:
+    """Return the share of rows with the same best class, and why that is too small, for the `TOP` best too.
+
+    Classes that are no further apart than both may be off count as equal. Without a distribution nothing is judged
+    unless the buildspec gives a bound; rows are then those of the last axis.
+    """
+    if theirs.ndim == 0 or (axis is None and bounds.argmax_agreement is None):
+        return None, ""
+    axis = theirs.ndim - 1 if axis is None else axis
+    ranked = np.moveaxis(theirs, axis, -1), np.moveaxis(mine, axis, -1)
+    most = min(bounds.rms, 1.0) * ranked[0].max(axis=-1)
+    slack = 2 * np.minimum(np.moveaxis(allowed, axis, -1).max(axis=-1), most)
+    least = 1.0 if bounds.argmax_agreement is None else bounds.argmax_agreement
+    agreements = {count: _agreement(*ranked, slack, count) for count in (1, min(TOP, theirs.shape[axis] - 1)) if count}
+    small = next((count for count, share in agreements.items() if share < least), None)
+    reason = "" if small is None else f"the top-{small} agreement {agreements[small]:.4f} is below {least:g}"
+    return agreements.get(1, 1.0), reason
 
 
-def _judged(
-    model: str,
-    case: str,
-    pair: tuple[SavedOutput | None, SavedOutput | None],
-    difference: _Difference,
-    tolerances: Mapping[Any, Tolerance],
-) -> OutputParity:
-    output = pair[0] or pair[1]
-    assert output is not None
-    tolerance = _bounds(output, tolerances)
-    excuse = "" if difference.reason else _excuse(output)
-    verdict = Verdict.NOT_JUDGED if excuse else Verdict.FAIL if difference.reason else Verdict.PASS
-    return OutputParity(
-        model=model,
-        case=case,
-        output=output.name,
-        element_type=output.element_type,
-        shape=output.shape,
-        max_absolute=difference.max_absolute,
-        max_relative=difference.max_relative,
-        cosine=difference.cosine,
-        argmax_agreement=difference.argmax_agreement,
-        nan_mismatch=difference.nan_mismatch,
-        absolute_tolerance=tolerance.absolute,
-        relative_tolerance=tolerance.relative,
-        verdict=verdict,
-        reason=excuse or difference.reason,
-    )
+def _agreement(theirs: Array, mine: Array, slack: Array, count: int) -> float:
+    """Return the share of rows whose `count` best classes by ours are the reference's, ties aside."""
+    threshold = np.partition(theirs, -count, axis=-1)[..., -count]
+    chosen = np.argpartition(mine, -count, axis=-1)[..., -count:]
+    worst = np.take_along_axis(theirs, chosen, axis=-1).min(axis=-1)
+    return float(np.mean(worst >= threshold - slack))
 
 
-def _excuse(output: SavedOutput) -> str:
-    """Return why an output of the reference is not compared; empty when it is."""
-    if output.element_type == UNSUPPORTED:
-        return "it is not a tensor and cannot be compared"
-    return "the model draws random numbers: no two runs of it agree" if output.random else ""
+def holds_boxes(values: Array, name: str) -> bool:
+    """Whether an output holds boxes by their corners (x1, y1, x2, y2), perhaps with a score behind them."""
+    if values.ndim < 2 or values.shape[-1] not in {CORNERS, CORNERS + 1} or not BOXES.search(name):
+        return False
+    sides = values[..., 2:CORNERS] - values[..., :2]
+    return bool((sides >= 0).all() and (sides > 0).all(axis=-1).any())
+
+
+def _least_iou(theirs: Array, mine: Array) -> float:
+    """Return the smallest intersection over union of any box that has an area in the reference."""
+    one, other = (values[..., :CORNERS].reshape(-1, CORNERS) for values in (theirs, mine))
+    areas = [np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(axis=-1) for boxes in (one, other)]
+    overlap = np.minimum(one[:, 2:], other[:, 2:]) - np.maximum(one[:, :2], other[:, :2])
+    common = np.clip(overlap, 0, None).prod(axis=-1)
+    real = areas[0] > 0
+    return float((common[real] / (areas[0] + areas[1] - common)[real]).min())

@@ -1,7 +1,12 @@
-"""Reference outputs: the original model in the full runtime with every optimization off."""
+"""Reference outputs of the full runtime: the original model's, with every optimization off, and the converted model's.
+
+The original's show what conversion and library change together. The converted model's, from the same graph with the
+same kernels, show what the library alone changes, which is next to nothing.
+"""
 
 import hashlib
 import json
+import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +15,24 @@ from typing import Any, Final, Literal
 from pydantic import ValidationError
 
 import ortrim
-from ortrim.core.models import PreparedModel
-from ortrim.core.serialization import from_json
+from ortrim.core.measurements import Coverage
+from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
-from ortrim.storage.files import sha256_of
+from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.advice import advice
 from ortrim.verify.cases import Case
+from ortrim.verify.coverage import coverage_of, marked_copy
 from ortrim.verify.devices.base import SavedOutput
 
 SCRIPT: Final = Path(ortrim.__file__).parent / "data" / "scripts" / "reference.py"
+MARKING: Final = Path(__file__).with_name("coverage.py")
 INDEX: Final = "reference.json"
+MARKED: Final = "marked"
+"""Where the copy with markers lies while the script runs."""
 TIMEOUT_SECONDS: Final = 1800.0
 
 
@@ -43,34 +53,75 @@ class SavedOutputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Index:
+class References(SavedOutputs):
+    """The full runtime's outputs of one model, and how much of its graph the cases execute."""
+
+    coverage: Coverage
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """What the script prints: `entered` are the numbers of the bodies that some case entered."""
+
     status: Literal["ok"]
     runtime_version: str
     cases: tuple[CaseOutputs, ...]
+    entered: tuple[int, ...]
 
 
-def reference_outputs(
-    model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
-) -> SavedOutputs:
+@dataclass(frozen=True, kw_only=True)
+class _Index:
+    cases: tuple[CaseOutputs, ...]
+    coverage: Coverage | None = None
+
+
+def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path) -> References:
     """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
 
     Raises `VerifyError`: `reference-failed` (the full runtime refuses the model or an input, or dies),
     `reference-timeout`.
     """
-    destination = folder / f"{model.name}-{_digest(model, cases, runtime)[:16]}"
-    publish_folder(destination, lambda temporary: _run(model, cases, runtime, temporary))
+    destination = folder / f"{model.name}-{_digest(model.facts.sha256, cases, runtime)[:16]}"
+
+    def fill(temporary: Path) -> None:
+        marked = marked_copy(model.path, temporary / MARKED)
+        words = ("--marked", str(marked.path)) if marked.path else ()
+        answer = _run((str(model.path), *words), model, cases, runtime, temporary)
+        with storage_errors(temporary):
+            shutil.rmtree(temporary / MARKED, ignore_errors=True)
+        _write_index(_Index(cases=answer.cases, coverage=coverage_of(marked, answer.entered)), temporary)
+
+    publish_folder(destination, fill)
+    index = _read_index(destination, model)
+    assert index.coverage is not None
+    return References(folder=destination, cases=index.cases, coverage=index.coverage)
+
+
+def converted_outputs(
+    converted: OrtModel, model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
+) -> SavedOutputs:
+    """Return the full runtime's outputs of the converted model, in the same way and with the same errors."""
+    destination = folder / f"{model.name}-converted-{_digest(converted.sha256, cases, runtime)[:16]}"
+
+    def fill(temporary: Path) -> None:
+        answer = _run((str(converted.path), "--optimized"), model, cases, runtime, temporary)
+        _write_index(_Index(cases=answer.cases), temporary)
+
+    publish_folder(destination, fill)
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
 
 
-def _digest(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
-    parts = [sha256_of(SCRIPT), runtime.version, model.facts.sha256]
+def _digest(sha256: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
+    parts = [sha256_of(SCRIPT), sha256_of(MARKING), runtime.version, sha256]
     text = json.dumps([*parts, *([case.name, case.digest] for case in cases)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, temporary: Path) -> None:
-    words = [word for case in cases for word in ("--case", case.name, str(case.folder))]
-    command = [*runtime.words, str(SCRIPT), "--model", str(model.path), "--outputs", str(temporary), *words]
+def _run(
+    arguments: tuple[str, ...], model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, temporary: Path
+) -> _Answer:
+    words = [*arguments, *(word for case in cases for word in ("--case", case.name, str(case.folder)))]
+    command = [*runtime.words, str(SCRIPT), "--outputs", str(temporary), "--model", *words]
     try:
         completed = run(command, environment=runtime.environment, timeout_seconds=TIMEOUT_SECONDS)
     except ToolError as error:
@@ -79,8 +130,7 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
         raise _refusal(model, completed)
-    (temporary / INDEX).write_text(completed.stdout)
-    _read_index(temporary, model)
+    return _read_answer(completed.stdout, model)
 
 
 def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:
@@ -107,11 +157,26 @@ def _ending(returncode: int) -> str:
         return f"it was ended by signal {-returncode}"
 
 
+def _read_answer(text: str, model: PreparedModel) -> _Answer:
+    try:
+        return from_json(_Answer, text)
+    except ValidationError as error:
+        raise _not_described(error, model, "") from error
+
+
+def _write_index(index: _Index, temporary: Path) -> None:
+    with storage_errors(temporary):
+        (temporary / INDEX).write_text(to_json(index))
+
+
 def _read_index(folder: Path, model: PreparedModel) -> _Index:
     try:
         return from_json(_Index, (folder / INDEX).read_bytes())
     except (OSError, ValidationError) as error:
-        why = "\n".join(str(error).splitlines()[:3])
-        what = "the full runtime's outputs are not described as they should be"
-        hint = f"remove {folder}, then run the same command again"
-        raise VerifyError("reference-failed", what, where=f"model '{model.name}'", why=why, hint=hint) from error
+        raise _not_described(error, model, f"remove {folder}, then run the same command again") from error
+
+
+def _not_described(error: Exception, model: PreparedModel, hint: str) -> VerifyError:
+    why = "\n".join(str(error).splitlines()[:3])
+    what = "the full runtime's outputs are not described as they should be"
+    return VerifyError("reference-failed", what, where=f"model '{model.name}'", why=why, hint=hint)

@@ -13,21 +13,24 @@ from ortrim.core.target_spec import Budgets
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import DEFAULT_REPETITION, Repetition
-from ortrim.verify.reference import SavedOutputs
+from ortrim.verify.reference import References, SavedOutputs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """One model to verify: as given, as converted, what the buildspec says of it, its cases, and their outputs.
 
-    `reference` are the full runtime's outputs of the original model; `session` are the package's settings.
+    `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one,
+    None where the full runtime here is no measure of the device;
+    `session` are the package's settings.
     """
 
     prepared: PreparedModel
     converted: OrtModel
     spec: ModelSpec
     cases: tuple[Case, ...]
-    reference: SavedOutputs
+    reference: References
+    same_graph: SavedOutputs | None
     session: SessionSettings
 
 

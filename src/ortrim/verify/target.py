@@ -95,15 +95,18 @@ def _report(
         gates=delivery.gates,
         devices=devices,
         verdict=overall(
-            [
-                *(line.verdict for line in lines),
-                *(gate.verdict for gate in delivery.gates),
-                *(device.verdict for device in devices),
-            ]
+            (*(line.verdict for line in lines), *(gate.verdict for gate in delivery.gates)),
+            (device.verdict for device in devices),
         ),
     )
 
 
 def _verified(subject: Subject) -> VerifiedModel:
     prepared, converted = subject.prepared, subject.converted
-    return VerifiedModel(name=prepared.name, original_sha256=prepared.facts.sha256, sha256=converted.sha256)
+    return VerifiedModel(
+        name=prepared.name,
+        original_sha256=prepared.facts.sha256,
+        sha256=converted.sha256,
+        coverage=subject.reference.coverage,
+        expect=subject.spec.expect,
+    )

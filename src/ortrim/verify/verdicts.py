@@ -2,15 +2,32 @@
 
 from collections.abc import Iterable
 
-from ortrim.core.measurements import Verdict
+from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.verify.runner_output import RunnerEnded, signal_name
 
 
-def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on everything: one failure fails, and doubt about a budget does not."""
-    return Verdict.FAIL if Verdict.FAIL in set(verdicts) else Verdict.PASS
+def overall(verdicts: Iterable[Verdict], proofs: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on everything, given those on budgets and gates, and the `proofs` of parity.
+
+    One failure fails. Doubt about a budget does not, but a proof that is inconclusive leaves everything so, and without
+    any proof nothing is judged.
+    """
+    proved = set(proofs) - {Verdict.NOT_JUDGED}
+    if Verdict.FAIL in {*verdicts, *proved}:
+        return Verdict.FAIL
+    if Verdict.INCONCLUSIVE in proved:
+        return Verdict.INCONCLUSIVE
+    return Verdict.PASS if proved else Verdict.NOT_JUDGED
+
+
+def parity_of(outputs: Iterable[OutputParity]) -> Verdict:
+    """Return the verdict on the outputs of one model: inconclusive when none of them could be judged."""
+    found = {output.verdict for output in outputs}
+    if Verdict.FAIL in found:
+        return Verdict.FAIL
+    return Verdict.PASS if Verdict.PASS in found else Verdict.INCONCLUSIVE
 
 
 def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:

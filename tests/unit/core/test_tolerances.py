@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -9,7 +10,8 @@ from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds, bounds_of
 def test_a_key_that_is_left_out_has_the_default_of_its_type() -> None:
     """A tolerance that gives one key of float16 keeps float16's own defaults for the others, not float32's."""
     bounds = bounds_of("float16", {"float16": Tolerance(absolute=0.1)})
-    assert bounds == Bounds(absolute=0.1, relative=1e-2, cosine=0.999)
+    assert bounds == replace(DEFAULTS["float16"], absolute=0.1)
+    assert bounds.relative > DEFAULTS["float32"].relative
 
 
 def test_zero_is_a_tolerance() -> None:

@@ -48,9 +48,9 @@ def ugly_report(report: VerifyReport) -> VerifyReport:
         replace(device.comparisons[2], model=SCRIPT, ours=NAN, ratio=INFINITY, spread=NAN),
     )
     parity = (
-        replace(first, output=LONG, max_absolute=INFINITY, max_relative=NAN, cosine=NAN, verdict=Verdict.FAIL),
+        replace(first, output=LONG, difference=INFINITY, rms=NAN, cosine=NAN, verdict=Verdict.FAIL),
         replace(first, model=SCRIPT, case="a|b", output="x\n\x1b[2J`y`", verdict=Verdict.FAIL, reason="[a](b) @you"),
-        replace(first, model="zero", absolute_tolerance=0.0, max_absolute=0.5, verdict=Verdict.INCONCLUSIVE),
+        replace(first, model="zero", allowed=0.0, difference=0.5, verdict=Verdict.INCONCLUSIVE),
     )
     runs = (
         replace(ours, model=LONG, cases=(hostile, silent), load_ms=broken),

@@ -19,15 +19,13 @@ PARITY = OutputParity(
     output="y",
     element_type="float32",
     shape=(1,),
+    difference=2.5e-7,
+    allowed=1e-4,
     max_absolute=2.5e-7,
     max_relative=1e-6,
     cosine=1.0,
-    argmax_agreement=1.0,
     nan_mismatch=0,
-    absolute_tolerance=1e-4,
-    relative_tolerance=1e-3,
     verdict=Verdict.PASS,
-    reason="",
 )
 REPORT = PreparationReport(
     model="vad",

@@ -66,13 +66,19 @@ def test_a_report_of_nothing_is_shown(empty_report: VerifyReport) -> None:
     """Without cases, baseline, components or gates the report says so and does not fail."""
     text = rendered(empty_report, 80)
     assert "no outputs were compared" in text
-    assert text.endswith("NOT JUDGED\n")
+    assert text.splitlines()[-1].startswith("NOT JUDGED: within every budget")
 
 
 def test_an_inconclusive_report_says_why(report: VerifyReport) -> None:
-    """A run too noisy to judge names the measures that were inside its spread."""
-    last = rendered(replace(report, verdict=Verdict.INCONCLUSIVE), 120).splitlines()[-1]
-    assert last == "INCONCLUSIVE: the differences lie inside the run's own spread (latency p99)"
+    """A comparison of nothing names the model and the first reason; what the buildspec expects is not named."""
+    outputs = tuple(
+        replace(output, verdict=Verdict.NOT_JUDGED, reason="every element is 0") for output in report.devices[0].parity
+    )
+    unproved = replace(on_device(report, parity=outputs), verdict=Verdict.INCONCLUSIVE)
+    last = rendered(unproved, 120).splitlines()[-1]
+    assert last == "INCONCLUSIVE: no output of silero_vad can be judged (output: every element is 0)"
+    expected = tuple(replace(model, expect="empty") for model in report.models)
+    assert "silero_vad" not in rendered(replace(unproved, models=expected), 120).splitlines()[-1]
 
 
 def test_four_devices_look_like_this(side_report: VerifyReport) -> None:

@@ -37,6 +37,7 @@ def test_values_that_are_no_numbers_survive(report: VerifyReport, tmp_path: Path
     json.loads((tmp_path / "report.json").read_text(), parse_constant=pytest.fail)
     found = read_report(tmp_path / "report.json").devices[0].parity[0]
     assert found.max_absolute == math.inf
+    assert found.cosine is not None
     assert math.isnan(found.cosine)
 
 
@@ -102,8 +103,8 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ('"ortrim-report/3"', '"ortrim-report"', "schema"),
-        ('"ortrim-report/3"', "2", "schema"),
+        ('"ortrim-report/4"', '"ortrim-report"', "schema"),
+        ('"ortrim-report/4"', "2", "schema"),
         ('"unit": "bytes"', '"unit": "furlongs"', "comparisons.0.unit"),
         ('"verdict": "pass"', '"verdict": "fine"', "comparisons.0.verdict"),
         ('"cores": 2', '"cores": "two"', "devices.0.host.cores"),
@@ -130,13 +131,13 @@ def test_a_report_of_another_version_is_not_called_damaged(tmp_path: Path, versi
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
     assert (caught.value.reference, caught.value.exit_code) == (OUTDATED, ExitCode.VERIFY)
-    assert caught.value.why == f"its form is ortrim-report/{version}; this version reads ortrim-report/3"
+    assert caught.value.why == f"its form is ortrim-report/{version}; this version reads ortrim-report/4"
     assert caught.value.hint == "run: invoke verify"
     assert path.read_text() == text
 
 
 @pytest.mark.parametrize(
-    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/3\n", "report/1", "", [], 1]
+    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/4\n", "report/1", "", [], 1]
 )
 def test_a_form_that_never_was_is_damage(tmp_path: Path, schema: object) -> None:
     """Only a number can be another version's."""

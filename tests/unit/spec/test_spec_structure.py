@@ -40,7 +40,7 @@ BAD = {
         """error: unknown-key
   kws.toml: 'models[0]."a b\\u0000"' is not a known key
   hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, steps, cases, tolerances, \
-session and reference""",
+expect, session and reference""",
     ),
     "unknown element type": (
         MODEL + "[models.tolerances.flaot32]\nabsolute = 1e-3",
@@ -222,7 +222,7 @@ not '--index-url==x'""",
         """error: unknown-key
   kws.toml: 'models[0].a' is not a known key
   hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, steps, cases, tolerances, \
-session and reference""",
+expect, session and reference""",
     ),
     "bottomless array": (
         MODEL + "cases = " + "[" * 60 + "]" * 60,

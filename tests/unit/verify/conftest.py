@@ -4,18 +4,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
+import onnx.parser
 import pytest
 
 from ortrim.core.models import ModelFacts, PreparedModel, TensorInfo
 from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput
 
+TINY = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) { y = Relu(x) }'
 MakeModel = Callable[..., PreparedModel]
 MakeOutput = Callable[..., RunnerOutput]
 
 
 @pytest.fixture
 def make_model(tmp_path: Path) -> MakeModel:
-    """Make a prepared model from (name, element type, shape) of its inputs; nothing reads its file."""
+    """Make a prepared model from (name, element type, shape) of its inputs; its file has one node all the same."""
 
     def make(*inputs: tuple[str, str, tuple[int | str | None, ...] | None]) -> PreparedModel:
         infos = tuple(TensorInfo(name=name, element_type=kind, shape=shape) for name, kind, shape in inputs)
@@ -28,6 +31,7 @@ def make_model(tmp_path: Path) -> MakeModel:
             outputs=(),
             node_count=1,
         )
+        onnx.save(onnx.parser.parse_model(TINY), tmp_path / "tiny.onnx")
         return PreparedModel(name="tiny", path=tmp_path / "tiny.onnx", facts=facts)
 
     return make

@@ -5,23 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fake_machine import fake_machine, hungry_qemu
-from ortrim.core.measurements import Verdict
+from ortrim.core.measurements import Coverage, Verdict
 from ortrim.core.models import PreparedModel
 from ortrim.core.reports import DeviceReport
 from ortrim.core.serialization import from_json, to_json
 from ortrim.core.target_spec import Budgets
 from ortrim.errors import VerifyError
 from ortrim.verify import one_device
+from ortrim.verify.arrays import save_array
 from ortrim.verify.baseline import Baseline
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
 from ortrim.verify.devices.cooling import CooledDevice
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.one_device import MEMORY_ROUNDS, verify_on
 from ortrim.verify.outputs import device_folder
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.verify.reference import CaseOutputs
 from ortrim.verify.subjects import Task
 from ortrim.verify.traces import TRACE
 from sample_tasks import SavingDevice, sample_task
@@ -76,6 +78,50 @@ def test_a_lack_of_parity_leaves_the_report_whole(make_output: MakeOutput, task:
     assert report.parity[0].max_absolute == 1
     assert report.runs
     assert report.comparisons
+
+
+def test_a_comparison_of_nothing_is_inconclusive(make_output: MakeOutput, task: MakeTask, tmp_path: Path) -> None:
+    """An output of zeros shows nothing; the buildspec may expect so, and a difference still fails."""
+    given = task()
+    save_array(tmp_path / "reference" / "only", "output_000", np.zeros(2, np.float32))
+    zeros = SavingDevice(make_output, (0, 0))
+    report = verify_on(zeros, given)
+    assert report.verdict is Verdict.INCONCLUSIVE
+    assert (report.parity[0].verdict, report.parity[0].reason) == (Verdict.NOT_JUDGED, "every element is 0")
+    expected = expecting_nothing(given)
+    assert verify_on(zeros, expected).verdict is Verdict.PASS
+    assert verify_on(SavingDevice(make_output, (0, 1)), expected).verdict is Verdict.FAIL
+
+
+def expecting_nothing(task: Task) -> Task:
+    """Return a task whose buildspec says that there is nothing to judge."""
+    (subject,) = task.subjects
+    return replace(task, subjects=(replace(subject, spec=replace(subject.spec, expect="empty")),))
+
+
+def test_a_model_without_nodes_is_inconclusive(device: SavingDevice, task: MakeTask) -> None:
+    """Nothing is computed, so that nothing can be wrong."""
+    given = task()
+    (subject,) = given.subjects
+    reference = replace(subject.reference, coverage=Coverage(nodes=0, executed=0))
+    report = verify_on(device, replace(given, subjects=(replace(subject, reference=reference),)))
+    assert report.verdict is Verdict.INCONCLUSIVE
+    assert report.parity[0].reason == "the model has no nodes: nothing was computed"
+
+
+@pytest.mark.parametrize(
+    ("config", "verdict"), [("ai.onnx;18;Conv", Verdict.FAIL), ("ai.onnx;18;QLinearConv", Verdict.PASS)]
+)
+def test_a_quantized_model_is_known_by_its_operators(
+    make_output: MakeOutput, task: MakeTask, config: str, verdict: Verdict
+) -> None:
+    """What it may change by conversion is more; what the library may change is not."""
+    given = task()
+    (subject,) = given.subjects
+    subject = replace(subject, converted=replace(subject.converted, config=config))
+    ours = SavingDevice(make_output, (1.1, 2))
+    assert verify_on(ours, replace(given, subjects=(replace(subject, same_graph=None),))).verdict is verdict
+    assert verify_on(ours, replace(given, subjects=(subject,))).verdict is Verdict.FAIL
 
 
 def test_a_missed_budget_fails(device: SavingDevice, task: MakeTask) -> None:
@@ -284,8 +330,8 @@ def in_files(task: Task, folder: Path) -> Task:
         (folder / name).write_bytes(b"a file")
     case = replace(task.subjects[0].cases[0], folder=folder / "case")
     case.folder.mkdir()
-    reference = SavedOutputs(folder=folder, cases=(CaseOutputs(name="only", outputs=()),))
-    subject = replace(task.subjects[0], cases=(case,), reference=reference)
+    reference = replace(task.subjects[0].reference, folder=folder, cases=(CaseOutputs(name="only", outputs=()),))
+    subject = replace(task.subjects[0], cases=(case,), reference=reference, same_graph=None)
     return replace(task, subjects=(subject,), baseline=Baseline(library=None, name="none"))
 
 

@@ -18,6 +18,7 @@ INDEX = json.dumps(
         "cases": [
             {"name": "a", "outputs": [{"name": "y", "element_type": "int64", "shape": [], "file": "output_000.npy"}]}
         ],
+        "entered": [],
     }
 )
 CASES = (Case(name="a", folder=Path("/cases/a"), digest="d"),)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from android_samples import RUNTIME, sample
-from ortrim.core.measurements import Gate, Verdict
+from ortrim.core.measurements import Coverage, Gate, Verdict
 from ortrim.core.models import PreparedModel
 from ortrim.core.reports import Artifact, VerifiedModel, VerifyReport
 from ortrim.core.serialization import from_json, to_json
@@ -112,7 +112,9 @@ def test_the_files_and_models_are_those_that_the_report_names(task: Task, desk: 
     assert (ours.name, ours.size_bytes, ours.sha256) == ("ours.so", len(linked), hashlib.sha256(linked).hexdigest())
     assert ours.build_id == "4fd488fb99dfe0445d9d8bcceea09fad9de939c5"
     assert (beside.name, beside.build_id) == ("libc++_shared.so", None)
-    assert report.models == (VerifiedModel(name="tiny", original_sha256="a" * 64, sha256="b" * 64),)
+    assert report.models == (
+        VerifiedModel(name="tiny", original_sha256="a" * 64, sha256="b" * 64, coverage=Coverage(nodes=1, executed=1)),
+    )
     assert report.parity_reference == "ort-full@1.21.0"
 
 

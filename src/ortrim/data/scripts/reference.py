@@ -1,4 +1,4 @@
-"""Runs a model in the full ONNX Runtime with optimizations off and saves the outputs.
+"""Runs a model in the full ONNX Runtime, optimizations off unless asked for, and saves the outputs.
 
 Runs in the full runtime's own Python, which need not see ortrim: nothing but the standard library, NumPy and
 onnxruntime is imported, and tensors in files are read and written anew, in the runner's form. A second implementation
@@ -23,6 +23,8 @@ BFLOAT16_TENSOR = "tensor(bfloat16)"
 BFLOAT16 = 16
 """The number of bfloat16 in ONNX's `TensorProto.DataType`."""
 MAP = re.compile(r"map\((int64|string),tensor\((int64|string|float|double)\)\)")
+MARKER = re.compile(r"ortrim_marker_(\d+)_kernel_time")
+"""The profile's event of a marker that ran; not JSON, since the runtime escapes nothing in the names of nodes."""
 MAP_TYPES = {"int64": "int64", "string": "object", "float": "float32", "double": "float64"}
 
 
@@ -33,23 +35,25 @@ def main() -> int:
     case = None
     try:
         onnxruntime.set_seed(1)
-        session = open_session(arguments.model)
+        session = open_session(arguments.model, optimized=arguments.optimized)
         for name, folder in arguments.case:
             case = name
             cases.append(run_case(session, name, folder, arguments.outputs))
         mark_random(arguments, cases)
+        entered = entered_bodies(arguments)
     except Exception as error:  # noqa: BLE001 - the runtime raises its own kinds, one for each error code
         message = f"{type(error).__name__}: {error}"
         print(json.dumps({"status": "error", "message": message, "case": case}))  # noqa: T201
         return 1
-    print(json.dumps({"status": "ok", "runtime_version": onnxruntime.__version__, "cases": cases}))  # noqa: T201
+    document = {"status": "ok", "runtime_version": onnxruntime.__version__, "cases": cases, "entered": entered}
+    print(json.dumps(document))  # noqa: T201
     return 0
 
 
 def mark_random(arguments: argparse.Namespace, cases: list[dict[str, Any]]) -> None:
     """Mark the outputs that another seed makes different, for which no two runs can agree."""
     onnxruntime.set_seed(2)
-    session = open_session(arguments.model)
+    session = open_session(arguments.model, optimized=arguments.optimized)
     with tempfile.TemporaryDirectory() as again:
         for (name, folder), case in zip(arguments.case, cases, strict=True):
             run_case(session, name, folder, Path(again))
@@ -57,6 +61,18 @@ def mark_random(arguments: argparse.Namespace, cases: list[dict[str, Any]]) -> N
                 output["random"] = output["file"] is not None and not same_bytes(
                     arguments.outputs / name / output["file"], Path(again) / name / output["file"]
                 )
+
+
+def entered_bodies(arguments: argparse.Namespace) -> list[int]:
+    """Run the marked copy of the model with a profile; return the numbers of the markers that ran in any case."""
+    if arguments.marked is None:
+        return []
+    with tempfile.TemporaryDirectory() as again:
+        session = open_session(arguments.marked, profile=str(Path(again) / "profile"))
+        for name, folder in arguments.case:
+            run_case(session, name, folder, Path(again))
+        text = Path(session.end_profiling()).read_text(encoding="utf-8", errors="replace")
+    return sorted({int(number) for number in MARKER.findall(text)})
 
 
 def same_bytes(one: Path, other: Path) -> bool:
@@ -69,14 +85,22 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
     parser.add_argument("--outputs", type=Path, required=True)
+    parser.add_argument("--optimized", action="store_true", help="leave the optimizations of the runtime's default on")
+    parser.add_argument("--marked", help="a copy of the model with a marker in each body of control flow")
     parser.add_argument("--case", action="append", default=[], nargs=2, metavar=("NAME", "FOLDER"))
     return parser.parse_args()
 
 
-def open_session(model: str) -> Any:
-    """Load the model with every optimization off."""
+def open_session(model: str, *, optimized: bool = False, profile: str = "") -> Any:
+    """Load the model; with `profile`, write a profile to a file that begins so.
+
+    A converted model was optimized when it was converted; what is left to do then is what any session does with it.
+    """
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_profiling = bool(profile)
+    options.profile_file_prefix = profile
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3

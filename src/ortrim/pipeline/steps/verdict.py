@@ -1,8 +1,14 @@
 """What is said when a model is not the original's equal after a step, or cannot be compared."""
 
+import math
+from typing import Final
+
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.steps_report import CaseLeft
 from ortrim.errors import ModelError, ParityError
+
+EXACT_COSINE: Final = 0.9999
+"""The cosine similarity that outputs have by default at the least."""
 
 
 def no_case_left(left: tuple[CaseLeft, ...], where: str) -> ModelError:
@@ -19,12 +25,17 @@ def require_parity(parity: tuple[OutputParity, ...], where: str) -> None:
         return
     worst = max(failed, key=lambda each: each.max_absolute)
     what = f"output '{worst.output}' of case '{worst.case}' is not the original's any more"
-    numbers = f"largest difference {worst.max_absolute:.3g} (tolerance {worst.absolute_tolerance:g}), relative "
-    numbers += f"{worst.max_relative:.3g} ({worst.relative_tolerance:g}), cosine similarity {worst.cosine:.6f}"
+    numbers = f"largest difference {worst.max_absolute:.3g} (relative {worst.max_relative:.3g})"
     why = f"{worst.reason}\n{numbers}\n{len(failed)} of {len(parity)} outputs differ"
-    kind = worst.element_type
-    hint = (
-        "leave the step out, give it optional = true, or allow the difference from here on: "
-        f"tolerances = {{ {kind} = {{ absolute = {worst.max_absolute * 1.25:.1g}, relative = 0.0 }} }}"
-    )
+    hint = f"leave the step out, give it optional = true, or allow the difference from here on: {tolerances_for(worst)}"
     raise ParityError("step-breaks-parity", what, where=where, why=why, hint=hint)
+
+
+def tolerances_for(worst: OutputParity) -> str:
+    """Return the key of a buildspec that would let an output pass."""
+    bounds = [f"absolute = {worst.max_absolute * 1.25:.2g}"]
+    if worst.rms is not None and worst.rms > (worst.rms_allowed or 0):
+        bounds.append(f"rms = {worst.rms * 1.25:.2g}")
+    if worst.cosine is not None and worst.cosine < EXACT_COSINE:
+        bounds.append(f"cosine = {math.floor(worst.cosine * 1000) / 1000 - 0.001:.3f}")
+    return f"tolerances = {{ {worst.element_type} = {{ {', '.join(bounds)} }} }}"

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from ortrim.core.measurements import Comparison, Verdict
 from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
-from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ParityError
+from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
+from ortrim.report.summary import unproved_models
 from ortrim.verify.apple.binary_rules import SLICE_SIZES
 from ortrim.verify.gates import gate_hint
 from ortrim.verify.verdicts import diagnostic_of
@@ -16,9 +17,9 @@ def gravest_failure(reports: Reports) -> Diagnostic | None:
     """Return the gravest failures in the reports, None without any.
 
     Bad libraries are gravest; then devices that could not finish, after which nobody knows the rest; then lost parity;
-    then missed budgets.
+    then missed budgets; then what could not be judged.
     """
-    for find in (_bad_libraries, _failed_devices, _lost_parity, _missed_budgets):
+    for find in (_bad_libraries, _failed_devices, _lost_parity, _missed_budgets, _unproved):
         if failures := find(reports):
             return failures[0] if len(failures) == 1 else DiagnosticGroup(tuple(failures))
     return None
@@ -62,6 +63,16 @@ def _lost_parity(reports: Reports) -> list[Diagnostic]:
         for report, device in _devices(reports)
         for output in device.parity
         if output.verdict is Verdict.FAIL
+    ]
+
+
+def _unproved(reports: Reports) -> list[Diagnostic]:
+    hint = 'give the model cases whose outputs depend on the input; expect = "empty" says that there is none'
+    return [
+        Inconclusive("parity-inconclusive", text, where=report.target, hint=hint)
+        for report in reports
+        if report.verdict is Verdict.INCONCLUSIVE
+        for text in unproved_models(report)
     ]
 
 

@@ -12,7 +12,7 @@ from ortrim.core.artifacts import JobResult
 from ortrim.core.library_facts import LibrarySize
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.core.reports import VerifyReport
-from ortrim.core.targets import APPLE, OperatingSystem
+from ortrim.core.targets import APPLE, OperatingSystem, Target
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.verification.devices import devices_of
@@ -25,7 +25,7 @@ from ortrim.verify.devices.base import Device
 from ortrim.verify.devices.names import DeviceName, is_farm
 from ortrim.verify.devices.runnable import runs_here
 from ortrim.verify.devices.select import open_device
-from ortrim.verify.reference import reference_outputs
+from ortrim.verify.reference import converted_outputs, reference_outputs
 from ortrim.verify.subjects import Delivery, Identity, Subject, Task
 from ortrim.verify.target import verify_target
 
@@ -75,7 +75,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     baseline, baseline_size = _held_against(planned, packaged.target.job)
     return Task(
         delivery=packaged.delivery,
-        subjects=_subjects(planned, folder / "reference", step) if devices else (),
+        subjects=_subjects(planned, packaged.target.job.target, folder / "reference", step) if devices else (),
         budgets=packaged.target.budgets,
         baseline=baseline,
         baseline_size=baseline_size,
@@ -122,8 +122,12 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
     )
 
 
-def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]:
-    """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there."""
+def _subjects(planned: Planned, target: Target, folder: Path, step: Step) -> tuple[Subject, ...]:
+    """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there.
+
+    What it makes of the converted model is a measure for libraries that this machine runs: other processors have
+    other kernels.
+    """
     models = planned.models
     plans, specs = planned.plan.models, models.loaded.spec.models
     subjects = []
@@ -132,6 +136,8 @@ def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
         reference = reference_outputs(prepared, cases, models.runtime, folder)
+        here = runs_here(target)
+        same_graph = converted_outputs(converted, prepared, cases, models.runtime, folder) if here else None
         subjects.append(
             Subject(
                 prepared=prepared,
@@ -139,6 +145,7 @@ def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]
                 spec=spec,
                 cases=cases,
                 reference=reference,
+                same_graph=same_graph,
                 session=plan.session,
             )
         )

@@ -54,6 +54,25 @@ def without_parity(report: VerifyReport) -> VerifyReport:
     return on_device(report, parity=(lost, *rest))
 
 
+def unproved(report: VerifyReport) -> VerifyReport:
+    """Let no output be judged."""
+    parity = tuple(
+        replace(output, verdict=Verdict.NOT_JUDGED, reason="every element is 0") for output in report.devices[0].parity
+    )
+    report = on_device(report, parity=parity, verdict=Verdict.INCONCLUSIVE)
+    return replace(report, verdict=Verdict.INCONCLUSIVE)
+
+
+def test_what_could_not_be_judged_has_a_code_of_its_own(good: VerifyReport) -> None:
+    """It is no failure of the library, and no pass; a missed budget is graver."""
+    found = gravest_failure((unproved(good),))
+    assert found is not None
+    assert (found.reference, found.exit_code) == ("parity-inconclusive", ExitCode.INCONCLUSIVE)
+    assert found.what == "no output of silero_vad can be judged (output: every element is 0)"
+    both = gravest_failure((unproved(over_budget(good)),))
+    assert isinstance(both, BudgetMissed)
+
+
 def over_budget(report: VerifyReport) -> VerifyReport:
     """Let a size be over its budget."""
     line = replace(

@@ -1,0 +1,128 @@
+"""How much of a model's graph its cases execute: which bodies of If, Loop, Scan and functions are ever entered.
+
+Nodes of the graph itself run in every inference. In each body a node without effect is put in a copy of the model;
+the full runtime's profile then tells which of them ran.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ortrim.core.measurements import Coverage
+from ortrim.storage.files import storage_errors
+
+if TYPE_CHECKING:
+    import onnx
+
+MARKER: Final = "ortrim_marker_"
+"""How the nodes are named that mark bodies; a number follows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """A graph that runs only when something enters it: its name and the nodes in it, those of inner bodies apart."""
+
+    name: str
+    nodes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marked:
+    """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked."""
+
+    always: int
+    bodies: tuple[Body, ...]
+    path: Path | None
+
+
+def marked_copy(model: Path, folder: Path) -> Marked:
+    """Count a model's nodes and, if it has bodies, write a copy with a marker in each into `folder`, which is made.
+
+    Constants, which are no computation, and calls of the model's own functions, which stand for what is inside, are no
+    nodes. Marker number i is in body number i. Raises `StorageError`.
+    """
+    import onnx  # noqa: PLC0415 - heavy, and only needed when references are made anew
+
+    with storage_errors(folder):
+        read = onnx.load_model(model, load_external_data=False)
+        functions = {(function.domain, function.name) for function in read.functions}
+        found: list[tuple[str, onnx.GraphProto | onnx.FunctionProto]] = [
+            *_bodies(read.graph, ""),
+            *((f"function {function.name}", function) for function in read.functions),
+            *(body for function in read.functions for body in _bodies(function, f"function {function.name}")),
+        ]
+        bodies = tuple(Body(name=name, nodes=_count(body.node, functions)) for name, body in found)
+        always = _count(read.graph.node, functions)
+        if not bodies:
+            return Marked(always=always, bodies=(), path=None)
+        for number, (_, body) in enumerate(found):
+            _mark(body, number)
+        _import_default_domain(read)
+        return Marked(always=always, bodies=bodies, path=_written(read, model, folder))
+
+
+def coverage_of(marked: Marked, entered: Iterable[int]) -> Coverage:
+    """Return what ran, given the numbers of the bodies that were entered."""
+    ran = set(entered)
+    idle = [body for number, body in enumerate(marked.bodies) if number not in ran]
+    nodes = marked.always + sum(body.nodes for body in marked.bodies)
+    return Coverage(
+        nodes=nodes, executed=nodes - sum(body.nodes for body in idle), idle=tuple(body.name for body in idle)
+    )
+
+
+def _bodies(graph: "onnx.GraphProto | onnx.FunctionProto", where: str) -> Iterator[tuple[str, "onnx.GraphProto"]]:
+    for position, node in enumerate(graph.node):
+        for attribute in node.attribute:
+            for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                name = f"{where}/{node.name or f'{node.op_type}_{position}'}.{attribute.name}".removeprefix("/")
+                yield name, body
+                yield from _bodies(body, name)
+
+
+def _count(nodes: "Iterable[onnx.NodeProto]", functions: set[tuple[str, str]]) -> int:
+    return sum(node.op_type != "Constant" and (node.domain, node.op_type) not in functions for node in nodes)
+
+
+def _mark(body: "onnx.GraphProto | onnx.FunctionProto", number: int) -> None:
+    """Put a node without effect in front of a body's nodes; the runtime runs it, since nothing is optimized away."""
+    name = f"{MARKER}{number}"
+    nodes = list(body.node)
+    del body.node[:]
+    constant = body.node.add(op_type="Constant", output=[f"{name}_in"])
+    constant.attribute.add(name="value_float", f=1.0, type=1)
+    body.node.add(op_type="Identity", name=name, input=[f"{name}_in"], output=[f"{name}_out"])
+    body.node.extend(nodes)
+
+
+def _import_default_domain(model: "onnx.ModelProto") -> None:
+    """Let functions, and a model, of other domains alone know the operators of the markers."""
+    version = next((entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}), 13)
+    for holder in (model, *model.functions):
+        if not any(entry.domain in {"", "ai.onnx"} for entry in holder.opset_import):
+            holder.opset_import.add(domain="", version=version)
+
+
+def _written(marked: "onnx.ModelProto", model: Path, folder: Path) -> Path:
+    """Write the copy where it finds the original's external data, linked rather than copied where that can be."""
+    graphs = (marked.graph, *marked.functions, *(body for _, body in _bodies(marked.graph, "")))
+    for name in {location for graph in graphs for location in _external_files(graph)}:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(model.parent / name, place)
+        except OSError:
+            shutil.copyfile(model.parent / name, place)
+    path = folder / model.name
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(marked.SerializeToString())
+    return path
+
+
+def _external_files(graph: "onnx.GraphProto | onnx.FunctionProto") -> Iterator[str]:
+    tensors = [*getattr(graph, "initializer", ()), *(each.t for node in graph.node for each in node.attribute)]
+    for tensor in tensors:
+        yield from (entry.value for entry in tensor.external_data if entry.key == "location")

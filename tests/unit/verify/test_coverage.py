@@ -1,0 +1,125 @@
+"""Which nodes the cases of a model execute, as the full runtime's own profile tells it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ortrim.core.measurements import Coverage
+from ortrim.core.models import ModelFacts, PreparedModel
+from ortrim.models.onnx_reading import facts_of
+from ortrim.tools.full_runtime import full_runtime
+from ortrim.verify.arrays import save_array
+from ortrim.verify.cases import Case
+from ortrim.verify.reference import reference_outputs
+
+BRANCHES = """
+<ir_version: 8, opset_import: ["": 17, "own": 1]>
+g (float[n] x) => (float[n] y) {
+    limit = Constant <value = float {0.5}> ()
+    largest = ReduceMax <keepdims = 0> (x)
+    is_large = Greater (largest, limit)
+    y = If (is_large) <
+        then_branch = large () => (float[n] doubled) { doubled = Add (x, x) },
+        else_branch = small () => (float[n] changed) { opposite = Neg (x) changed = own.half (opposite) }
+    >
+}
+<domain: "own", opset_import: ["": 17]>
+half (a) => (b) { two = Constant <value = float {2.0}> () b = Div (a, two) }
+"""
+
+
+def model_from(text: str, folder: Path) -> PreparedModel:
+    """Write a model and return it as ortrim holds it."""
+    model = onnx.parser.parse_model(text)
+    return written(model, folder)
+
+
+def written(model: onnx.ModelProto, folder: Path) -> PreparedModel:
+    """Write a model; return it as ortrim holds it."""
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    facts: ModelFacts = facts_of(model, "a" * 64, 1, "here")
+    return PreparedModel(name="m", path=path, facts=facts)
+
+
+def coverage(model: PreparedModel, folder: Path, *inputs: Any) -> Coverage:
+    """Run a model of one input on the arrays given."""
+    cases = []
+    for number, array in enumerate(inputs):
+        place = folder / f"case-{number}"
+        place.mkdir()
+        save_array(place, "input_000", array)
+        cases.append(Case(name=f"case-{number}", folder=place, digest=str(number)))
+    runtime = full_runtime(onnxruntime.__version__, None)
+    return reference_outputs(model, tuple(cases), runtime, folder / "reference").coverage
+
+
+LOW, HIGH = np.array([0.1, 0.2], np.float32), np.array([0.9, 0.2], np.float32)
+THEN, ELSE = "If_3.then_branch", "If_3.else_branch"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "executed", "idle"),
+    [((LOW,), 5, (THEN,)), ((HIGH,), 4, (ELSE, "function half")), ((LOW, HIGH), 6, ())],
+    ids=["else", "then", "both"],
+)
+def test_a_branch_that_no_case_enters_is_named(tmp_path: Path, inputs: Any, executed: int, idle: Any) -> None:
+    """Of 6 nodes, constants and the call of a function aside, those of the other branch do not run."""
+    assert coverage(model_from(BRANCHES, tmp_path), tmp_path, *inputs) == Coverage(
+        nodes=6, executed=executed, idle=idle
+    )
+
+
+def test_without_control_flow_every_node_runs(tmp_path: Path) -> None:
+    """And a model that passes its input on has none."""
+    plain = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] z) { y = Relu(x) z = Exp(y) }'
+    assert coverage(model_from(plain, tmp_path), tmp_path, LOW) == Coverage(nodes=2, executed=2)
+
+
+def test_a_loop_without_iterations_is_not_entered(tmp_path: Path) -> None:
+    """A body that runs no time shows nothing."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Mul", ["a", "a"], ["b"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("a", TensorProto.FLOAT, ["n"]),
+        ],
+        [
+            helper.make_tensor_value_info("d", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("b", TensorProto.FLOAT, ["n"]),
+        ],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["times", "", "x"], ["y"], name="loop", body=body)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+        [numpy_helper.from_array(np.array(0, np.int64), "times")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found = coverage(written(model, tmp_path), tmp_path, LOW)
+    assert found == Coverage(nodes=3, executed=1, idle=("loop.body",))
+
+
+def test_external_data_is_found_by_the_marked_copy(tmp_path: Path) -> None:
+    """Weights in a file beside the model, in a folder of their own, are those of the copy too."""
+    model = onnx.parser.parse_model(BRANCHES)
+    weights = numpy_helper.from_array(np.arange(2, dtype=np.float32), "x0")
+    model.graph.initializer.append(weights)
+    model.graph.node.insert(0, helper.make_node("Add", ["x", "x0"], ["x1"]))
+    model.graph.node[2].input[0] = "x1"
+    onnx.save_model(
+        model, tmp_path / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0
+    )
+    read = onnx.load_model(tmp_path / "model.onnx", load_external_data=False)
+    assert coverage(written(read, tmp_path), tmp_path, LOW) == Coverage(
+        nodes=7, executed=5, idle=("If_4.else_branch", "function half")
+    )

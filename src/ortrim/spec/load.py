@@ -7,10 +7,11 @@ from typing import Any
 from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
 from ortrim.core.model_spec import ModelSpec, SessionSpec
 from ortrim.core.target_spec import Budgets, LeverChoices, TargetSpec
+from ortrim.core.targets import TARGETS, meant_by
 from ortrim.errors import DiagnosticGroup
 from ortrim.spec.document import read_document
 from ortrim.spec.plain import plain_copy
-from ortrim.spec.problems import Location, Problem, as_error, shown
+from ortrim.spec.problems import Location, Problem, as_error, dotted, shown
 from ortrim.spec.semantics import SoundParts, semantic_problems
 from ortrim.spec.structure import parse, structure_problems
 
@@ -32,13 +33,26 @@ def spec_from_data(document: dict[str, Any], file: Path) -> LoadedSpec:
     named = {"name": _name_from(file), **document}
     unfit: list[Problem] = []
     data = plain_copy(named, (), unfit)
+    notes = _with_identifiers(data)
     structure = _without_echoes(structure_problems(BuildSpec, data), unfit)
     rules = semantic_problems(_sound_parts(data, structure), file.parent)
     problems = [*structure, *rules]
     if problems:
         problems.sort(key=lambda problem: _rank(document, problem.location))
         raise DiagnosticGroup(tuple(as_error(_explained(problem, document, file), file) for problem in problems))
-    return LoadedSpec(spec=parse(BuildSpec, data), file=file)
+    return LoadedSpec(spec=parse(BuildSpec, data), file=file, notes=notes)
+
+
+def _with_identifiers(data: dict[str, Any]) -> tuple[str, ...]:
+    """Put identifiers in the place of targets' other names, and say which; what could mean several is left."""
+    notes = []
+    targets = data.get("targets")
+    for index, target in enumerate(targets if isinstance(targets, list) else ()):
+        name = target.get("id") if isinstance(target, dict) else None
+        if isinstance(name, str) and name not in TARGETS and len(meant := meant_by(name)) == 1:
+            target["id"] = meant[0]
+            notes.append(f"'{dotted(('targets', index, 'id'))}': target {shown(name)} is {meant[0]}")
+    return tuple(notes)
 
 
 def _name_from(file: Path) -> str:

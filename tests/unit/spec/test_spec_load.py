@@ -55,6 +55,17 @@ def test_each_problem_is_a_diagnostic_of_its_own(folder: Path) -> None:
     assert {type(error) for error in caught.value.diagnostics} == {SpecError}
 
 
+def test_targets_may_be_called_by_other_names(load: Callable[[str], LoadedSpec]) -> None:
+    """They are read as the one identifier, which plans and files go by, and that is said."""
+    loaded = load(MODEL + '[[targets]]\nid = "linux-amd64"\nglibc = "2.28"\n[[targets]]\nid = "iphone"\n')
+    assert [target.id for target in loaded.spec.targets] == ["linux-x64", "ios-arm64"]
+    assert loaded.notes == (
+        "'targets[0].id': target 'linux-amd64' is linux-x64",
+        "'targets[1].id': target 'iphone' is ios-arm64",
+    )
+    assert load(MODEL + '[[targets]]\nid = "linux-x64"\n').notes == ()
+
+
 @pytest.mark.parametrize(
     ("file_name", "name"),
     [("kws.toml", "kws"), ("KWS v2.toml", "kws-v2"), ("-a_.toml", "a"), ("a.b.toml", "a.b"), ("x" * 70, "x" * 64)],

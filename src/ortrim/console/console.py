@@ -111,7 +111,7 @@ class Console:
         text.highlight_regex(r"(?m)^  hint: .*$", "green")
         self._line(self._errors, text)
         if self._github:
-            members = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
+            members = diagnostic.told if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
             for member in members:
                 place = f"{member.where}: " if member.where else ""
                 self._command("error", place + member.what, title=member.reference)

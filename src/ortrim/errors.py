@@ -3,6 +3,10 @@
 from enum import IntEnum
 
 
+MOST_TOLD = 20
+"""So many diagnostics of one group are told to people; programs get all."""
+
+
 class ExitCode(IntEnum):
     """The program's exit codes, one per class of diagnostic. Documented in `docs/exit-codes.md`."""
 
@@ -57,16 +61,19 @@ class Diagnostic(Exception):
 
 
 class DiagnosticGroup(Diagnostic):
-    """Several diagnostics of one class found in one pass, so that the user mends them in one go."""
+    """Several diagnostics of one class found in one pass, so that the user mends them in one go; `told` are the first."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         first = diagnostics[0]
         super().__init__(first.reference, first.what, where=first.where, why=first.why, hint=first.hint)
         self.diagnostics = diagnostics
         self.exit_code = first.exit_code
+        self.told = diagnostics[:MOST_TOLD]
 
     def __str__(self) -> str:
-        return "\n".join(str(diagnostic) for diagnostic in self.diagnostics)
+        rest = len(self.diagnostics) - len(self.told)
+        more = [f"and {rest:,} more error{'s' * (rest > 1)}"] if rest else []
+        return "\n".join([*map(str, self.told), *more])
 
 
 class UsageError(Diagnostic):

@@ -1,6 +1,6 @@
 """From what is asked for to what will be done: `make_plan`. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ortrim.core.buildspec import BuildSpec
@@ -36,8 +36,8 @@ from ortrim.core.targets import (
     Architecture,
     OperatingSystem,
     Target,
-    matches,
     minimum_glibc,
+    selected,
 )
 from ortrim.errors import PlanError, UsageError
 from ortrim.platforms import PLATFORMS
@@ -109,12 +109,15 @@ def make_plan(
     )
 
 
-def select_targets(spec: BuildSpec, pattern: str | None, host: Target | None) -> tuple[TargetSpec, ...]:
+def select_targets(
+    spec: BuildSpec, pattern: str | None, host: Target | None, note: Callable[[str], None] = lambda _: None
+) -> tuple[TargetSpec, ...]:
     """Return the buildspec's targets that `pattern` (globs or dash-bounded prefixes, with commas between) selects.
 
     Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` may be
     None with one. A buildspec without targets offers every one, and then `android` is the ABI that every phone of today
-    has, not all four. Raises `UsageError` `no-such-target` when nothing is selected.
+    has, not all four. `note` is told what other names of targets were taken for. Raises `UsageError`: `no-such-target`
+    when nothing is selected, `ambiguous-target`.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
     wanted = pattern
@@ -123,17 +126,17 @@ def select_targets(spec: BuildSpec, pattern: str | None, host: Target | None) ->
         wanted = host.identifier
     elif pattern == OperatingSystem.ANDROID and not spec.targets:
         wanted = FIRST_ANDROID
-    patterns = (wanted or "").split(",")
-    selected = tuple(target for target in offered if any(matches(each, target.id) for each in patterns))
-    if not selected:
+    names = tuple(target.id for target in offered)
+    found = {name for each in (wanted or "").split(",") for name in selected(each, names, note=note)}
+    if not found:
         what = (
             f"the host's target {wanted} is not among the targets"
             if pattern is None
             else f"no target matches {pattern!r}"
         )
-        hint = f"choose among: {', '.join(target.id for target in offered)}"
+        hint = f"choose among: {', '.join(names)}"
         raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)
-    return selected
+    return tuple(target for target in offered if target.id in found)
 
 
 def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:

@@ -200,8 +200,8 @@ def test_quiet_keeps_warnings_results_and_diagnostics() -> None:
 def test_a_hushed_console_speaks_where_the_other_does() -> None:
     """What is left of it goes to the same streams, and the other one goes on as before."""
     streams = Streams()
-    hushed = streams.console.hushed()
-    with streams.console.step("plan"), hushed.step("unheard"):
+    with streams.console.step("plan") as step, streams.console.hushed(step).step("unheard"):
+        hushed = streams.console.hushed(step)
         hushed.note("unheard")
         hushed.render("unheard")
         hushed.warn("heard")
@@ -209,6 +209,17 @@ def test_a_hushed_console_speaks_where_the_other_does() -> None:
     lines = streams.lines()
     assert (lines[0], lines[-1]) == ("warning: heard", "heard, too")
     assert not [line for line in lines if "unheard" in line]
+
+
+def test_a_step_of_a_hushed_console_is_progress_of_the_whole() -> None:
+    """Hours of work inside another step are not silent."""
+    streams = Streams()
+    with streams.console.step("plan") as whole, streams.console.hushed(whole).step("steps of m") as part:
+        streams.clock.now += 40
+        part.progress(1, 4, "step 2")
+        part.note("unheard")
+    assert streams.lines()[0] == "  plan: 25 % after 40 s about 2 min 00 s left (steps of m: step 2)"
+    assert not [line for line in streams.lines() if "unheard" in line]
 
 
 @pytest.mark.parametrize(

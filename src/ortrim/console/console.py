@@ -17,7 +17,7 @@ from rich.console import Console as RichConsole
 from rich.console import RenderableType
 from rich.text import Text
 
-from ortrim.console.steps import Bar, Step
+from ortrim.console.steps import Bar, Part, Step
 from ortrim.console.wording import defused, duration_text, printable, workflow_command
 from ortrim.errors import Diagnostic, DiagnosticGroup
 
@@ -53,13 +53,14 @@ class Console:
         self._errors = _rich(error_stream, environment, width)
         self._content = self._errors if json_mode else _rich(self._stdout, environment, width)
         self._quiet = quiet
+        self._whole: Step | None = None
         terminal = self._content.file.isatty() and environment.get("TERM") != "dumb"
         self._live = terminal and not self._github and not quiet
 
-    def hushed(self) -> "Console":
-        """Return this console without steps, notes and tables: for work that is one step to the user."""
+    def hushed(self, step: "Step") -> "Console":
+        """Return this console without notes and tables, whose steps are progress of `step`: one step to the user."""
         hushed = copy(self)
-        hushed._quiet, hushed._live = True, False  # noqa: SLF001 - a console of this very class
+        hushed._quiet, hushed._live, hushed._whole = True, False, step  # noqa: SLF001 - a console of this very class
         return hushed
 
     @contextmanager
@@ -70,7 +71,8 @@ class Console:
         """
         started = self._clock()
         with ExitStack() as stack:
-            bar = stack.enter_context(Bar(self._content, name)) if self._live else None
+            bar: Bar | Part | None = stack.enter_context(Bar(self._content, name)) if self._live else None
+            bar = Part(self._whole, name) if self._whole else bar
             step = Step(name, self._step_line, self._clock, bar)
             mark = ("✗", "bold red")
             try:
@@ -111,7 +113,7 @@ class Console:
         text.highlight_regex(r"(?m)^  hint: .*$", "green")
         self._line(self._errors, text)
         if self._github:
-            members = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
+            members = diagnostic.told if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
             for member in members:
                 place = f"{member.where}: " if member.where else ""
                 self._command("error", place + member.what, title=member.reference)

@@ -18,7 +18,7 @@ class Step:
     """A stage under way: what the code that does the work reports to."""
 
     def __init__(
-        self, name: str, show: Callable[["Step", str], None], clock: Callable[[], float], bar: "Bar | None"
+        self, name: str, show: Callable[["Step", str], None], clock: Callable[[], float], bar: "Bar | Part | None"
     ) -> None:
         self.name = name
         self.skipped = ""
@@ -105,3 +105,15 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+
+
+class Part:
+    """What shows a step that is part of another: as the other's progress."""
+
+    def __init__(self, whole: Step, name: str) -> None:
+        self._whole = whole
+        self._name = name
+
+    def show(self, done: float, total: float, text: str) -> None:
+        """Say how far the part is."""
+        self._whole.progress(done, total, f"{self._name}: {text}" if text else self._name)

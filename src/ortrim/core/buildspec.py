@@ -57,10 +57,11 @@ class BuildSpec:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoadedSpec:
-    """A valid buildspec and the file that it was read from."""
+    """A valid buildspec and the file that it was read from; `notes` say what in it was read as something else."""
 
     spec: BuildSpec
     file: Path
+    notes: tuple[str, ...] = ()
 
     def resolve(self, path: Path) -> Path:
         """Return `path`, as written in the buildspec, seen from where the program runs."""

@@ -1,9 +1,14 @@
-"""Targets: what a runtime is built for. One identifier each, the same everywhere."""
+"""Targets: what a runtime is built for. One identifier each, the same everywhere; other names are translated."""
 
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
+
+from ortrim.errors import UsageError
 
 
 class OperatingSystem(StrEnum):
@@ -106,6 +111,52 @@ TARGETS: Final = {
     )
 }
 
+_SEPARATORS: Final = re.compile("[-_/ ]")
+_SPELLINGS: Final = {
+    "x86_64": "x64", "x86-64": "x64", "arm64-v8a": "android-arm64", "armeabi-v7a": "android-armv7",
+    "linux-android": "android", "arm64/v8": "arm64", "arm/v7": "armv7",
+}  # fmt: skip
+"""Parts of names in which a separator is not one, and what they say in words."""
+_TO_BE_NAMED: Final = ("musl", "simulator", "maccatalyst")
+"""Targets that are meant only by names that say so."""
+
+
+def _words(*words: str, only: Callable[[Target], bool]) -> dict[str, frozenset[str]]:
+    meant = frozenset(target.identifier for target in TARGETS.values() if only(target))
+    return dict.fromkeys(words, meant)
+
+
+_MEANINGS: Final[Mapping[str, frozenset[str]]] = {
+    **_words("linux", only=lambda target: target.system is OperatingSystem.LINUX),
+    **_words("gnu", "glibc", "gnueabihf", only=lambda target: target.c_library is CLibrary.GLIBC),
+    **_words("musl", "musleabihf", only=lambda target: target.c_library is CLibrary.MUSL),
+    **_words("android", "androideabi", only=lambda target: target.system is OperatingSystem.ANDROID),
+    **_words("ios", only=lambda target: target.system is OperatingSystem.IOS),
+    **_words("iphone", "iphoneos", "ipad", "ipados", only=lambda target: target.identifier == "ios-arm64"),
+    **_words("simulator", "iphonesimulator", "sim", only=lambda target: "simulator" in target.identifier),
+    **_words(
+        "macos",
+        "mac",
+        "macosx",
+        "osx",
+        "darwin",
+        "universal",
+        only=lambda target: target.system is OperatingSystem.MACOS,
+    ),
+    **_words("maccatalyst", "catalyst", "macabi", only=lambda target: target.identifier == CATALYST),
+    **_words("apple", only=lambda target: target.system in APPLE),
+    **_words("m1", "m2", "m3", "m4", "silicon", only=lambda target: target.identifier == "macos-arm64"),
+    **_words("intel", only=lambda target: target.identifier == "macos-x86_64"),
+    **_words("x64", "amd64", only=lambda target: target.architecture is Architecture.X64),
+    **_words("arm64", "aarch64", "armv8", "arm64e", only=lambda target: target.architecture is Architecture.ARM64),
+    **_words("arm", "arm32", "armv7", "armv7a", "armv7l", only=lambda target: target.architecture is Architecture.ARM),
+    **_words("armhf", only=lambda target: target.identifier == "linux-armhf"),
+    **_words("riscv64", "riscv64gc", only=lambda target: target.architecture is Architecture.RISCV64),
+    **_words("i386", "i686", only=lambda target: target.architecture is Architecture.X86),
+    **_words("unknown", "pc", "none", only=lambda _: True),
+}
+"""What each word says of a target, as Debian, Docker, `uname`, LLVM, Android and Apple name systems and processors."""
+
 
 def matches(pattern: str, identifier: str) -> bool:
     """Whether `pattern`, an identifier, a glob or a dash-bounded prefix (`linux` for `linux-x64`), selects a target.
@@ -118,6 +169,65 @@ def matches(pattern: str, identifier: str) -> bool:
     if pattern == MACOS_UNIVERSAL:
         return matches(OperatingSystem.MACOS, identifier)
     return fnmatchcase(identifier, pattern) or identifier.startswith(pattern + "-")
+
+
+def meant_by(name: str, offered: Iterable[str] = TARGETS) -> tuple[str, ...]:
+    """Return those of the offered targets that another name means, such as `linux-amd64`, `mac-m1` or `*-aarch64`.
+
+    The C library musl, simulators and Mac Catalyst are meant only by names that say so, and by globs.
+    """
+    meant = _meant_by(name.strip().casefold())
+    return tuple(identifier for identifier in offered if identifier in meant)
+
+
+@cache
+def _meant_by(plain: str) -> frozenset[str]:
+    for spelling, words in _SPELLINGS.items():
+        plain = plain.replace(spelling, words)
+    meanings = [
+        frozenset[str]().union(*(meant for word, meant in _MEANINGS.items() if fnmatchcase(word, part)))
+        for part in _SEPARATORS.split(plain)
+    ]
+    found = frozenset.intersection(*meanings)
+    usual = frozenset(identifier for identifier in found if not any(word in identifier for word in _TO_BE_NAMED))
+    return found if _is_glob(plain) else usual or found
+
+
+def selected(
+    pattern: str, offered: Iterable[str] = TARGETS, *, note: Callable[[str], None] = lambda _: None
+) -> tuple[str, ...]:
+    """Return the offered targets that a pattern selects, as `matches` says, else those that it means by another name.
+
+    `note` is told of the latter. Raises `UsageError` (`ambiguous-target`) for another name that could mean several
+    systems, such as `aarch64`.
+    """
+    pattern, offered = pattern.strip(), tuple(offered)
+    if found := tuple(identifier for identifier in offered if matches(pattern, identifier)):
+        return found
+    found = meant_by(pattern, offered)
+    if len({TARGETS[identifier].system for identifier in found}) > 1 and not _is_glob(pattern):
+        hint = f"choose among: {', '.join(found)}"
+        raise UsageError("ambiguous-target", f"{pattern!r} could be any of several", where="--target", hint=hint)
+    if found:
+        note(f"target {pattern} is {', '.join(found)}")
+    return found
+
+
+def with_identifiers(patterns: str, packages: Iterable[str] = (), *, note: Callable[[str], None]) -> str:
+    """Return patterns, with commas between, in which identifiers stand for other names; what is unknown stays.
+
+    `packages` are further identifiers that patterns select. Raises `UsageError` (`ambiguous-target`).
+    """
+    known = (*TARGETS, *packages)
+    parts = (
+        part if any(matches(part.strip(), name) for name in known) else ",".join(selected(part, note=note)) or part
+        for part in patterns.split(",")
+    )
+    return ",".join(parts)
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(character in pattern for character in "*?[")
 
 
 def minimum_glibc(target: Target, asked: str) -> str:

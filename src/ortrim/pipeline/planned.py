@@ -92,7 +92,9 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
 def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run: bool = False) -> Planned:
     """Decide the same for a buildspec that is loaded already. Raises as `make_planned` does."""
     host = host_target() if to_run or request.target is None else None
-    targets = with_deployment_targets(loaded.spec, select_targets(loaded.spec, request.target, host))
+    for note in loaded.notes:
+        console.note(note)
+    targets = with_deployment_targets(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
     if host and to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)

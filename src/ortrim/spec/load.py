@@ -1,16 +1,18 @@
 """From a buildspec's file to a `BuildSpec`, or to everything that is wrong with it, said at once."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
 from ortrim.core.model_spec import ModelSpec, SessionSpec
 from ortrim.core.target_spec import Budgets, LeverChoices, TargetSpec
+from ortrim.core.targets import TARGETS, meant_by
 from ortrim.errors import DiagnosticGroup
 from ortrim.spec.document import read_document
 from ortrim.spec.plain import plain_copy
-from ortrim.spec.problems import Location, Problem, as_error, shown
+from ortrim.spec.problems import Location, Problem, as_error, dotted, shown
 from ortrim.spec.semantics import SoundParts, semantic_problems
 from ortrim.spec.structure import parse, structure_problems
 
@@ -32,13 +34,27 @@ def spec_from_data(document: dict[str, Any], file: Path) -> LoadedSpec:
     named = {"name": _name_from(file), **document}
     unfit: list[Problem] = []
     data = plain_copy(named, (), unfit)
+    notes = _with_identifiers(data)
     structure = _without_echoes(structure_problems(BuildSpec, data), unfit)
     rules = semantic_problems(_sound_parts(data, structure), file.parent)
     problems = [*structure, *rules]
     if problems:
-        problems.sort(key=lambda problem: _rank(document, problem.location))
+        rank = _ranking(document)
+        problems.sort(key=lambda problem: rank(problem.location))
         raise DiagnosticGroup(tuple(as_error(_explained(problem, document, file), file) for problem in problems))
-    return LoadedSpec(spec=parse(BuildSpec, data), file=file)
+    return LoadedSpec(spec=parse(BuildSpec, data), file=file, notes=notes)
+
+
+def _with_identifiers(data: dict[str, Any]) -> tuple[str, ...]:
+    """Put identifiers in the place of targets' other names, and say which; what could mean several is left."""
+    notes = []
+    targets = data.get("targets")
+    for index, target in enumerate(targets if isinstance(targets, list) else ()):
+        name = target.get("id") if isinstance(target, dict) else None
+        if isinstance(name, str) and name not in TARGETS and len(meant := meant_by(name)) == 1:
+            target["id"] = meant[0]
+            notes.append(f"'{dotted(('targets', index, 'id'))}': target {shown(name)} is {meant[0]}")
+    return tuple(notes)
 
 
 def _name_from(file: Path) -> str:
@@ -56,21 +72,23 @@ def _explained(problem: Problem, document: dict[str, Any], file: Path) -> Proble
 
 def _without_echoes(structure: tuple[Problem, ...], unfit: list[Problem]) -> list[Problem]:
     """Join both lists; of two problems with one value the more useful stays: an unknown key, then an unfit value."""
-    unknown = [problem.location for problem in structure if problem.reference == "unknown-key"]
-    places = [problem.location for problem in unfit]
+    unknown = {problem.location for problem in structure if problem.reference == "unknown-key"}
+    places = {problem.location for problem in unfit}
     kept = [problem for problem in structure if problem.location in unknown or not _at_or_below(problem, places)]
     return [*kept, *(problem for problem in unfit if not _at_or_below(problem, unknown))]
 
 
-def _at_or_below(problem: Problem, places: list[Location]) -> bool:
-    return any(problem.location[: len(place)] == place for place in places)
+def _at_or_below(problem: Problem, places: set[Location]) -> bool:
+    return any(problem.location[:depth] in places for depth in range(len(problem.location) + 1))
 
 
 def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
     """Return what can be looked at further although other parts have problems."""
 
+    unsound = {problem.location[:depth] for problem in problems for depth in (0, 1, 2)}
+
     def is_sound(place: Location) -> bool:
-        return not any(problem.location[: len(place)] == place for problem in problems)
+        return place not in unsound
 
     def items(kind: Any, key: str) -> tuple[tuple[int, Any], ...]:
         found = data.get(key, ())
@@ -92,11 +110,23 @@ def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
     )
 
 
-def _rank(data: Any, location: Location) -> tuple[int, ...]:
-    """Return a sort key that follows the order of the document; what is missing comes last in its table."""
-    rank: list[int] = []
-    for part in location:
-        keys = list(data) if isinstance(data, dict) else [*range(len(data))] if isinstance(data, list) else []
-        rank.append(keys.index(part) if part in keys else len(keys))
-        data = data[part] if part in keys else None
-    return tuple(rank)
+def _ranking(document: dict[str, Any]) -> Callable[[Location], tuple[int, ...]]:
+    """Return what makes sort keys that follow the order of the document; what is missing comes last in its table."""
+    tables: dict[int, dict[str, int]] = {}
+
+    def place_in(data: Any, part: str | int) -> int | None:
+        if isinstance(data, dict):
+            keys = tables.get(id(data)) or tables.setdefault(id(data), {key: at for at, key in enumerate(data)})
+            return keys.get(str(part))
+        return part if isinstance(data, list) and isinstance(part, int) and part < len(data) else None
+
+    def rank(location: Location) -> tuple[int, ...]:
+        data: Any = document
+        ranks: list[int] = []
+        for part in location:
+            place = place_in(data, part)
+            ranks.append((len(data) if isinstance(data, dict | list) else 0) if place is None else place)
+            data = None if place is None else data[part]
+        return tuple(ranks)
+
+    return rank

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from ortrim.core.buildspec_choices import deployment_key
 from ortrim.core.processors import CPUS
 from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import APPLE, TARGETS, CLibrary, OperatingSystem
+from ortrim.core.targets import APPLE, TARGETS, CLibrary, OperatingSystem, meant_by
 from ortrim.spec.problems import Location, Problem, listed, nearest, shown
 
 DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
@@ -16,7 +16,8 @@ ZIG_ONLY: Final = "has a meaning only with compiler = 'zig'"
 def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
     """Yield what is wrong with a target whose keys and types are right; `linkage` is what holds for all targets."""
     if target.id not in TARGETS:
-        hint = nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
+        several = f"choose {listed(meant)}" if (meant := meant_by(target.id)) else ""
+        hint = several or nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
         what = f"is {shown(target.id)}, which is not a target"
         yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
     elif TARGETS[target.id].system is OperatingSystem.ANDROID:

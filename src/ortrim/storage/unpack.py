@@ -4,13 +4,12 @@ import errno
 import shutil
 import stat
 import tarfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final, cast
 
 from ortrim.errors import StorageError
-from ortrim.storage.bounded import DAMAGE, TooLarge, bounded_stream
+from ortrim.storage.bounded import DAMAGE, TooLarge, bounded_stream, bounded_zip
 from ortrim.storage.files import storage_errors
 from ortrim.storage.members import MAXIMUM_BYTES, MAXIMUM_ENTRIES, Members
 
@@ -68,7 +67,7 @@ def _unpack_either(archive: Path, members: Members) -> None:
 
 
 def _unpack_zip(archive: Path, members: Members) -> None:
-    with zipfile.ZipFile(archive) as file:
+    with bounded_zip(archive, MAXIMUM_ENTRIES) as file:
         for entry in file.infolist():
             members.count(entry.file_size)
             mode = entry.external_attr >> 16

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from ortrim.errors import StorageError
-from ortrim.storage.bounded import DAMAGE, TooLarge
+from ortrim.storage.bounded import DAMAGE, TooLarge, bounded_zip
 from ortrim.storage.files import storage_errors
 from ortrim.storage.members import MAXIMUM_BYTES, MAXIMUM_ENTRIES, MAXIMUM_NAME, Members
 
@@ -47,7 +47,7 @@ def open_zip(source: Path | IO[bytes], where: str, *, links: bool = False) -> It
     `corrupt-archive` (also for what is no zip, and for encrypted members), `unsafe-archive` (an absolute path, `..`, a
     link otherwise, a name that is there twice), `archive-too-large`, or what the disk says.
     """
-    with _diagnosed(where), zipfile.ZipFile(source) as file:
+    with _diagnosed(where), bounded_zip(source, MAXIMUM_ENTRIES) as file:
         yield Zip(file, where, links=links)
 
 

@@ -10,9 +10,10 @@ from invoke.tasks import task
 from rich.table import Column, Table
 
 from ortrim.console import Console, counted, printable
+from ortrim.core.targets import with_identifiers
 from ortrim.fetch.addresses import snippet_files
 from ortrim.fetch.lock import NAME, LockedFile
-from ortrim.fetch.names import Selection
+from ortrim.fetch.names import ASSEMBLED, Selection
 from ortrim.fetch.request import Wanted
 from ortrim.fetch.snippets import snippet as make_snippet
 from ortrim.pipeline.github.apps import App
@@ -54,17 +55,17 @@ def fetch(
 ) -> None:
     """Fetch runtimes into an app, as its lock file says."""
     with boundary(json_mode=json) as console:
+        # What goes on is told on standard error where standard output is for a file.
+        told = console if snippet is None else Console(json_mode=True)
         wanted = Wanted(
             release=release,
             run=0 if run is None else run_number(run),
             latest=latest,
-            selection=Selection(spec=spec, target=target),
+            selection=Selection(spec=spec, target=with_identifiers(target, ASSEMBLED, note=told.note)),
             offline=offline,
             update=update,
         )
         app = App(folder=Path(), output=None if output is None else Path(output))
-        # What goes on is told on standard error where standard output is for a file.
-        told = console if snippet is None else Console(json_mode=True)
         fetched = fetch_files(wanted, remote_from(repo, token_file=token_file), app, told)
         lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
         if json:

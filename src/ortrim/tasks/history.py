@@ -11,6 +11,7 @@ from invoke.tasks import task
 from ortrim.console import printable
 from ortrim.core.acceptance import Allowed, Check
 from ortrim.core.serialization import to_data
+from ortrim.core.targets import with_identifiers
 from ortrim.pipeline.history.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
 from ortrim.pipeline.history.benches import builds_and_benches_of
 from ortrim.pipeline.history.builds import write_history_page
@@ -51,7 +52,7 @@ def history(
     """Show how builds changed in size, memory and latency."""
     with boundary(json_mode=json) as console:
         shown = count_option(last, "last")
-        entries, benches = builds_and_benches_of(Path(output), spec, target)
+        entries, benches = builds_and_benches_of(Path(output), spec, with_identifiers(target or "", note=console.note))
         if html:
             write_history_page(entries, benches, Path(html))
         if json:
@@ -87,7 +88,7 @@ def accept_build(
     with boundary(json_mode=json) as console:
         if len(note) > LONGEST_NOTE or not note.isprintable():
             raise bad_option("note", note[:50], f"give at most {LONGEST_NOTE} printable characters")
-        accepted = accept_builds(Path(output), spec, target, note)
+        accepted = accept_builds(Path(output), spec, with_identifiers(target or "", note=console.note), note)
         if to:
             write_accepted(Path(output), accepted, Path(to))
         if json:
@@ -127,7 +128,8 @@ def check_build(
             memory=_share(memory, "memory", DEFAULTS.memory),
             latency=_share(latency, "latency", DEFAULTS.latency),
         )
-        found = check_builds(Path(output), spec, target, allowed, Path(against) if against else None)
+        identifier = with_identifiers(target or "", note=console.note)
+        found = check_builds(Path(output), spec, identifier, allowed, Path(against) if against else None)
         failure = regression_of(found)
         if json:
             data = {**_as_data(found), "errors": as_data(failure) if failure else []}

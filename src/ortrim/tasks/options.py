@@ -19,7 +19,8 @@ PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-
 
 HELP: Final[Mapping[str, str]] = {
     "spec": f"buildspec to build (default: the demo, {DEMO})",
-    "target": "identifiers, globs or prefixes such as 'linux', with commas between (default: this host's)",
+    "target": "identifiers, globs or prefixes such as 'linux', with commas between (default: this host's); "
+    "names such as linux-amd64 are known, too",
     "executor": "where to compile: native, container or github (default: native)",
     "repo": "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)",
     "ref": "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)",

@@ -10,6 +10,8 @@ import numpy as np
 from ortrim.console import counted
 from ortrim.core.models import TensorInfo
 from ortrim.errors import VerifyError
+from ortrim.storage.bounded import TooLarge, bounded_zip
+from ortrim.storage.members import MAXIMUM_ENTRIES
 from ortrim.verify.arrays import BFLOAT16, Array, numpy_type
 
 LARGEST_RECORDING_BYTES: Final = 2 << 30
@@ -41,7 +43,7 @@ def recorded_inputs(data: Path, inputs: tuple[TensorInfo, ...]) -> tuple[Array, 
 def _from_npz(data: Path) -> dict[str, Array]:
     recorded_files(data)
     try:
-        with zipfile.ZipFile(data) as archive:
+        with bounded_zip(data, MAXIMUM_ENTRIES) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
         if size > LARGEST_RECORDING_BYTES:
             _refuse("bad-npz", "the file is too large", data, f"unpacked it has {size:,} bytes")
@@ -49,7 +51,7 @@ def _from_npz(data: Path) -> dict[str, Array]:
             return {name: np.asarray(arrays[name]) for name in arrays.files}
     except (
         OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError, NotImplementedError, RuntimeError,
-        zipfile.BadZipFile, zlib.error, MemoryError,
+        zipfile.BadZipFile, zlib.error, MemoryError, TooLarge,
     ) as error:  # fmt: skip
         why = f"{type(error).__name__}: {error}"
         what = "the file is not an .npz of plain arrays"

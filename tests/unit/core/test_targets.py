@@ -19,8 +19,12 @@ from ortrim.core.targets import (
     CLibrary,
     OperatingSystem,
     matches,
+    meant_by,
     minimum_glibc,
+    selected,
+    with_identifiers,
 )
+from ortrim.errors import UsageError
 
 WORDS: Final[Mapping[OperatingSystem, Mapping[Architecture, str]]] = {
     OperatingSystem.LINUX: {Architecture.ARM: "armhf"},
@@ -114,3 +118,86 @@ def test_apples_systems_have_apples_library() -> None:
     """What goes by the C library leaves them alone."""
     ours = {target.identifier for target in TARGETS.values() if target.system in APPLE}
     assert ours == {target.identifier for target in TARGETS.values() if target.c_library is CLibrary.LIBSYSTEM}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("linux-amd64", "linux-x64"),
+        ("linux/amd64", "linux-x64"),
+        ("Linux-x86_64", "linux-x64"),
+        ("x86_64-unknown-linux-gnu", "linux-x64"),
+        ("linux-aarch64", "linux-arm64"),
+        ("linux/arm64/v8", "linux-arm64"),
+        ("aarch64-linux-musl", "linux-arm64-musl"),
+        ("linux-armv7l", "linux-armhf"),
+        ("linux/arm/v7", "linux-armhf"),
+        ("armhf", "linux-armhf"),
+        ("riscv64", "linux-riscv64"),
+        ("arm64-v8a", "android-arm64-v8a"),
+        ("android-arm64", "android-arm64-v8a"),
+        ("aarch64-linux-android", "android-arm64-v8a"),
+        ("android-armv7", "android-armeabi-v7a"),
+        ("android-amd64", "android-x86_64"),
+        ("iphone", "ios-arm64"),
+        ("ipad", "ios-arm64"),
+        ("ios-aarch64", "ios-arm64"),
+        ("ios-simulator-amd64", "ios-simulator-x86_64"),
+        ("mac-m1", "macos-arm64"),
+        ("apple-silicon", "macos-arm64"),
+        ("darwin-x86_64", "macos-x86_64"),
+        ("mac-intel", "macos-x86_64"),
+        ("catalyst", "maccatalyst-arm64"),
+    ],
+)
+def test_other_names_of_targets_are_known(name: str, meant: str) -> None:
+    """As Debian, Docker, uname, LLVM, Android and Apple write them; what a name was taken for is said."""
+    said: list[str] = []
+    assert meant_by(name) == (meant,)
+    assert selected(name, note=said.append) == (meant,)
+    assert said in ([], [f"target {name} is {meant}"])
+
+
+@pytest.mark.parametrize("identifier", TARGETS)
+def test_an_identifier_is_nobodys_other_name(identifier: str) -> None:
+    """Nothing is said of what was written as it should be."""
+    said: list[str] = []
+    assert selected(identifier, note=said.append) == (identifier,)
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("name", "offered", "chosen"),
+    [
+        ("aarch64", ("linux-x64", "linux-arm64"), ("linux-arm64",)),
+        ("darwin", tuple(TARGETS), ("macos-arm64", "macos-x86_64")),
+        ("*-amd64", ("linux-x64", "linux-arm64", "macos-x86_64"), ("linux-x64", "macos-x86_64")),
+        ("linux-aarch*", tuple(TARGETS), ("linux-arm64", "linux-arm64-musl")),
+    ],
+)
+def test_other_names_select_among_what_is_offered(name: str, offered: tuple[str, ...], chosen: tuple[str, ...]) -> None:
+    """A processor's name is clear where one system is offered; a system's name and a glob select several."""
+    assert selected(name, offered) == chosen
+
+
+@pytest.mark.parametrize("name", ["aarch64", "x86_64", "armv7", "apple"])
+def test_a_name_that_several_systems_have_is_refused(name: str) -> None:
+    """The targets that it could mean are named."""
+    with pytest.raises(UsageError) as caught:
+        selected(name)
+    assert caught.value.reference == "ambiguous-target"
+    assert caught.value.hint == f"choose among: {', '.join(meant_by(name))}"
+
+
+@pytest.mark.parametrize("name", ["linux-x86", "linux-x64-musl", "linux-", "windows-x64", "", "-", "amd64-aarch64"])
+def test_no_target_is_guessed(name: str) -> None:
+    """A system or processor that there is no target for is nobody's other name."""
+    assert meant_by(name) == ()
+    assert selected(name) == ()
+
+
+def test_packages_keep_their_names_among_patterns() -> None:
+    """What selects a package for several targets is not taken for a target's other name."""
+    said: list[str] = []
+    assert with_identifiers("apple, linux-amd64,x", ("apple",), note=said.append) == "apple,linux-x64,x"
+    assert said == ["target linux-amd64 is linux-x64"]

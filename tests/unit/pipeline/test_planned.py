@@ -1,5 +1,6 @@
 """From a request to a plan: what is refused, and before which work."""
 
+import io
 import platform
 import shutil
 from pathlib import Path
@@ -25,6 +26,7 @@ class Stages(Protocol):
     folder: Path
     ran: list[str]
     console: Console
+    stdout: io.StringIO
 
     def request(self, body: str = "", **changes: object) -> Request:
         """Return a request for a buildspec with one model."""
@@ -51,6 +53,18 @@ def test_a_request_becomes_a_plan(stages: Stages) -> None:
     assert target.job.operator_config == "ai.onnx;14;Relu\n"
     assert made.folder == stages.folder / "artifacts" / "sample" / digest(made.plan)[:12]
     assert not (stages.folder / "artifacts").exists()
+
+
+def test_other_names_of_targets_are_translated_and_that_is_said(stages: Stages) -> None:
+    """In the buildspec and on the command line; the plan is that of the identifier."""
+    body = '[[targets]]\nid = "linux-amd64"\n[[targets]]\nid = "linux-arm64"\n'
+    made = plan(stages, body, target="linux-aarch64")
+    assert [target.job.target.identifier for target in made.plan.targets] == ["linux-arm64"]
+    said = stages.stdout.getvalue()
+    assert "'targets[0].id': target 'linux-amd64' is linux-x64\n" in said
+    assert "target linux-aarch64 is linux-arm64\n" in said
+    named = plan(stages, body.replace("amd64", "x64"), target="linux-arm64")
+    assert digest(named.plan) == digest(made.plan)
 
 
 def test_a_model_in_blocks_of_16_is_planned_for_this_machine(stages: Stages) -> None:

@@ -1,6 +1,7 @@
 """Loading buildspecs: all problems at once, names by default, and what holds for any data whatever."""
 
 import datetime as dt
+import io
 import json
 import os
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ortrim.console import Console
 from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
 from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec, SessionSpec
 from ortrim.core.serialization import to_data
@@ -53,6 +55,31 @@ def test_each_problem_is_a_diagnostic_of_its_own(folder: Path) -> None:
     assert [error.reference for error in caught.value.diagnostics] == ["wrong-type", "unknown-key", "missing-key"]
     assert {error.where for error in caught.value.diagnostics} == {str(file)}
     assert {type(error) for error in caught.value.diagnostics} == {SpecError}
+
+
+def test_targets_may_be_called_by_other_names(load: Callable[[str], LoadedSpec]) -> None:
+    """They are read as the one identifier, which plans and files go by, and that is said."""
+    loaded = load(MODEL + '[[targets]]\nid = "linux-amd64"\nglibc = "2.28"\n[[targets]]\nid = "iphone"\n')
+    assert [target.id for target in loaded.spec.targets] == ["linux-x64", "ios-arm64"]
+    assert loaded.notes == (
+        "'targets[0].id': target 'linux-amd64' is linux-x64",
+        "'targets[1].id': target 'iphone' is ios-arm64",
+    )
+    assert load(MODEL + '[[targets]]\nid = "linux-x64"\n').notes == ()
+
+
+def test_of_many_problems_the_first_are_told(refused: Callable[[str], str], folder: Path) -> None:
+    """And how many there are; what programs read has them all."""
+    told = refused(MODEL + '[[targets]]\nid = "linux-x64"\n' * 2000)
+    assert len(told) < 4000
+    assert told.count("error: duplicate-name") == 20
+    assert told.endswith("\nand 1,979 more errors")
+    with pytest.raises(DiagnosticGroup) as caught:
+        load_spec(folder / "kws.toml")
+    assert len(caught.value.diagnostics) == 1999
+    stderr = io.StringIO()
+    Console(stderr=stderr, environment={"GITHUB_ACTIONS": "true"}).diagnostic(caught.value)
+    assert stderr.getvalue().count("::error") == 20
 
 
 @pytest.mark.parametrize(

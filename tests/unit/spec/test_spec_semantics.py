@@ -194,6 +194,16 @@ error: stray-key
         MODEL + '[[targets]]\nid = "linux-x64"\n' * 2,
         "error: duplicate-name\n  kws.toml: 'targets[1].id' is 'linux-x64' for the second time",
     ),
+    "one target by two names": (
+        MODEL + '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-amd64"',
+        "error: duplicate-name\n  kws.toml: 'targets[1].id' is 'linux-x64' for the second time",
+    ),
+    "a processor without a system": (
+        MODEL + '[[targets]]\nid = "armv7"',
+        """error: unknown-target
+  kws.toml: 'targets[0].id' is 'armv7', which is not a target
+  hint: choose linux-armhf or android-armeabi-v7a""",
+    ),
     "misspelt target": (
         MODEL + '[[targets]]\nid = "linux-x86"',
         """error: unknown-target

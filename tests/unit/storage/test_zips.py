@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, StorageError
 from ortrim.storage import zips
+from ortrim.storage.unpack import unpack
 from ortrim.storage.zips import open_zip
 
 END = b"PK\x05\x06"
@@ -125,6 +126,32 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path) -> None:
         struct.pack_into("<I", data, place + 24, 1 << 30)
         place += 4
     assert refused(bytes(data), tmp_path / "a.zip").reference == "archive-too-large"
+
+
+def crowded(claimed: int) -> bytes:
+    """Return an archive of 250,000 empty members that claims another number of them."""
+    entry = CENTRAL + struct.pack("<HHHHHHIIIHHHHHII", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
+    directory = entry * 250_000
+    return directory + END + struct.pack("<HHHHIIH", 0, 0, claimed, claimed, len(directory), 0, 0)
+
+
+@pytest.mark.parametrize("claimed", [0, 1, 0xFFFE])
+def test_a_crowd_of_members_is_refused_before_they_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: int
+) -> None:
+    """Whatever number the end of the archive claims: Python's reader makes an object of each, which takes long."""
+    monkeypatch.setattr(zipfile, "ZipInfo", None)
+    assert refused(crowded(claimed), tmp_path / "a.zip").reference == "archive-too-large"
+    with pytest.raises(StorageError) as caught:
+        unpack(tmp_path / "a.zip", tmp_path / "unpacked")
+    assert caught.value.reference == "archive-too-large"
+
+
+def test_members_may_hold_what_looks_like_many_members(tmp_path: Path) -> None:
+    """Only the directory is counted: an archive may lie in an archive."""
+    (tmp_path / "a.zip").write_bytes(archive(("inner.zip", crowded(1))))
+    with open_zip(tmp_path / "a.zip", "a.zip") as opened:
+        assert opened.read("inner.zip") == crowded(1)
 
 
 def test_one_huge_member_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

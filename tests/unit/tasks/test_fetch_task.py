@@ -86,6 +86,15 @@ def test_every_option_arrives(ortrim: Run, outcome: Callable[[Any], list[Any]]) 
     assert given[3] == Wanted(release="v1")
 
 
+def test_other_names_of_targets_are_translated(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:
+    """Before anything is asked, so that the lock file has the identifier; names of packages stay."""
+    given = outcome(fetched())
+    ended = ortrim("fetch", "--target", "apple,linux-amd64")
+    assert given[0].selection == Selection(target="apple,linux-x64")
+    assert "target linux-amd64 is linux-x64" in ended.out
+    assert "ambiguous-target" in ortrim("fetch", "--target", "aarch64").err
+
+
 @pytest.mark.parametrize("number", ["", "0", "-1", "x", "1e3", "٣"])
 def test_a_run_is_a_number(ortrim: Run, outcome: Callable[[Any], list[Any]], number: str) -> None:
     """Anything else is refused before anything is asked."""

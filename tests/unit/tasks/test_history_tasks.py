@@ -36,6 +36,14 @@ def test_accept_then_grow_then_check(ortrim: Run, output: str) -> None:
     assert [line["outcome"] for line in document["checks"][0]["lines"][:3]] == ["regressed", "within", "within"]
 
 
+def test_a_target_may_be_called_by_another_name(ortrim: Run, output: str) -> None:
+    """The history knows identifiers alone."""
+    for task in ("history", "accept-build", "check-build"):
+        ended = ortrim(task, "--output", output, "--target", "linux-amd64")
+        assert (ended.code, ended.err) == (0, "")
+        assert "target linux-amd64 is linux-x64" in ended.out
+
+
 def test_options_that_are_not_possible(ortrim: Run, output: str) -> None:
     """Numbers of percent that are none, and a note that would steer a terminal."""
     for words in (("--size", "-1"), ("--memory", "nan"), ("--latency", "much")):

@@ -48,7 +48,9 @@ def build_uploaded(
     require_writable(request.output)
     loaded = load(request)
     host = host_target() if request.target is None else None
-    targets = tuple(target.id for target in select_targets(loaded.spec, request.target, host))
+    for note in loaded.notes:
+        console.note(note)
+    targets = tuple(target.id for target in select_targets(loaded.spec, request.target, host, console.note))
     found = bundle(loaded, prepared_models(loaded, console))
     connection = connect(remote, console)
     sweep_models(connection, request.output, console)

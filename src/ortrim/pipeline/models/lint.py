@@ -201,9 +201,9 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, 
     word = asked.library or (str(specs[0]) if len(specs) == len(asked.models) == 1 else "")
     if not word:
         return None, ("what operators cost: no library was named (--library)",)
-    with console.step("find what operators cost"):
+    with console.step("find what operators cost") as step:
         try:
-            accounting = size_of(word, asked.request, None, console.hushed()).accounting
+            accounting = size_of(word, asked.request, None, console.hushed(step)).accounting
         except Diagnostic as error:
             if asked.library:
                 raise

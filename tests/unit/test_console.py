@@ -1,5 +1,7 @@
+import errno
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -346,6 +348,36 @@ def test_what_nobody_reads_is_for_the_caller_to_end() -> None:
     for show in (console.render, console.note, console.result):
         with pytest.raises(BrokenPipeError):
             show("a")
+
+
+class Full(io.StringIO):
+    """A stream into a full disk."""
+
+    def write(self, _: str) -> int:
+        """Fail as the kernel does."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_stream_that_cannot_be_written_is_named() -> None:
+    """As the file is in other errors of the operating system."""
+    console = Console(stdout=Full(), stderr=Full(), environment={})
+    for show in (console.render, console.note, console.result):
+        with pytest.raises(OSError, match="'standard output'"):
+            show("a")
+    with pytest.raises(OSError, match="'standard error'"):
+        console.diagnostic(Diagnostic("a", "b"))
+
+
+@pytest.mark.parametrize("columns", ["", "0", "1", "-3", "wide"])
+def test_a_width_that_no_terminal_has_is_not_taken(columns: str) -> None:
+    """Some programs hand on COLUMNS=0, in which a table shows nothing at all."""
+    streams = Streams(COLUMNS=columns)
+    table = Table("a" * 50, "b" * 50)
+    streams.console.render(table)
+    assert "a" * 50 in streams.out.getvalue()
+    streams = Streams(COLUMNS="30")
+    streams.console.render(table)
+    assert max(map(len, streams.lines())) == 30
 
 
 @pytest.fixture(autouse=True)

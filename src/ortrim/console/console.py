@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from io import TextIOWrapper
-from typing import Final, NoReturn, TextIO
+from typing import IO, Final, NoReturn, TextIO
 
 from rich.console import Console as RichConsole
 from rich.console import RenderableType
@@ -21,7 +21,10 @@ from ortrim.console.steps import Bar, Part, Step
 from ortrim.console.wording import defused, duration_text, printable, workflow_command
 from ortrim.errors import Diagnostic, DiagnosticGroup
 
+STANDARD_OUTPUT: Final = "standard output"
 LOG_WIDTH: Final = 120
+LEAST_WIDTH: Final = 20
+"""Of a terminal as `COLUMNS` tells it; in fewer columns tables lose their words, and in 0 all of them."""
 
 
 class Console:
@@ -97,13 +100,15 @@ class Console:
     def render(self, renderable: RenderableType) -> None:
         """Show a table or anything else that rich can draw."""
         if not self._quiet:
-            self._content.print(renderable)
+            with self._named(self._content.file):
+                self._content.print(renderable)
 
     def result(self, text: str) -> None:
         """Print what the command was asked for, untouched, on standard output; `answered` then says so."""
         self.answered = True
-        self._stdout.write(text if text.endswith("\n") else text + "\n")
-        self._stdout.flush()
+        with self._named(self._stdout):
+            self._stdout.write(text if text.endswith("\n") else text + "\n")
+            self._stdout.flush()
 
     def diagnostic(self, diagnostic: Diagnostic) -> None:
         """Print a diagnostic in the layout of `Diagnostic.__str__`, in colour on a terminal."""
@@ -138,8 +143,18 @@ class Console:
     def _line(self, console: RichConsole, text: Text) -> None:
         if self._github:
             text = Text("\n").join(defused(line) for line in text.split("\n"))
-        console.print(text, soft_wrap=True)
-        console.file.flush()
+        with self._named(console.file):
+            console.print(text, soft_wrap=True)
+            console.file.flush()
+
+    @contextmanager
+    def _named(self, stream: IO[str]) -> Iterator[None]:
+        """Let an error of the operating system say that it is about a standard stream, as others name their files."""
+        try:
+            yield
+        except OSError as error:
+            error.filename = STANDARD_OUTPUT if stream is self._stdout else "standard error"
+            raise
 
     def _command(self, command: str, message: str, *, title: str = "") -> None:
         stream = self._errors if command == "error" else self._content
@@ -154,8 +169,11 @@ class _Rich(RichConsole):
 
 
 def _rich(stream: TextIO, environment: Mapping[str, str], width: int | None) -> RichConsole:
-    if width is None and not stream.isatty() and "COLUMNS" not in environment:
-        width = LOG_WIDTH
+    columns = environment.get("COLUMNS", "")
+    if not columns.isdecimal() or int(columns) < LEAST_WIDTH:
+        environment = {name: value for name, value in environment.items() if name != "COLUMNS"}
+        if width is None and not stream.isatty():
+            width = LOG_WIDTH
     return _Rich(file=stream, width=width, markup=False, highlight=False, emoji=False, _environ=environment)
 
 

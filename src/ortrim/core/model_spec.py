@@ -95,6 +95,8 @@ class ModelSpec:
     """Path of the model inside the wheel."""
     sha256: Sha256 | None = None
     """Digest of the model file."""
+    allow_links: bool = False
+    """Follow links that lead from the model's external data out of its folder."""
     style: Literal["fixed", "runtime"] = "fixed"
     """Optimization style of the conversion."""
     level: Literal["disable", "basic", "extended", "all"] = "extended"

@@ -1,6 +1,7 @@
 """What lies in the folder of a prepared model: the copy, the files that hold its weights, and the facts."""
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,23 @@ def digest_with(path: Path, digest: str, names: tuple[str, ...], where: str) -> 
         refuse_size(size, where)
     lines = [digest, *(f"{name} {sha256_of(path.parent / name)}" for name in names)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def refuse_links(path: Path, names: tuple[str, ...], where: str) -> None:
+    """Raise `ModelError` (`linked-external-data`) when a link leads from one of the files out of the model's folder.
+
+    A model that is a link itself has two folders, its own and that of the file it leads to, as in ONNX Runtime
+    (microsoft/onnxruntime#27374): the cache of Hugging Face's hub consists of such links.
+    """
+    folders = tuple(Path(os.path.realpath(folder)) for folder in (path.parent, Path(os.path.realpath(path)).parent))
+    for name in names:
+        target = Path(os.path.realpath(path.parent / name))
+        if not any(target.is_relative_to(folder) for folder in folders):
+            what = f"the model keeps weights in '{name}', a link that leads out of its folder, to '{target}'"
+            hint = (
+                "put the file itself there; if the link is meant, set allow_links = true for this model in a buildspec"
+            )
+            raise ModelError("linked-external-data", what, where=where, hint=hint)
 
 
 def require_files(folder: Path, names: tuple[str, ...], where: str) -> None:

@@ -31,7 +31,7 @@ def _location(tensor: onnx.TensorProto) -> str:
 
 
 def _check_location(name: str, where: str) -> None:
-    """Refuse what is not a plain relative path; links that the user made in the folder are the user's business."""
+    """Refuse what is not a plain relative path; where links lead, `refuse_links` looks on the disk."""
     path = PurePosixPath(name)
     escapes = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
     if escapes or not path.parts or name in TAKEN_NAMES:

@@ -9,6 +9,7 @@ from onnx import AttributeProto
 
 from ortrim.core.graph_facts import GraphFacts, NodeFacts
 from ortrim.core.models import TensorInfo
+from ortrim.models.copies import refuse_links
 from ortrim.models.external_data import external_files
 from ortrim.models.graph_texts import texts_of
 from ortrim.models.graph_weights import element_type_of, weights_of
@@ -26,12 +27,13 @@ def read_graph(path: Path) -> GraphFacts:
     """Read a model with the types and shapes that can be inferred; data beside it is measured, not read.
 
     Raises `ModelError`: `not-onnx`, `model-too-large`, `unsupported-input-type`, `unsupported-output-type`,
-    `unsafe-external-data`.
+    `unsafe-external-data`, `linked-external-data`.
     """
     where = str(path)
     model = read_onnx(path, where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
-    external = [path.parent / name for name in external_files(model, where)]
+    names = external_files(model, where)
+    refuse_links(path, names, where)
     typed = with_types(model)
     return GraphFacts(
         model=facts,
@@ -39,7 +41,7 @@ def read_graph(path: Path) -> GraphFacts:
         nodes=tuple(_model_nodes(typed)),
         weights=weights_of(model),
         texts=texts_of(model),
-        external_bytes=sum(map(_size_of, external)),
+        external_bytes=sum(_size_of(path.parent / name) for name in names),
         functions=tuple(sorted((function.domain or "ai.onnx", function.name) for function in model.functions)),
     )
 

@@ -12,6 +12,7 @@ from ortrim.models.copies import (
     digest_with,
     keep,
     read_stored,
+    refuse_links,
     require_files,
     require_intact,
 )
@@ -32,7 +33,7 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
     if model.path is None:
         folder = _fetched(model, root, ort_version, where)
     else:
-        folder = _copied(base / model.path, model.sha256, root, ort_version, where)
+        folder = _copied(model, base / model.path, root, ort_version, where)
     stored = read_stored(folder)
     require_intact(folder, MODEL_FILE, folder.name, stored.external)
     facts = stored.facts
@@ -57,34 +58,38 @@ def _fetched(model: ModelSpec, root: Path, ort_version: str, where: str) -> Path
     return root / digest
 
 
-def _copied(path: Path, pinned: str | None, root: Path, ort_version: str, where: str) -> Path:
+def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: str) -> Path:
     """Copy the user's file; when it keeps weights in other files, copy all of them under one digest."""
-    digest = local_digest(path, pinned, where)
-    external = _copied_under(root / digest, path, digest, (), ort_version=ort_version, where=where)
+
+    def require_beside(names: tuple[str, ...]) -> None:
+        if not model.allow_links:
+            refuse_links(path, names, where)
+        require_files(path.parent, names, where)
+
+    def copied_under(digest: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Copy the model and the files `names` beside it; return the files that it needs."""
+
+        def fill(temporary: Path) -> None:
+            for name in names:
+                copy_file(path.parent / name, temporary / name, where)
+            copy = temporary / MODEL_FILE
+            copy_file(path, copy, where)
+            check_digest(digest_with(copy, sha256_of(copy), names, where), digest, str(path), where)
+            stored = _check(temporary, digest, names, ort_version, where)
+            require_beside(stored.external)
+            keep(stored, temporary)
+
+        publish_folder(root / digest, fill)
+        return read_stored(root / digest).external
+
+    digest = local_digest(path, model.sha256, where)
+    external = copied_under(digest, ())
     if not external:
         return root / digest
+    require_beside(external)
     together = digest_with(path, digest, external, where)
-    _copied_under(root / together, path, together, external, ort_version=ort_version, where=where)
+    copied_under(together, external)
     return root / together
-
-
-def _copied_under(
-    folder: Path, path: Path, digest: str, names: tuple[str, ...], *, ort_version: str, where: str
-) -> tuple[str, ...]:
-    """Copy a model and the files `names` beside it; return the files that it needs."""
-
-    def fill(temporary: Path) -> None:
-        for name in names:
-            copy_file(path.parent / name, temporary / name, where)
-        copy = temporary / MODEL_FILE
-        copy_file(path, copy, where)
-        check_digest(digest_with(copy, sha256_of(copy), names, where), digest, str(path), where)
-        stored = _check(temporary, digest, names, ort_version, where)
-        require_files(path.parent, stored.external, where)
-        keep(stored, temporary)
-
-    publish_folder(folder, fill)
-    return read_stored(folder).external
 
 
 def _check(folder: Path, digest: str, names: tuple[str, ...], ort_version: str, where: str) -> StoredModel:

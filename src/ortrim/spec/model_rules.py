@@ -86,6 +86,9 @@ def _member(model: ModelSpec, location: Location) -> Iterator[Problem]:
         yield Problem(reference="missing-key", location=place, what="is missing", hint=hint)
     if model.member is not None and model.wheel is None:
         yield Problem(reference="stray-key", location=place, what="has a meaning only beside 'wheel'")
+    if model.allow_links and model.path is None:
+        stray = "has a meaning only beside 'path'"
+        yield Problem(reference="stray-key", location=(*location, "allow_links"), what=stray)
     if model.member is not None and not _is_plain(model.member):
         what = f"must be a relative path with '/' between its parts and no '..', not {shown(model.member)}"
         yield Problem(reference="unsafe-member", location=place, what=what)

@@ -10,12 +10,14 @@ from typing import Final
 
 from invoke.exceptions import Exit
 
-from ortrim.console import Console
+from ortrim.console import STANDARD_OUTPUT, Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 from ortrim.storage.files import storage_errors
 
 ErrorData = dict[str, str | int]
 
+STANDARD_ERROR: Final = 2
+"""The largest number of a standard stream."""
 BROKEN_PIPE: Final = 141
 """What a shell reports of a program that wrote to a pipe which nobody reads any more, as `head` leaves it."""
 
@@ -27,6 +29,7 @@ def boundary(*, json_mode: bool = False) -> Iterator[Console]:
     In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
     printed one already.
     """
+    open_standard_streams()
     console = Console(json_mode=json_mode)
     try:
         yield console
@@ -39,6 +42,29 @@ def boundary(*, json_mode: bool = False) -> Iterator[Console]:
         raise Exit(code=end_unread()) from None
     except OSError as error:
         _fail(console, _storage_error(error), json_mode=json_mode)
+
+
+def open_standard_streams() -> None:
+    """Lead each standard stream that the caller closed (`>&-`) to nowhere, as other programs' output is then.
+
+    Otherwise the next file that is opened gets the stream's number, and what any library says of an error is written
+    into that file.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        pass
+    os.close(descriptor)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for as long as we run
+
+
+def end_unwritten(error: OSError) -> int:
+    """Say why standard output cannot be written, and return the exit code; nothing is written any more."""
+    error.filename = STANDARD_OUTPUT
+    diagnostic = _storage_error(error)
+    with suppress(OSError):
+        Console().diagnostic(diagnostic)
+    return int(diagnostic.exit_code)
 
 
 def end_unread() -> int:
@@ -66,6 +92,10 @@ def as_data(diagnostic: Diagnostic) -> list[ErrorData]:
 def _storage_error(error: OSError) -> StorageError:
     """Return the diagnostic for an error of the operating system that nobody nearer to it knew how to word."""
     try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout.fileno())
+    try:
         with storage_errors(Path(str(error.filename or "."))):
             raise error
     except StorageError as diagnosed:
@@ -84,5 +114,5 @@ def _fail(console: Console, diagnostic: Diagnostic, *, json_mode: bool) -> None:
 
 
 def _silence(descriptor: int) -> None:
-    """Send what is still buffered for a broken pipe to nowhere, or Python complains of it when it ends."""
+    """Send what is buffered for a broken pipe or a full disk to nowhere, or Python complains of it when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

@@ -2,15 +2,25 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 
+from invoke.config import Config
 from invoke.exceptions import Exit, ParseError
 from invoke.program import Program
 
 from ortrim.errors import ExitCode
 from ortrim.tasks import namespace
-from ortrim.tasks.boundary import end_unread
+from ortrim.tasks.boundary import end_unread, end_unwritten, open_standard_streams
+
+
+class OrtrimConfig(Config):
+    """Invoke's settings, without the user's own when the home folder is closed to this user."""
+
+    def load_user(self, merge: bool = True) -> None:
+        """Load Invoke's file in the home folder, if there is one."""
+        with suppress(PermissionError, NotADirectoryError):  # HOME=/dev/null is what some containers have
+            super().load_user(merge)
 
 
 class OrtrimProgram(Program):
@@ -37,15 +47,23 @@ class OrtrimProgram(Program):
         raise Exit
 
 
-program = OrtrimProgram(namespace=namespace, version=version("ortrim"), name="ortrim", binary="ortrim")
+program = OrtrimProgram(
+    namespace=namespace, version=version("ortrim"), name="ortrim", binary="ortrim", config_class=OrtrimConfig
+)
 
 
 def main() -> None:
     """Run the program on the command line's words and exit; quietly when nobody reads its list any more."""
+    open_standard_streams()
     try:
-        program.run()
+        try:
+            program.run()
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         sys.exit(end_unread())
+    except OSError as error:
+        sys.exit(end_unwritten(error))
 
 
 @contextmanager

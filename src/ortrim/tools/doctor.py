@@ -103,6 +103,8 @@ def _cache() -> Finding:
     try:
         folder = cache_folder("sources").parent
         free = shutil.disk_usage(folder).free
+    except StorageError as error:
+        return Finding(name="cache folder", found="", problem=f"{error.what}: {error.why}", remedy=remedy)
     except OSError as error:
         return Finding(name="cache folder", found="", problem=str(error), remedy=remedy)
     found = f"{free / GIGABYTE:.1f} GB free ({folder})"

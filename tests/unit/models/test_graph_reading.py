@@ -56,6 +56,15 @@ def test_data_beside_the_model_is_measured_not_read(tmp_path: Path) -> None:
     assert (graph.external_bytes, graph.weights[0].external, graph.weights[0].digest) == (16, "w.bin", "")
 
 
+def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    """Lint loads the model, and the full runtime would read what the link leads to."""
+    path = write(tmp_path / "m.onnx", weighted("w.bin"))
+    (tmp_path / "w.bin").symlink_to("/etc/passwd")
+    with pytest.raises(ModelError, match="/etc/passwd") as caught:
+        read_graph(path)
+    assert caught.value.reference == "linked-external-data"
+
+
 def test_texts_are_gathered_wherever_they_are(tmp_path: Path) -> None:
     """Of the model, its graph, its metadata and its nodes."""
     model = relu()

@@ -36,9 +36,11 @@ def base(tmp_path: Path) -> Path:
     return folder
 
 
-def prepared(base: Path, root: Path, name: str = "m.onnx", sha256: str | None = None) -> PreparedModel:
+def prepared(
+    base: Path, root: Path, name: str = "m.onnx", sha256: str | None = None, *, allow_links: bool = False
+) -> PreparedModel:
     """Prepare the user's file `name`."""
-    spec = ModelSpec(name="m", path=Path(name), sha256=sha256)
+    spec = ModelSpec(name="m", path=Path(name), sha256=sha256, allow_links=allow_links)
     return prepare(spec, base=base, root=root, ort_version="1.21.0", where=WHERE)
 
 
@@ -311,6 +313,99 @@ def test_weights_elsewhere_are_never_read(location: str, base: Path, root: Path)
     """A model cannot make us read a file outside its folder, nor overwrite ours."""
     write(base / "m.onnx", weighted(location))
     refused(base, root, "unsafe-external-data")
+
+
+def secret_of(base: Path) -> Path:
+    """Write a file outside the model's folder."""
+    path = base.parent / "secret" / "w.bin"
+    path.parent.mkdir()
+    path.write_bytes(bytes(16))
+    return path
+
+
+def linked(base: Path, secret: Path, kind: str) -> str:
+    """Lay a link to the secret into the model's folder; return the location that leads through it."""
+    match kind:
+        case "relative":
+            (base / "w.bin").symlink_to(Path("..", "secret", "w.bin"))
+        case "chain":
+            (base / "w.bin").symlink_to("v.bin")
+            (base / "v.bin").symlink_to(secret)
+        case "folder":
+            (base / "data").symlink_to(secret.parent)
+            return "data/w.bin"
+        case "absent":
+            (base / "w.bin").symlink_to(secret.with_name("absent"))
+        case _:
+            (base / "w.bin").symlink_to(secret)
+    return "w.bin"
+
+
+@pytest.mark.parametrize("kind", ["absolute", "relative", "chain", "folder", "absent"])
+def test_links_out_of_the_folder_are_not_followed(kind: str, base: Path, root: Path) -> None:
+    """A folder that came from elsewhere cannot make a file of this machine a part of a model."""
+    location = linked(base, secret_of(base), kind)
+    write(base / "m.onnx", weighted(location))
+    error = refused(base, root, "linked-external-data")
+    assert f"'{location}'" in error.what
+    assert str((base / location).resolve()) in error.what
+    assert "allow_links = true" in error.hint
+
+
+def test_links_are_looked_at_each_time(base: Path, root: Path) -> None:
+    """That the model was copied once, with its weights beside it, does not let a link in later."""
+    write(base / "m.onnx", weighted("w.bin"))
+    (base / "w.bin").write_bytes(bytes(16))
+    prepared(base, root)
+    (base / "w.bin").unlink()
+    linked(base, secret_of(base), "absolute")
+    with pytest.raises(ModelError) as caught:
+        prepared(base, root)
+    assert caught.value.reference == "linked-external-data"
+
+
+def test_links_are_followed_for_those_who_mean_it(base: Path, root: Path) -> None:
+    """The copy holds the content, and no link."""
+    secret = secret_of(base)
+    write(base / "m.onnx", weighted(linked(base, secret, "absolute")))
+    copy = prepared(base, root, allow_links=True).path.with_name("w.bin")
+    assert copy.read_bytes() == secret.read_bytes()
+    assert not copy.is_symlink()
+
+
+def test_names_that_leave_the_folder_are_refused_whatever_is_allowed(base: Path, root: Path) -> None:
+    """Only links of the user's can be meant; a name with '..' was written by the model's author."""
+    secret_of(base)
+    write(base / "m.onnx", weighted("../secret/w.bin"))
+    with pytest.raises(ModelError) as caught:
+        prepared(base, root, allow_links=True)
+    assert caught.value.reference == "unsafe-external-data"
+
+
+def test_links_within_the_folder_are_followed(base: Path, root: Path) -> None:
+    """Also when the folder itself is reached through a link."""
+    (base / "data").mkdir()
+    (base / "data" / "w.bin").write_bytes(bytes(16))
+    (base / "w.bin").symlink_to(Path("data", "w.bin"))
+    write(base / "m.onnx", weighted("w.bin"))
+    (base.parent / "alias").symlink_to(base)
+    assert prepared(base.parent / "alias", root).path.is_file()
+
+
+def test_a_model_that_is_a_link_has_its_weights_beside_the_link_or_beside_the_file(base: Path, root: Path) -> None:
+    """As the cache of Hugging Face's hub lays them, and as ONNX Runtime takes them; one folder further is refused."""
+    blobs = base.parent / "blobs"
+    blobs.mkdir()
+    write(blobs / "a1", weighted("w.bin"))
+    (blobs / "b2").write_bytes(bytes(16))
+    (base / "m.onnx").symlink_to(blobs / "a1")
+    (base / "w.bin").symlink_to(blobs / "b2")
+    assert prepared(base, root).path.with_name("w.bin").read_bytes() == bytes(16)
+    (base / "w.bin").unlink()
+    linked(base, secret_of(base), "absolute")
+    with pytest.raises(ModelError) as caught:
+        prepared(base, root)
+    assert caught.value.reference == "linked-external-data"
 
 
 def test_a_file_that_changes_while_it_is_copied_is_refused(

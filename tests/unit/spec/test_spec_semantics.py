@@ -48,6 +48,10 @@ BAD = {
         MODEL + 'member = "m.onnx"',
         "error: stray-key\n  kws.toml: 'models[0].member' has a meaning only beside 'wheel'",
     ),
+    "links of a model that is downloaded": (
+        REMOTE + 'wheel = "x==1"\nmember = "m.onnx"\nallow_links = true',
+        "error: stray-key\n  kws.toml: 'models[0].allow_links' has a meaning only beside 'path'",
+    ),
     "member that climbs out": (
         REMOTE + 'wheel = "x==1"\nmember = "data/../../etc/passwd"',
         """error: unsafe-member

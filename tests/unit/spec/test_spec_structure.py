@@ -39,8 +39,8 @@ BAD = {
         MODEL + '"a b\\u0000" = 1',
         """error: unknown-key
   kws.toml: 'models[0]."a b\\u0000"' is not a known key
-  hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, steps, cases, tolerances, \
-expect, session and reference""",
+  hint: the keys here are name, path, url, wheel, member, sha256, allow_links, style, level, layout, steps, cases, \
+tolerances, expect, session and reference""",
     ),
     "unknown element type": (
         MODEL + "[models.tolerances.flaot32]\nabsolute = 1e-3",
@@ -221,8 +221,8 @@ not '--index-url==x'""",
         MODEL + ".".join("abcdefgh" * 9) + " = 1",
         """error: unknown-key
   kws.toml: 'models[0].a' is not a known key
-  hint: the keys here are name, path, url, wheel, member, sha256, style, level, layout, steps, cases, tolerances, \
-expect, session and reference""",
+  hint: the keys here are name, path, url, wheel, member, sha256, allow_links, style, level, layout, steps, cases, \
+tolerances, expect, session and reference""",
     ),
     "bottomless array": (
         MODEL + "cases = " + "[" * 60 + "]" * 60,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from onnx_samples import model_of, value, write
+from onnx_samples import model_of, value, weighted, write
 from ortrim.core.step_specs import Extract, Merge, Outputs
 from ortrim.errors import ModelError
 from ortrim.steps.extract import extract
@@ -105,3 +105,17 @@ def test_a_model_that_does_not_fit_is_refused(options: Merge, words: str, place:
     assert caught.value.reference == "step-failed"
     assert given == layered()
     assert (tmp_path / "other.onnx").read_bytes() == content
+
+
+@pytest.mark.parametrize("location", ["w.bin", "data/w.bin"])
+def test_the_other_model_cannot_take_files_of_this_machine(location: str, place: Workplace, tmp_path: Path) -> None:
+    """Neither through a link of its own nor through a linked folder."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "w.bin").write_bytes(bytes(16))
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "w.bin").symlink_to(tmp_path / "secret" / "w.bin")
+    (base / "data").symlink_to(tmp_path / "secret")
+    write(base / "other.onnx", weighted(location))
+    with pytest.raises(ModelError, match="cannot be read as an ONNX model"):
+        merge(layered(), MERGE, replace(place, base=base))

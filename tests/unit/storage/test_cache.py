@@ -1,8 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
-from ortrim.errors import StorageError
+from ortrim.errors import ExitCode, StorageError
+from ortrim.pins.shipped import pin_text
 from ortrim.storage.cache import cache_folder
 
 
@@ -42,3 +44,33 @@ def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "c").symlink_to(tmp_path / "disk")
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
     assert cache_folder("tools") == tmp_path / "disk/tools"
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be a user that is only a number, as in many containers: neither HOME nor an entry in the list of users."""
+    monkeypatch.delenv("HOME", raising=False)
+    for name in [name for name in os.environ if name.startswith("XDG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+
+
+@pytest.mark.usefixtures("homeless")
+@pytest.mark.parametrize("chosen", ["", "~/cache", "~nobody-of-this-name/cache"])
+def test_without_a_home_folder_a_cache_has_to_be_named(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The diagnostic says by what; nothing is made in a folder called `~`."""
+    monkeypatch.setenv("ORTRIM_CACHE", chosen)
+    with pytest.raises(StorageError) as caught:
+        cache_folder("sources")
+    assert (caught.value.reference, caught.value.exit_code) == ("no-home", ExitCode.STORAGE)
+    assert "ORTRIM_CACHE" in caught.value.hint
+
+
+@pytest.mark.usefixtures("homeless")
+def test_without_a_home_folder_there_are_the_pins_of_ortrim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has to have a home folder who names a cache."""
+    monkeypatch.delenv("ORTRIM_PINS", raising=False)
+    assert pin_text("actions.toml")
+    monkeypatch.setenv("ORTRIM_PINS", "~/pins")
+    with pytest.raises(StorageError, match="no home folder"):
+        pin_text("actions.toml")

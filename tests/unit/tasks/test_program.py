@@ -1,5 +1,7 @@
 """The program as a whole: its list, its help, and words that it does not know."""
 
+import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -8,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from ortrim.errors import ExitCode
 from ortrim.tasks import namespace
 from ortrim.tools.command import run
 
@@ -105,3 +108,49 @@ def test_an_error_that_nobody_reads_has_its_code(tmp_path: Path) -> None:
     assert said.startswith("error: ")
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
+
+
+def shelled(folder: Path, line: str) -> tuple[int, str, str]:
+    """Run the program as `"$@"` of a shell's line, with Python's buffers; return its exit code, output and errors."""
+    program = (sys.executable, "-c", "from ortrim.tasks.program import main; main()")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = run(("sh", "-c", line, "sh", *program), cwd=folder, environment=environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "streams", "code"),
+    [
+        ("schema", ">&-", 0),
+        ("schema", "<&- >&- 2>&-", 0),
+        ("--list", ">&-", 0),
+        ("plan --spec absent.toml", "2>&-", 10),
+    ],
+)
+def test_closed_streams_are_nothing_to_speak_of(words: str, streams: str, code: int, tmp_path: Path) -> None:
+    """What would be printed goes nowhere, and the work and its exit code are the same."""
+    assert shelled(tmp_path, f'"$@" {words} {streams}') == (code, "", "")
+
+
+def test_what_is_open_beside_a_closed_stream_is_used(tmp_path: Path) -> None:
+    """A closed standard error takes nothing from standard output."""
+    code, out, _ = shelled(tmp_path, '"$@" schema 2>&-')
+    assert code == 0
+    assert json.loads(out)["title"] == "BuildSpec"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("word", ["--list", "schema"])
+def test_a_full_disk_behind_standard_output_is_named(word: str, tmp_path: Path) -> None:
+    """Whether Invoke prints or a task does."""
+    code, _, said = shelled(tmp_path, f'"$@" {word} >/dev/full')
+    assert code == ExitCode.STORAGE
+    assert said.startswith("error: disk-full\n  standard output: there is no space left\n")
+    assert "ignored" not in said
+
+
+def test_a_home_that_is_no_folder_is_no_traceback(tmp_path: Path) -> None:
+    """Invoke looks there for its settings; some containers say HOME=/dev/null."""
+    code, out, said = shelled(tmp_path, 'HOME=/dev/null "$@" schema')
+    assert (code, said) == (0, "")
+    assert out

@@ -75,7 +75,7 @@ def _follow(lock: Lock, wanted: Wanted, remote: Remote, app: App, console: Conso
         else Attestation(words="locked without a checked attestation")
         for file in lock.files
     }
-    return _placed(lock, store, app, known)
+    return _placed(lock, lock, store, app, known)
 
 
 def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Console) -> None:
@@ -103,7 +103,7 @@ def _fetch_anew(wanted: Wanted, before: Lock | None, remote: Remote, app: App, c
     )
     if warning := lost_attestation(before, lock):
         console.warn(warning)
-    return _placed(lock, store, app, known, lambda: write_lock(app.folder / NAME, lock) if lock != before else None)
+    return _placed(lock, before, store, app, known, lambda: _remembered(app, lock, before))
 
 
 def _looked_up(wanted: Wanted, connection: Connection, console: Console) -> tuple[Wanted, Offer]:
@@ -140,11 +140,22 @@ def _download(offer: Offer, connection: Connection, store: Store, console: Conso
         step.note(download_all(downloads, connection.client, step).words)
 
 
+def _remembered(app: App, lock: Lock, before: Lock | None) -> None:
+    if lock != before:
+        write_lock(app.folder / NAME, lock)
+
+
 def _placed(
-    lock: Lock, store: Store, app: App, known: dict[str, Attestation], when_ready: Callable[[], None] = lambda: None
+    lock: Lock,
+    before: Lock | None,
+    store: Store,
+    app: App,
+    known: dict[str, Attestation],
+    when_ready: Callable[[], None] = lambda: None,
 ) -> Fetched:
     output = output_folder(app, lock)
-    changed = place([file.entry for file in lock.files], store, output, when_ready)
+    recorded = before is not None and output == app.folder / before.output
+    changed = place([file.entry for file in lock.files], store, output, when_ready, recorded=recorded)
     return Fetched(lock=lock, output=output, changed=changed, attestations=known)
 
 

@@ -1,7 +1,6 @@
 """`invoke fetch` of releases and deliveries whose content means harm: nothing of it is placed, and nothing hangs."""
 
 import io
-import os
 import tarfile
 import time
 import zipfile
@@ -207,7 +206,7 @@ def test_a_link_in_the_output_is_not_written_through(apps: Apps) -> None:
     precious = apps.folder / "app" / "precious"
     precious.mkdir()
     (precious / GOOD).write_bytes(b"mine")
-    os.symlink(precious, apps.output())
+    apps.output().symlink_to(precious)
     with refused("path-in-the-way", StorageError):
         fetch(apps, V1)
     assert (precious / GOOD).read_bytes() == b"mine"

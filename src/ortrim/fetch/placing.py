@@ -29,9 +29,10 @@ def place(
 
     Returns False when it does so already. An earlier one is replaced as a whole, unless it has files that were not
     fetched: of a folder that the lock file has not `recorded` as the output, only what is still in the store counts as
-    fetched, since other programs write `SHA256SUMS`, too. `when_placed` is called when the files are in their place; if it raises, they are taken back. The caller
-    sees to it that nobody else is at work there. Raises `StorageError` (`path-in-the-way`, `cache-damaged`, or what
-    the disk says), and what `when_placed` raises; then the folder is as it was.
+    fetched, since other programs write `SHA256SUMS`, too. `when_placed` is called when the files are in their place; if
+    it raises, they are taken back. The caller sees to it that nobody else is at work there. Raises `StorageError`
+    (`path-in-the-way`, `cache-damaged`, or what the disk says), and what `when_placed` raises; then the folder is as it
+    was.
     """
     with storage_errors(output):
         if _is_right(files, output):

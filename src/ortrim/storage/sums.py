@@ -17,8 +17,8 @@ def check_listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
     """Return the digest of each file of a folder, which are exactly those that its `SHA256SUMS` lists.
 
     Links may lead to listed files. `kind` and `shown` are what the folder is and is called. Raises `PackageError`
-    (`sums-missing`, `sums-damaged`), for the first `MOST_TOLD` differences at once a `DiagnosticGroup` of `file-missing`,
-    `digest-mismatch` and `unlisted-file`, and `StorageError`.
+    (`sums-missing`, `sums-damaged`), for the first `MOST_TOLD` differences at once a `DiagnosticGroup` of
+    `file-missing`, `digest-mismatch` and `unlisted-file`, and `StorageError`.
     """
     with storage_errors(folder):
         listed = _listed(folder, kind, shown)

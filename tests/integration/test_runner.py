@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
@@ -29,10 +29,11 @@ from ortrim.tools.environments import packages_folder
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
 from ortrim.verify.arrays import load_array
 from ortrim.verify.cases import Case, make_cases
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.base import Repetition, RunRequest, runner_words
 from ortrim.verify.devices.host import Host
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.verify.runner_output import RunnerEnded, read_output
 
 pytestmark = pytest.mark.network
 
@@ -378,6 +379,25 @@ def optional_model(tmp_path: Path) -> Path:
     path = tmp_path / "optional.onnx"
     path.write_bytes(model.SerializeToString())
     return path
+
+
+@pytest.mark.parametrize("megabytes", [60, 90, 120])
+def test_a_limit_of_memory_is_said_to_be_one(
+    build: Build, request_for: Request, tmp_path: Path, megabytes: int
+) -> None:
+    """100 MB for one value are too much under `ulimit -v`."""
+    shape = numpy_helper.from_array(np.array([400_000, 64], np.int64), "shape")
+    nodes = [
+        helper.make_node("Constant", [], ["shape"], value=shape),
+        helper.make_node("Expand", ["x", "shape"], ["large"]),
+        helper.make_node("ReduceMax", ["large"], ["y"], keepdims=0),
+    ]
+    model = build(nodes, [value("x", "float32", (1, 64))], [value("y", "float32", ())])
+    request = request_for(model, make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases"))
+    limited = ("/bin/sh", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "sh")
+    with pytest.raises(RunnerEnded) as caught:
+        read_output(run((*limited, *runner_words(request)), timeout_seconds=60), request)
+    assert caught.value.reference == "out-of-memory"
 
 
 @pytest.mark.parametrize("present", [True, False])

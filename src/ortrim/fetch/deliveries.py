@@ -52,7 +52,8 @@ def made_of(store: Store, artifact: Artifact) -> str:
 def fetch_delivery(repository: Repository, artifact: Artifact, store: Store, client: GitHub, on_bytes: OnBytes) -> None:
     """Fetch a delivery, check its files and put them into the store; another process may do so at the same time.
 
-    Raises as `download_artifact`, `unpack` and `check_listed` do; then the store is as it was.
+    Raises as `download_artifact`, `unpack` and `check_listed` do, and `StorageError` (`unsafe-archive`) for an archive
+    with links, which would be links of the store; then the store is as it was.
     """
     digest = sha256_in(artifact.digest)
     place = store.list_of(digest)
@@ -64,4 +65,11 @@ def fetch_delivery(repository: Repository, artifact: Artifact, store: Store, cli
             archive, folder = Path(work) / "archive.zip", Path(work) / "files"
             download_artifact(client, repository, artifact, archive, on_bytes)
             unpack(archive, folder)
+            _refuse_links(folder, artifact.name)
             store.remember(digest, store.adopt(folder, check_listed(folder, "delivery", artifact.name)))
+
+
+def _refuse_links(folder: Path, name: str) -> None:
+    if link := next((path for path in folder.rglob("*") if path.is_symlink()), None):
+        what, hint = f"holds the link {link.relative_to(folder).as_posix()[:200]!r}", "no delivery of ortrim's has one"
+        raise StorageError("unsafe-archive", what, where=name, hint=hint)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ortrim.core.sums import SUMS
+from ortrim.core.sums import SUMS, first_clash
 from ortrim.errors import StorageError
 from ortrim.fetch.lock import CONFIG, NAME, OUTPUT, Lock, LockedArtifact, LockedFile, Origin, PlainPath
 from ortrim.storage.files import storage_errors, write_atomically
@@ -79,8 +79,12 @@ def lock_text(lock: Lock) -> str:
 
 
 def write_lock(path: Path, lock: Lock) -> None:
-    """Write a lock file, all of it or nothing. Raises `StorageError`."""
-    write_atomically(path, lock_text(lock))
+    """Write a lock file, all of it or nothing. Raises `StorageError`, `lock-too-large` for what could not be read."""
+    text = lock_text(lock).encode()
+    if len(text) > LARGEST:
+        what, hint = f"would have {len(text):,} bytes; {LARGEST:,} is the most", "fetch less: --spec, --target"
+        raise StorageError("lock-too-large", what, where=str(path), hint=hint)
+    write_atomically(path, text)
 
 
 def damaged(where: str, why: str) -> StorageError:
@@ -96,13 +100,10 @@ def _file_values(file: LockedFile) -> dict[str, Any]:
 
 def _problems(lock: Lock) -> Iterator[str]:
     """Yield what no single field can tell."""
-    paths = [file.path for file in lock.files]
     if bool(lock.origin.release) == bool(lock.origin.run):
         yield "it names a release and a run, or neither"
-    if len({path.lower() for path in paths}) != len(paths):
-        yield "two files have one name"
-    if SUMS in paths or any(f"{path}/" == other[: len(path) + 1] for path in paths for other in paths):
-        yield f"a file has the name of a folder, or is called {SUMS}"
+    if clash := first_clash([SUMS, *(file.path for file in lock.files)]):
+        yield f"not every file system can hold {clash[0]!r} beside {clash[1]!r}"
     if bool(lock.artifacts) != bool(lock.origin.run):
         yield "a run has artifacts, and a release has none"
 

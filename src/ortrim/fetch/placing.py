@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import SUMS, parse_sums, sums_text
+from ortrim.core.sums import LARGEST_SUMS, SUMS, parse_sums, sums_text
 from ortrim.errors import StorageError
 from ortrim.fetch.store import Store
 from ortrim.storage.files import sha256_of, storage_errors
@@ -18,20 +18,27 @@ SHOWN: Final = 5
 
 
 def place(
-    files: Sequence[FileEntry], store: Store, output: Path, when_placed: Callable[[], None] = lambda: None
+    files: Sequence[FileEntry],
+    store: Store,
+    output: Path,
+    when_placed: Callable[[], None] = lambda: None,
+    *,
+    recorded: bool = False,
 ) -> bool:
     """Make a folder hold these files of the store and their `SHA256SUMS`, and nothing else.
 
     Returns False when it does so already. An earlier one is replaced as a whole, unless it has files that were not
-    fetched. `when_placed` is called when the files are in their place; if it raises, they are taken back. The caller
-    sees to it that nobody else is at work there. Raises `StorageError` (`path-in-the-way`, `cache-damaged`, or what
-    the disk says), and what `when_placed` raises; then the folder is as it was.
+    fetched: of a folder that the lock file has not `recorded` as the output, only what is still in the store counts as
+    fetched, since other programs write `SHA256SUMS`, too. `when_placed` is called when the files are in their place; if
+    it raises, they are taken back. The caller sees to it that nobody else is at work there. Raises `StorageError`
+    (`path-in-the-way`, `cache-damaged`, or what the disk says), and what `when_placed` raises; then the folder is as it
+    was.
     """
     with storage_errors(output):
         if _is_right(files, output):
             when_placed()
             return False
-        _require_own(output)
+        _require_own(output, None if recorded else store)
         output.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(output)
         with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.partial-") as work:
@@ -60,23 +67,26 @@ def _inside(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in found}
 
 
-def _require_own(output: Path) -> None:
+def _require_own(output: Path, store: Store | None) -> None:
     """Refuse a folder that holds what was not fetched, for it is going to be removed."""
     hint = "move it away, or choose another folder with --output"
     if output.is_symlink() or (output.exists() and not output.is_dir()):
         raise StorageError("path-in-the-way", "is not a folder of its own", where=str(output), hint=hint)
-    strange = sorted(_inside(output) - _listed(output)) if output.is_dir() else []
+    strange = sorted(_inside(output) - _fetched(output, store)) if output.is_dir() else []
     if strange:
         what = "holds something that was not fetched, and would be lost"
         why = ", ".join(strange[:SHOWN]) + (", ..." if len(strange) > SHOWN else "")
         raise StorageError("path-in-the-way", what, where=str(output), why=why, hint=hint)
 
 
-def _listed(output: Path) -> set[str]:
+def _fetched(output: Path, store: Store | None) -> set[str]:
+    """Return what a folder's `SHA256SUMS` lists; with a store, what of that the store has."""
     try:
-        return {SUMS, *parse_sums((output / SUMS).read_text(encoding="utf-8"))}
+        with (output / SUMS).open("rb") as file:
+            listed = parse_sums(file.read(LARGEST_SUMS + 1).decode())
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return set()
+    return {SUMS, *(path for path, sha256 in listed.items() if store is None or store.path_of(sha256).is_file())}
 
 
 def _fill(folder: Path, files: Iterable[FileEntry], store: Store) -> None:

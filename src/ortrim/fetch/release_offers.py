@@ -4,10 +4,9 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import SUMS, parse_sums
+from ortrim.core.sums import LARGEST_SUMS, SUMS, first_clash, parse_sums
 from ortrim.errors import NetworkError, PackageError
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.names import Selection, wanted_assets
@@ -19,8 +18,6 @@ from ortrim.github.records import Asset, Release, sha256_in
 from ortrim.github.releases import choose_asset, download_asset, get_release, list_assets
 from ortrim.github.repositories import Repository
 from ortrim.github.resuming import OnBytes
-
-LARGEST_SUMS: Final = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +75,8 @@ def look_up_release(client: GitHub, repository: Repository, tag: str, selection:
     assets = list_assets(client, repository, release)
     listed = _sums(client, repository, choose_asset(assets, SUMS, release))
     names = wanted_assets(listed, selection, release.html_url)
-    if len({name.lower() for name in names}) != len(names):
-        what = "two files differ in capitals only, which not all file systems can tell"
+    if clash := first_clash([SUMS, *names]):
+        what = f"not every file system can hold its files {clash[0]!r} and {clash[1]!r}"
         raise PackageError("name-twice", what, where=release.html_url)
     chosen = [choose_asset(assets, name, release) for name in names]
     return ReleaseOffer(

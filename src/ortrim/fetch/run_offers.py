@@ -10,6 +10,7 @@ from typing import Final
 
 from ortrim.core.artifacts import FileEntry
 from ortrim.core.delivery import FACTS, WORKFLOW
+from ortrim.core.sums import SUMS, first_clash
 from ortrim.errors import NetworkError, PackageError, UsageError
 from ortrim.fetch.deliveries import delivered_files, fetch_delivery, made_of
 from ortrim.fetch.lock import LockedArtifact
@@ -79,15 +80,14 @@ class RunOffer:
     def files(self, store: Store) -> tuple[FileEntry, ...]:
         """Return the files of all deliveries, which are in the store, but for what they say of themselves.
 
-        Raises `PackageError` (`name-twice`) where two have one of a name.
+        Raises `PackageError` (`name-twice`) where not every file system could hold them side by side.
         """
-        found: dict[str, FileEntry] = {}  # not all file systems tell capitals from small letters
-        for artifact in self.chosen:
-            for entry in delivered_files(store, artifact):
-                if entry.path != FACTS and found.setdefault(entry.path.lower(), entry) != entry:
-                    what, hint = f"two deliveries have a file {entry.path!r}", "fetch one of them: --spec, --target"
-                    raise PackageError("name-twice", what, where=self.page, hint=hint)
-        return tuple(sorted(found.values(), key=attrgetter("path")))
+        entries = {entry for each in self.chosen for entry in delivered_files(store, each) if entry.path != FACTS}
+        found = tuple(sorted(entries, key=attrgetter("path")))
+        if clash := first_clash([SUMS, *(entry.path for entry in found)]):
+            what = f"not every file system can hold their files {clash[0]!r} and {clash[1]!r}"
+            raise PackageError("name-twice", what, where=self.page, hint="fetch one of them: --spec, --target")
+        return found
 
 
 def look_up_run(

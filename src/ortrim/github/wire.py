@@ -17,14 +17,12 @@ from urllib3.exceptions import HTTPError
 from ortrim.github.clock import Clock
 from ortrim.github.credentials import Token
 from ortrim.github.troubles import Trouble, trouble_of
+from ortrim.storage.downloads import too_slow
 
 TIMEOUT_SECONDS: Final = (20, 60)
 """For a connection, and for each further sign of life."""
 LARGEST_ANSWER: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 16
-PATIENCE_SECONDS: Final = 60
-LEAST_BYTES_A_SECOND: Final = 1024
-"""What a server has to keep up, after `PATIENCE_SECONDS`, to be worth waiting for."""
 
 HEADERS: Final = {
     "Accept": "application/vnd.github+json",
@@ -96,7 +94,7 @@ def chunks(response: requests.Response, clock: Clock) -> Iterator[bytes]:
             return
         count += len(chunk)
         seconds = clock.monotonic() - started
-        if seconds > PATIENCE_SECONDS and count < LEAST_BYTES_A_SECOND * seconds:
+        if too_slow(count, seconds):
             raise Trouble(f"no more than {count} bytes came within {seconds:.0f} seconds")
         yield chunk
 

@@ -1,23 +1,28 @@
 """A folder held against its `SHA256SUMS`."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
+from typing import Final
 
-from ortrim.core.sums import SUMS, parse_sums
+from ortrim.core.sums import LARGEST_SUMS, SUMS, parse_sums
 from ortrim.errors import DiagnosticGroup, PackageError
 from ortrim.storage.files import sha256_of, storage_errors
+
+MOST_TOLD: Final = 50
+"""How many differences of one folder are told: after that it is clear that it is another one."""
 
 
 def check_listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
     """Return the digest of each file of a folder, which are exactly those that its `SHA256SUMS` lists.
 
     Links may lead to listed files. `kind` and `shown` are what the folder is and is called. Raises `PackageError`
-    (`sums-missing`, `sums-damaged`), for all differences at once a `DiagnosticGroup` of `file-missing`,
-    `digest-mismatch` and `unlisted-file`, and `StorageError`.
+    (`sums-missing`, `sums-damaged`), for the first `MOST_TOLD` differences at once a `DiagnosticGroup` of
+    `file-missing`, `digest-mismatch` and `unlisted-file`, and `StorageError`.
     """
     with storage_errors(folder):
         listed = _listed(folder, kind, shown)
-        found = (*_differences(folder, listed), *_unlisted(folder, listed))
+        found = tuple(islice(chain(_differences(folder, listed), _unlisted(folder, listed)), MOST_TOLD))
     problems = tuple(_problem(reference, kind, f"{shown}/{path}", why) for reference, path, why in found)
     if problems:
         raise DiagnosticGroup(problems)
@@ -26,7 +31,8 @@ def check_listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
 
 def _listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
     try:
-        return parse_sums((folder / SUMS).read_bytes().decode())
+        with (folder / SUMS).open("rb") as file:
+            return parse_sums(file.read(LARGEST_SUMS + 1).decode())
     except FileNotFoundError:
         raise _problem("sums-missing", kind, shown, f"it has no {SUMS}") from None
     except ValueError as error:

@@ -10,15 +10,20 @@ from typing import Final, NoReturn
 from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.models import PreparedModel, TensorInfo
 from ortrim.core.serialization import to_canonical_json
-from ortrim.errors import SpecError
+from ortrim.errors import SpecError, VerifyError
 from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.storage.folders import publish_folder
 from ortrim.verify.advice import toml_key
-from ortrim.verify.arrays import Array, numpy_type, save_array
+from ortrim.verify.arrays import STRING, Array, numpy_type, save_array
 from ortrim.verify.generated import generated_array
 from ortrim.verify.recorded import recorded_files, recorded_inputs
 
-LARGEST_INPUT_BYTES: Final = 1 << 30
+LARGEST_CASE_BYTES: Final = 1 << 30
+"""All inputs of a case together: they are in memory at once, here and in both runtimes."""
+TEXT_BYTES: Final = 100
+"""About what a text takes while it is made."""
+MOST_DIMENSIONS: Final = 32
+"""The runner's `MAX_RANK`."""
 DEFAULT_CASES: Final = (CaseSpec(name="default"),)
 CODE: Final = ("arrays.py", "cases.py", "generated.py", "recorded.py")
 """Our own modules that the inputs depend on; what an older ortrim made of the same case is not taken for them."""
@@ -43,7 +48,7 @@ def make_cases(model: PreparedModel, spec: ModelSpec, base: Path, folder: Path) 
     `SpecError` for a case that does not fit the model (`unknown-input`, `unknown-dimension`, `unknown-rank`,
     `shape-mismatch`, `wrong-value`, `empty-range`, `input-too-large`) and `VerifyError` for recorded inputs
     that do not (`bad-npz`, `bad-test-data`, `data-missing`, `missing-input`, `unknown-input`, `shape-mismatch`,
-    `wrong-type`).
+    `wrong-type`; `out-of-memory`).
     """
     return tuple(_make_case(model, spec, case, base, folder) for case in spec.cases or DEFAULT_CASES)
 
@@ -60,7 +65,11 @@ def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path
             for index, array in enumerate(_arrays(model.facts.inputs, case, data, where)):
                 save_array(temporary, f"input_{index:03}", array)
 
-    publish_folder(destination, fill)
+    try:
+        publish_folder(destination, fill)
+    except MemoryError as error:
+        what, hint = "there is not enough memory for the inputs", "choose smaller dimensions, or free some memory"
+        raise VerifyError("out-of-memory", what, where=where, why=str(error), hint=hint) from error
     return Case(name=case.name, folder=destination, digest=digest)
 
 
@@ -75,17 +84,40 @@ def _digest(model: PreparedModel, case: CaseSpec, data: Path | None) -> str:
 def _arrays(inputs: tuple[TensorInfo, ...], case: CaseSpec, data: Path | None, where: str) -> tuple[Array, ...]:
     if data is not None:
         return recorded_inputs(data, inputs)
-    return tuple(_generated(info, case, f"{where}, input '{info.name}'") for info in inputs)
+    shapes = tuple(_shape(info, _input_spec(info, case), case, _place(where, info)) for info in inputs)
+    _check_sizes(inputs, shapes, where)
+    return tuple(_generated(info, shape, case, _place(where, info)) for info, shape in zip(inputs, shapes, strict=True))
 
 
-def _generated(info: TensorInfo, case: CaseSpec, where: str) -> Array:
-    spec = case.inputs.get(info.name, InputSpec())
-    shape = _shape(info, spec, case, where)
-    size = math.prod(shape) * numpy_type(info.element_type).itemsize
-    if size > LARGEST_INPUT_BYTES:
-        what = f"an input of shape {list(shape)} would have {size:,} bytes; {LARGEST_INPUT_BYTES:,} is the most"
-        raise SpecError("input-too-large", what, where=where, hint="choose smaller dimensions")
-    return generated_array(info, spec, shape, seed=case.seed, key=f"{case.name}/{info.name}", where=where)
+def _input_spec(info: TensorInfo, case: CaseSpec) -> InputSpec:
+    return case.inputs.get(info.name, InputSpec())
+
+
+def _place(where: str, info: TensorInfo) -> str:
+    return f"{where}, input '{info.name}'"
+
+
+def _check_sizes(inputs: tuple[TensorInfo, ...], shapes: tuple[tuple[int, ...], ...], where: str) -> None:
+    """Refuse what would take too much memory, also in a shape that a 0 makes empty: NumPy multiplies the others."""
+    total, hint = 0, "choose smaller dimensions"
+    for info, shape in zip(inputs, shapes, strict=True):
+        bytes_each = TEXT_BYTES if info.element_type == STRING else numpy_type(info.element_type).itemsize
+        if len(shape) > MOST_DIMENSIONS:
+            what = f"an input of {len(shape)} dimensions cannot be made; {MOST_DIMENSIONS} is the most"
+            raise SpecError("input-too-large", what, where=_place(where, info))
+        size = math.prod(filter(None, shape)) * bytes_each
+        if size > LARGEST_CASE_BYTES:
+            what = f"an input of shape {list(shape)} would have {size:,} bytes; {LARGEST_CASE_BYTES:,} is the most"
+            raise SpecError("input-too-large", what, where=_place(where, info), hint=hint)
+        total += size
+    if total > LARGEST_CASE_BYTES:
+        what = f"its {len(inputs)} inputs would have {total:,} bytes; {LARGEST_CASE_BYTES:,} is the most"
+        raise SpecError("input-too-large", what, where=where, hint=hint)
+
+
+def _generated(info: TensorInfo, shape: tuple[int, ...], case: CaseSpec, where: str) -> Array:
+    key = f"{case.name}/{info.name}"
+    return generated_array(info, _input_spec(info, case), shape, seed=case.seed, key=key, where=where)
 
 
 def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tuple[int, ...]:

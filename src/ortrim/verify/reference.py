@@ -27,6 +27,7 @@ from ortrim.verify.advice import advice
 from ortrim.verify.cases import Case
 from ortrim.verify.coverage import coverage_of, marked_copy
 from ortrim.verify.devices.base import SavedOutput
+from ortrim.verify.runner_output import SHORT_OF_MEMORY
 
 SCRIPT: Final = Path(ortrim.__file__).parent / "data" / "scripts" / "reference.py"
 MARKING: Final = Path(__file__).with_name("coverage.py")
@@ -79,7 +80,7 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
     """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
 
     Raises `VerifyError`: `reference-failed` (the full runtime refuses the model or an input, or dies),
-    `reference-timeout`.
+    `reference-timeout`, `out-of-memory`.
     """
     destination = folder / f"{model.name}-{_digest(model.facts.sha256, cases, runtime)[:16]}"
 
@@ -141,6 +142,11 @@ def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:
         why, case = str(document["message"]), document.get("case")
     except (ValueError, KeyError, TypeError, AttributeError):
         why, case = "\n".join([_ending(completed.returncode), *completed.stderr.strip().splitlines()[-5:]]), ""
+    if SHORT_OF_MEMORY.search(why):
+        hint = "use a machine with more memory, or smaller cases"
+        return VerifyError(
+            "out-of-memory", "there is not enough memory for the full runtime", where=where, why=why, hint=hint
+        )
     if case is None:
         hint = "it does not even load; if onnx.checker accepts the model, report it to ONNX Runtime"
         return VerifyError("reference-failed", what, where=where, why=why, hint=hint)

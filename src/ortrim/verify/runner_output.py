@@ -1,6 +1,7 @@
 """What the runner left behind: its measurements, or the diagnostic that its end amounts to, on every device alike."""
 
 import json
+import re
 import signal
 from pathlib import PurePosixPath
 from typing import Final
@@ -32,6 +33,8 @@ ILLEGAL_HINT: Final = "build the library for an older kind of processor, or veri
 ILLEGAL: Final = "the library uses an instruction that this processor does not have"
 OUT_OF_MEMORY: Final = "there is not enough memory to load the model and run it"
 EXIT_MEMORY: Final = 1
+SHORT_OF_MEMORY: Final = re.compile(r"bad_alloc|(?:Failed to|Cannot) allocate memory|Unable to allocate")
+"""What the C++ library, ONNX Runtime's arena, the system and NumPy say when there is no more."""
 
 
 class RunnerEnded(VerifyError):
@@ -48,13 +51,13 @@ def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
     """Return what a finished runner measured.
 
     Raises `RunnerEnded`: `illegal-instruction` (the signal SIGILL), `runner-crashed` (any other signal, which is
-    named), `out-of-memory` (the runner's own word), `runner-failed` (an exit code of its own), and one for each exit
-    code in `FAILURES`; `VerifyError` `runner-garbage` (no report, or another program's); for a trace that was asked
-    for, which a device brings along with the outputs, those of `check_trace`.
+    named), `out-of-memory` (in the runner's words or the library's), `runner-failed` (an exit code of its own), and one
+    for each exit code in `FAILURES`; `VerifyError` `runner-garbage` (no report, or another program's); for a trace that
+    was asked for, which a device brings along with the outputs, those of `check_trace`.
     """
     where = place_of(request)
     if completed.returncode < 0:
-        raise _crash(completed, where)
+        raise _crash(completed, request)
     if completed.returncode > 0:
         raise _failure(completed, request)
     try:
@@ -104,9 +107,11 @@ def _is_plain(name: str) -> bool:
     return PurePosixPath(name).name == name != ".."
 
 
-def _crash(completed: Completed, where: str) -> RunnerEnded:
-    code, why = completed.returncode, _tail(completed)
+def _crash(completed: Completed, request: RunRequest) -> RunnerEnded:
+    code, why, where = completed.returncode, _tail(completed), place_of(request)
     name = signal_name(code)
+    if name == "SIGABRT" and SHORT_OF_MEMORY.search(why):
+        return _out_of_memory(request, code, why)
     if name == "SIGILL":
         return RunnerEnded("illegal-instruction", ILLEGAL, returncode=code, where=where, why=why, hint=ILLEGAL_HINT)
     hint = {"SIGABRT": ABORT_HINT, "SIGKILL": KILL_HINT, "SIGBUS": ALIGNMENT_HINT}.get(name, "")
@@ -125,11 +130,15 @@ def signal_name(returncode: int) -> str:
 def _failure(completed: Completed, request: RunRequest) -> RunnerEnded:
     """Return the diagnostic of an orderly failure, in the runner's words when it printed any."""
     code, why = completed.returncode, _message(completed.stdout)
-    if code == EXIT_MEMORY and why == "out of memory":
-        said = out_of_memory(request, why)
-        return RunnerEnded(said.reference, said.what, returncode=code, where=said.where, why=said.why, hint=said.hint)
+    if (code == EXIT_MEMORY and why == "out of memory") or SHORT_OF_MEMORY.search(why):
+        return _out_of_memory(request, code, why)
     reference, what = FAILURES.get(code, ("runner-failed", f"exit code {code}"))
     return RunnerEnded(reference, what, returncode=code, where=place_of(request), why=why or _tail(completed))
+
+
+def _out_of_memory(request: RunRequest, code: int, why: str) -> RunnerEnded:
+    said = out_of_memory(request, why)
+    return RunnerEnded(said.reference, said.what, returncode=code, where=said.where, why=said.why, hint=said.hint)
 
 
 def _message(stdout: str) -> str:

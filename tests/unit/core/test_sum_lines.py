@@ -1,13 +1,14 @@
 """The form of `SHA256SUMS`."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import is_plain_path, parse_sums, sums_text
+from ortrim.core.sums import LARGEST_SUMS, MOST_FILES, first_clash, is_plain_path, parse_sums, sums_text
 
 A = 64 * "a"
 PATHS = st.lists(st.text(st.characters(codec="ascii"), min_size=1, max_size=9), min_size=1, max_size=3).map("/".join)
@@ -61,6 +62,8 @@ def test_no_text_is_read_as_more_than_it_says(text: str) -> None:
         (f"{A}  ../a\n", "line 1"),
         (f"{A}  /a\n", "line 1"),
         (f"{A}  SHA256SUMS\n", "line 1"),
+        ("".join(f"{A}  {number}\n" for number in range(MOST_FILES + 1)), "more than 5,000 files"),
+        (" " * (LARGEST_SUMS + 1), "larger than 4,194,304"),
     ],
 )
 def test_what_is_no_list_is_refused(text: str, told: str) -> None:
@@ -78,7 +81,58 @@ def test_paths_that_are_not_plain(path: str) -> None:
     assert not is_plain_path(path)
 
 
-@pytest.mark.parametrize("path", ["a", "a b/c.d", "ü/models/kws.ort", "..a", "a..b", ".hidden"])
+@pytest.mark.parametrize(
+    "path",
+    ["NUL", "con.txt", "a/aux", "COM1.tar.gz", "lpt¹", "nul .txt", "conin$", "a.", "a ", "a./b", "b /a", "..."],
+)
+def test_paths_that_windows_takes_for_others(path: str) -> None:
+    """A device, or the name without the dots and spaces at its end: `a.` would be written over `a`.
+
+    https://learn.microsoft.com/windows/win32/fileio/naming-a-file.
+    """
+    assert not is_plain_path(path)
+
+
+@pytest.mark.parametrize("path", [".git", ".git/hooks/post-checkout", "a/.GIT/config", "git~1/config"])
+def test_paths_that_git_takes_for_its_own(path: str) -> None:
+    """Whoever asks git for anything below such a folder runs the programs that its configuration names."""
+    assert not is_plain_path(path)
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("a", "A"),
+        ("a", "a"),
+        ("a", "a/b"),
+        ("a/b/c", "A/B"),
+        ("Models/a", "models/b"),
+        ("\u00e9.ort", "e\u0301.ort"),
+        ("stra\u00dfe", "STRASSE"),
+        ("\u00c9/a", "e\u0301/b"),
+    ],
+)
+def test_paths_that_not_every_file_system_can_hold(paths: tuple[str, str]) -> None:
+    """Twins in capitals or in the way that Unicode spells accents, also of folders; a file that is a folder, too."""
+    assert first_clash(paths) == paths
+    assert first_clash(paths[::-1]) == paths[::-1]
+
+
+def test_paths_side_by_side() -> None:
+    """Files of one folder and of several."""
+    assert first_clash(("a/b", "a/c", "b", "a.b", "ab/c")) is None
+
+
+def test_many_paths_take_no_time_that_grows_with_their_square() -> None:
+    """20,000 are looked through at once."""
+    started = time.process_time()
+    assert first_clash(f"a/{number}" for number in range(20_000)) is None
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "a b/c.d", "ü/models/kws.ort", "..a", "a..b", ".hidden", ".github/a", "com", "nul2", "console.txt"]
+)
 def test_paths_that_are_plain(path: str) -> None:
     """Everything else."""
     assert is_plain_path(path)

@@ -139,6 +139,15 @@ def test_a_lock_file_without_end_is_not_read(tmp_path: Path) -> None:
     assert caught.value.reference == "lock-damaged"
 
 
+def test_a_lock_file_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    """More files than any release has."""
+    files = tuple(LockedFile(path=f"{number:0400}", size=1, sha256=A) for number in range(12_000))
+    with pytest.raises(StorageError) as caught:
+        write_lock(tmp_path / "ortrim.lock", replace(LOCK, files=files))
+    assert caught.value.reference == "lock-too-large"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_lock_file_is_none(tmp_path: Path) -> None:
     """And a folder of its name is not taken for one."""
     assert read_lock(tmp_path / "ortrim.lock") is None

@@ -13,7 +13,8 @@ from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionErro
 
 from ortrim.github.clock import Clock
 from ortrim.github.troubles import Trouble, trouble_of
-from ortrim.github.wire import PATIENCE_SECONDS, chunks, whole
+from ortrim.github.wire import chunks, whole
+from ortrim.storage.downloads import PATIENCE_SECONDS
 
 SECRET = "signature0marker"  # noqa: S105
 HOST: Any = SimpleNamespace(host="x.invalid")

@@ -56,6 +56,25 @@ def test_sums_that_are_missing_or_cut_short_are_told(tmp_path: Path) -> None:
         (tmp_path / "a" / SUMS).unlink(missing_ok=True)
 
 
+def test_a_list_without_end_is_not_read(tmp_path: Path) -> None:
+    """A hole of a terabyte takes no room on the disk, and none in memory."""
+    with (tmp_path / SUMS).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(PackageError) as caught:
+        check_listed(tmp_path, "package", "shown")
+    assert caught.value.reference == "sums-damaged"
+
+
+def test_the_first_differences_are_told(tmp_path: Path) -> None:
+    """Not each of thousands."""
+    for number in range(200):
+        (tmp_path / str(number)).touch()
+    (tmp_path / SUMS).write_text(f"{64 * 'a'}  absent\n")
+    with pytest.raises(DiagnosticGroup) as caught:
+        check_listed(tmp_path, "package", "shown")
+    assert len(caught.value.diagnostics) == 50
+
+
 def test_a_folder_that_cannot_be_read_is_a_matter_of_the_disk(tmp_path: Path) -> None:
     """Not of the package."""
     (tmp_path / "a" / SUMS).mkdir(parents=True)

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,9 @@ import pytest
 
 from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
 from ortrim.core.models import PreparedModel
-from ortrim.errors import Diagnostic, ExitCode, SpecError
+from ortrim.errors import Diagnostic, ExitCode, SpecError, VerifyError
+from ortrim.storage.shipped import shipped_folder
+from ortrim.verify import cases
 from ortrim.verify.arrays import load_array
 from ortrim.verify.cases import make_cases
 
@@ -110,6 +113,58 @@ def test_cases_that_do_not_fit_are_refused(make_model: MakeModel, tmp_path: Path
     assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.SPEC)
     assert "case 'c'" in caught.value.where
     assert not list((tmp_path / "cases").glob("c-*"))
+
+
+HUGE = 2**31 - 1
+BEYOND: dict[str, tuple[list[tuple[str, str, tuple[int | str, ...]]], dict[str, int]]] = {
+    "a product beyond 64 bits": ([("x", "float32", ("n", "n", "n"))], {"n": HUGE}),
+    "a product beyond 64 bits, were it not for the 0": ([("x", "float32", ("n", "n", "n", 0))], {"n": HUGE}),
+    "many inputs that are large together": ([(f"x{n}", "float32", ("n",)) for n in range(40)], {"n": 10_000_000}),
+    "strings, which take more than their pointers": ([("x", "string", ("n",))], {"n": 20_000_000}),
+    "64 dimensions": ([("x", "float32", (1,) * 64)], {}),
+    "65 dimensions, more than NumPy has": ([("x", "float32", (1,) * 65)], {}),
+}
+
+
+@pytest.mark.parametrize("kind", BEYOND)
+def test_inputs_that_no_machine_should_make_are_refused(make_model: MakeModel, tmp_path: Path, kind: str) -> None:
+    """At once, before memory is taken for any of them."""
+    inputs, dimensions = BEYOND[kind]
+    started = time.monotonic()
+    with pytest.raises(SpecError) as caught:
+        made(make_model(*inputs), CaseSpec(name="c", dimensions=dimensions), tmp_path)
+    assert caught.value.reference == "input-too-large"
+    assert "case 'c'" in caught.value.where
+    assert time.monotonic() - started < 1
+    assert not list((tmp_path / "cases").glob("c-*"))
+
+
+def test_as_many_dimensions_as_the_runner_takes(make_model: MakeModel, tmp_path: Path) -> None:
+    """32, as its own `MAX_RANK` says."""
+    (array,) = made(make_model(("x", "float32", (1,) * 32)), CaseSpec(name="c"), tmp_path)
+    assert array.ndim == 32
+    assert "MAX_RANK = 32" in (shipped_folder("runner") / "tensor.h").read_text()
+
+
+def test_a_hundred_inputs_are_made(make_model: MakeModel, tmp_path: Path) -> None:
+    """Their files sort as the runner counts them, also beyond 999 inputs: it counts, and lists no folder."""
+    model = make_model(*((f"x{n}", "float32", (0,)) for n in range(100)))
+    assert len(made(model, CaseSpec(name="c"), tmp_path)) == 100
+
+
+def test_memory_that_does_not_suffice_is_said(
+    make_model: MakeModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small machine, or a limit on this process: not the buildspec's fault, and no traceback."""
+
+    def short(*_: Any, **_options: Any) -> None:
+        raise MemoryError("Unable to allocate 1.00 GiB")
+
+    monkeypatch.setattr(cases, "generated_array", short)
+    with pytest.raises(VerifyError) as caught:
+        made(make_model(X), CaseSpec(name="c"), tmp_path)
+    assert caught.value.reference == "out-of-memory"
+    assert "1.00 GiB" in caught.value.why
 
 
 @pytest.mark.parametrize(

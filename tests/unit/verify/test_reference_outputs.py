@@ -78,6 +78,16 @@ def test_failures_say_why_and_leave_nothing(make_model: MakeModel, tmp_path: Pat
     assert not list((tmp_path / "reference").glob("tiny-*"))
 
 
+@pytest.mark.parametrize("words", ["std::bad_alloc", "Unable to allocate 1.00 GiB for an array"])
+def test_a_machine_that_is_too_small_is_not_the_models_fault(make_model: MakeModel, tmp_path: Path, words: str) -> None:
+    """As under `ulimit -v`: nothing is to be reported to ONNX Runtime, and no case is wrong."""
+    script = f"""echo '{{"status": "error", "message": "{words}", "case": null}}'; exit 1"""
+    with pytest.raises(VerifyError) as caught:
+        reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
+    assert caught.value.reference == "out-of-memory"
+    assert "memory" in caught.value.hint
+
+
 def test_the_case_that_fails_is_named(make_model: MakeModel, tmp_path: Path) -> None:
     """A refusal while a case runs names it and says what to change in the buildspec."""
     document = {"status": "error", "message": "idx=9 must be within the inclusive range [-5,4]", "case": "long"}

@@ -12,7 +12,7 @@ from ortrim.errors import ExitCode, VerifyError
 from ortrim.tools.command import Completed
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import RunRequest, runner_words
-from ortrim.verify.runner_output import FAILURES, read_output
+from ortrim.verify.runner_output import FAILURES, RunnerEnded, read_output
 
 REQUEST = RunRequest(
     runner=Path("/runner"),
@@ -116,6 +116,27 @@ def test_an_illegal_instruction_is_a_verdict_of_its_own() -> None:
 def test_the_runners_word_for_too_little_memory(printed: str, reference: str) -> None:
     """Its exit code alone could be another program's."""
     assert refused(completed(1, printed)).reference == reference
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "told"),
+    [
+        (-6, "", "runner: load /m.ort\nbad_alloc was thrown in -fno-exceptions mode\n"),
+        (-6, "", "runner: first run a\nstd::bad_alloc()\n"),
+        (6, '{"message":"running Expand node. Status Message: std::bad_alloc"}', ""),
+        (6, '{"message":"bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 102400000"}', ""),
+        (4, '{"message":"std::bad_alloc"}', ""),
+        (3, '{"message":"libonnxruntime.so: failed to map segment: Cannot allocate memory"}', ""),
+    ],
+)
+def test_the_librarys_words_for_too_little_memory(code: int, printed: str, told: str) -> None:
+    """Recorded under `ulimit -v`: neither the model's fault nor a reason to build with exceptions."""
+    error = refused(completed(code, printed, told))
+    assert error.reference == "out-of-memory"
+    assert "memory" in error.what
+    assert "memory" in error.hint
+    assert isinstance(error, RunnerEnded)
+    assert error.returncode == code
 
 
 def _without(key: str) -> str:

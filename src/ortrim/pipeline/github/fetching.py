@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ortrim.console import Console
@@ -75,7 +76,7 @@ def _follow(lock: Lock, wanted: Wanted, remote: Remote, app: App, console: Conso
         else Attestation(words="locked without a checked attestation")
         for file in lock.files
     }
-    return _placed(lock, store, app, known)
+    return _placed(lock, store, app, known, recorded=_is_recorded(app, lock, lock))
 
 
 def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Console) -> None:
@@ -103,7 +104,8 @@ def _fetch_anew(wanted: Wanted, before: Lock | None, remote: Remote, app: App, c
     )
     if warning := lost_attestation(before, lock):
         console.warn(warning)
-    return _placed(lock, store, app, known, lambda: write_lock(app.folder / NAME, lock) if lock != before else None)
+    remember = partial(_remember, app, lock, before)
+    return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
 
 
 def _looked_up(wanted: Wanted, connection: Connection, console: Console) -> tuple[Wanted, Offer]:
@@ -140,11 +142,27 @@ def _download(offer: Offer, connection: Connection, store: Store, console: Conso
         step.note(download_all(downloads, connection.client, step).words)
 
 
+def _is_recorded(app: App, lock: Lock, before: Lock | None) -> bool:
+    """Whether the lock file that there was names the folder that is going to be replaced."""
+    return before is not None and output_folder(app, lock) == app.folder / before.output
+
+
+def _remember(app: App, lock: Lock, before: Lock | None) -> None:
+    if lock != before:
+        write_lock(app.folder / NAME, lock)
+
+
 def _placed(
-    lock: Lock, store: Store, app: App, known: dict[str, Attestation], when_ready: Callable[[], None] = lambda: None
+    lock: Lock,
+    store: Store,
+    app: App,
+    known: dict[str, Attestation],
+    when_ready: Callable[[], None] = lambda: None,
+    *,
+    recorded: bool,
 ) -> Fetched:
     output = output_folder(app, lock)
-    changed = place([file.entry for file in lock.files], store, output, when_ready)
+    changed = place([file.entry for file in lock.files], store, output, when_ready, recorded=recorded)
     return Fetched(lock=lock, output=output, changed=changed, attestations=known)
 
 

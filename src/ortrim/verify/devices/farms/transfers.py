@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import requests
 from requests.exceptions import ConnectTimeout, InvalidSchema, InvalidURL, MissingSchema, ProxyError, SSLError, Timeout
 
+from ortrim.storage.downloads import pieces
 from ortrim.storage.files import storage_errors
 from ortrim.tools.stopping import stop_request
 
@@ -153,7 +154,7 @@ def _answer_or_why(request: Callable[[], requests.Response]) -> requests.Respons
 def _body_or_why(answer: requests.Response, most_bytes: int) -> bytes | str:
     body = bytearray()
     try:
-        for chunk in answer.iter_content(CHUNK_BYTES):
+        for chunk in pieces(answer):
             body += chunk
             if len(body) > most_bytes:
                 return f"the answer is larger than {most_bytes:,} bytes"
@@ -180,7 +181,7 @@ def _copied(
     with requests.get(url, stream=True, timeout=SECONDS, auth=credentials or as_it_is, headers=IDENTITY) as answer:
         if not answer.ok:
             return TransferFailed(f"the server answered {answer.status_code}", answer.status_code)
-        for chunk in answer.iter_content(CHUNK_BYTES):
+        for chunk in pieces(answer):
             if stop is not None:
                 stop.check()
             if file.tell() + len(chunk) > most_bytes:

@@ -19,9 +19,12 @@ PROGRAMS: Final = {
 }
 
 TRIPLES: Final = {
-    Architecture.ARM64: "aarch64-linux-android", Architecture.ARM: "armv7a-linux-androideabi",
+    Architecture.ARM64: "aarch64-none-linux-android", Architecture.ARM: "armv7-none-linux-androideabi",
+    Architecture.X64: "x86_64-none-linux-android", Architecture.X86: "i686-none-linux-android",
+}  # fmt: skip
+"""What clang compiles for, spelled as in CMake's `Platform/Android-Determine.cmake`; the API level follows at once."""
+LIBRARY_FOLDERS: Final = {
+    Architecture.ARM64: "aarch64-linux-android", Architecture.ARM: "arm-linux-androideabi",
     Architecture.X64: "x86_64-linux-android", Architecture.X86: "i686-linux-android",
 }  # fmt: skip
-"""What clang is told to compile for; the API level follows without anything between."""
-LIBRARY_FOLDERS: Final = {**TRIPLES, Architecture.ARM: "arm-linux-androideabi"}
 """The folders below `LIBRARIES`."""

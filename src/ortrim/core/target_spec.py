@@ -125,7 +125,7 @@ class LeverChoices:
     wide_vectors: bool | None = None
     """Bring MLAS's kernels for AVX-512, which minimal builds go without, where they were measured to be quicker."""
     demangler: bool | None = None
-    """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
+    """Make C++ names readable in the last message of a program that ends by an exception (never on Android)."""
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

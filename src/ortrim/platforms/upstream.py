@@ -144,13 +144,15 @@ def _lean(job: BuildJob) -> tuple[str, ...]:
 
 
 def _stand_ins(job: BuildJob) -> tuple[str, ...]:
-    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
+    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first.
+
+    On Android upstream's own `core/platform/android/cxa_demangle.cc` is in every minimal build.
+    """
     unreached = () if job.levers.unreached_kernels else ("unreached.c",)
     kernels = (*unreached, *wide_sources(job))
     if job.levers.lean_runtime:
         return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
-    shared = job.android is not None and job.android.stl == "c++_shared"
-    return kernels if job.levers.demangler or shared else (*kernels, "no_demangler.c")
+    return kernels if job.levers.demangler or job.android is not None else (*kernels, "no_demangler.c")
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

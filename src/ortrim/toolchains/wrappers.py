@@ -32,7 +32,7 @@ PRECOMPILING: Final = """\
 precompile() {{
   for argument do
     shift
-    case "$argument" in -D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*) set -- "$@" "$argument" ;; esac
+    case "$argument" in -D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*|--target=*|--sysroot=*) set -- "$@" "$argument" ;; esac
   done
   {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
 "$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
@@ -65,9 +65,9 @@ def compiler_wrapper(
     `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
-    each mark compiles: clang takes a header only for sources that are optimised as it is. Preprocessing (`-E`) goes
-    without, so that the compiler cache sees the whole text. Two that come at once make the header twice, and the
-    second replaces the first with the same.
+    each mark compiles: clang takes a header only for sources of the same target, optimised as it is. Preprocessing
+    (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at once make the header twice,
+    and the second replaces the first with the same.
     """
     cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
     rewriting = (

@@ -58,7 +58,7 @@ def test_a_plan_needs_no_ndk(stages: Stages) -> None:
     (target,) = plan(stages).plan.targets
     assert target.job.target.identifier == "android-arm64-v8a"
     assert (target.job.toolchain.kind, target.job.toolchain.version) == ("ndk", NDK_VERSION)
-    assert target.job.toolchain.triple == "aarch64-linux-android24"
+    assert target.job.toolchain.triple == "aarch64-none-linux-android24"
 
 
 def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,8 +93,8 @@ def test_each_abi_may_have_choices_of_its_own(stages: Stages) -> None:
     )
     made = plan(stages, body).plan.targets
     assert [(each.job.toolchain.triple, each.job.toolchain.version) for each in made] == [
-        ("i686-linux-android28", "28.0.13004108"),
-        ("x86_64-linux-android30", NDK_VERSION),
+        ("i686-none-linux-android28", "28.0.13004108"),
+        ("x86_64-none-linux-android30", NDK_VERSION),
     ]
 
 

@@ -33,7 +33,8 @@ if "-o" in words and not exit_code:
 sys.exit(exit_code)
 """
 PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=."]
-FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-Os", "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0")
+FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-Os", "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0",
+         "--target=x86_64-none-linux-android24", "--sysroot=/a folder/sysroot")  # fmt: skip
 OTHERS = ("-MD", "-MT", "a b.o", "-MF", "a b.o.d")
 SOURCE = ("-o", "a b.o", "-c", "/a folder/a b.cc")
 COLD = f"{PRECOMPILED_MARK}cold"

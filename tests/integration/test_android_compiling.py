@@ -1,0 +1,103 @@
+"""What CMake and upstream add to a build for Android, compiled and linked by zig's clang: no NDK is needed for it."""
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.core.plan import Toolchain
+from ortrim.core.target_spec import AndroidSpec
+from ortrim.core.targets import ABIS, TARGETS
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.tools import tool_requirements
+from ortrim.sources.fetch import fetch_sources
+from ortrim.storage.shipped import shipped_folder
+from ortrim.toolchains.ndk import ndk_toolchain
+from ortrim.toolchains.wrappers import PRECOMPILED_MARK
+from ortrim.tools.command import Completed, run
+from ortrim.tools.environments import packages_folder
+from sample_plans import sample_plan
+
+pytestmark = pytest.mark.network
+
+ANDROID: Final = {name: ABIS[target.architecture] for name, target in TARGETS.items() if name.startswith("android-")}
+API: Final = 24
+
+
+@pytest.fixture(scope="module")
+def tools() -> Path:
+    """Return the folder of the pinned tools."""
+    return packages_folder("tools", tool_requirements())
+
+
+def as_cmake_spells_it(tools: Path, abi: str) -> str:
+    """Return what the pinned CMake gives the NDK's clang as its target, from CMake's own table."""
+    modules = "cmake/data/share/cmake-*/Modules/Platform/Android-Determine.cmake"
+    (determine,) = tools.glob(modules)
+    found = re.search(rf'NDK_ABI_{re.escape(abi)}_LLVM_TRIPLE\s+"(\S+)"', determine.read_text(encoding="utf-8"))
+    assert found
+    return f"{found[1]}{API}"
+
+
+class Compiler:
+    """The wrappers of the NDK's toolchain in front of zig's clang, called as CMake calls them."""
+
+    def __init__(self, folder: Path, tools: Path, toolchain: Toolchain) -> None:
+        self.folder, self.program, self.wrapper = folder, folder / "clang", folder / "wrapper"
+        self.program.write_text(f'#!/bin/sh\nexec "{tools}/ziglang/zig" clang "$@"\n')
+        self.wrapper.write_text(dict(toolchain.wrappers)["c++"])
+        for path in (self.program, self.wrapper):
+            path.chmod(0o755)
+        (folder / "common.h").write_text("inline int one() { return __ANDROID_API__; }\n")
+        (folder / "a.cc").write_text("int two() { return one(); }\n")
+        self.environment = dict(os.environ) | {
+            "ORTRIM_COMPILER_CXX": str(self.program), "ORTRIM_SOURCES": str(folder), "ORTRIM_BUILD": str(folder),
+            "ORTRIM_PRECOMPILED_HEADER": str(folder / "common.h"),
+        }  # fmt: skip
+
+    def compile(self, *words: str) -> Completed:
+        """Compile the source behind the precompiled header."""
+        words = (*words, f"{PRECOMPILED_MARK}cold", "-fPIC", "-o", "a.o", "-c", "a.cc")
+        return run((self.wrapper, *words), cwd=self.folder, environment=self.environment)
+
+
+@pytest.mark.parametrize("target", ANDROID)
+def test_a_header_is_precompiled_for_the_target_that_cmake_names(tools: Path, tmp_path: Path, target: str) -> None:
+    """Clang takes a precompiled header for the very triple that it was made for, and CMake has its own spelling."""
+    compiler = Compiler(tmp_path, tools, ndk_toolchain(TARGETS[target], API, "27.2.12479018"))
+    for vendor in ("none", "unknown"):
+        done = compiler.compile(f"--target={as_cmake_spells_it(tools, ANDROID[target]).replace('none', vendor)}")
+        assert (done.returncode, done.stderr) == (0, "")
+        (tmp_path / "precompiled-cold.pch").unlink()
+
+
+@pytest.mark.parametrize("target", ANDROID)
+def test_targets_are_spelled_as_cmake_spells_them(tools: Path, target: str) -> None:
+    """What goes past CMake, such as the runner, is compiled for the same triple as the library."""
+    triple = ndk_toolchain(TARGETS[target], API, "27.2.12479018").triple
+    assert triple == as_cmake_spells_it(tools, ANDROID[target])
+
+
+@pytest.mark.parametrize("profile", ["balanced", "size", "speed", "upstream"])
+@pytest.mark.parametrize("options", [AndroidSpec(), AndroidSpec(stl="c++_shared")], ids=["static", "shared"])
+def test_one_demangler_is_linked(tools: Path, tmp_path: Path, profile: str, options: AndroidSpec) -> None:
+    """Upstream links its own small `__cxa_demangle` into minimal builds for Android; a second one fails the link."""
+    upstream = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "onnxruntime"
+    condition = 'if(CMAKE_SYSTEM_NAME STREQUAL "Android" AND onnxruntime_MINIMAL_BUILD)'
+    text = (upstream / "cmake" / "onnxruntime.cmake").read_text(encoding="utf-8")
+    body = text[text.index(condition) :].partition("endif()")[0]
+    (own,) = re.findall(r'target_sources\(onnxruntime PRIVATE "\$\{ONNXRUNTIME_ROOT\}/(\S+)"\)', body)
+    (definition,) = re.findall(r"target_compile_definitions\(onnxruntime PRIVATE (\S+)\)", body)
+    arguments = sample_plan("android-x86_64", android=options, profile=profile).targets[0].job.arguments
+    assert "--minimal_build" in arguments
+    ours = [word.partition("=")[2].split(";") for word in arguments if word.startswith("ORTRIM_STAND_INS=")]
+    sources = [shipped_folder("cmake") / name for names in ours for name in names if name.endswith(".c")]
+    zig = tools / "ziglang" / "zig"
+    words = ("-target", "x86_64-linux-musl", f"-D{definition}", "-fPIC", "-c")
+    compiled = run((zig, "cc", *words, upstream / "onnxruntime" / own, "-x", "c", *sources), cwd=tmp_path)
+    assert compiled.returncode == 0, compiled.stderr
+    linked = run((zig, "ld.lld", "-shared", "-o", "linked.so", *tmp_path.glob("*.o")), cwd=tmp_path)
+    assert (linked.returncode, linked.stderr) == (0, "")
+    assert b"__cxa_demangle" in (tmp_path / "linked.so").read_bytes()

@@ -12,7 +12,7 @@ from ortrim.core.models import PreparedModel, TensorInfo
 from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import SpecError
 from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.verify.advice import toml_key
 from ortrim.verify.arrays import Array, numpy_type, save_array
 from ortrim.verify.generated import generated_array
@@ -60,7 +60,7 @@ def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path
             for index, array in enumerate(_arrays(model.facts.inputs, case, data, where)):
                 save_array(temporary, f"input_{index:03}", array)
 
-    publish_folder(destination, fill)
+    cached_folder(destination, fill)
     return Case(name=case.name, folder=destination, digest=digest)
 
 

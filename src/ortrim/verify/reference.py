@@ -14,7 +14,7 @@ from ortrim.core.models import PreparedModel
 from ortrim.core.serialization import from_json
 from ortrim.errors import ToolError, VerifyError
 from ortrim.storage.files import sha256_of
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.advice import advice
@@ -58,7 +58,7 @@ def reference_outputs(
     `reference-timeout`.
     """
     destination = folder / f"{model.name}-{_digest(model, cases, runtime)[:16]}"
-    publish_folder(destination, lambda temporary: _run(model, cases, runtime, temporary))
+    cached_folder(destination, lambda temporary: _run(model, cases, runtime, temporary))
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
 
 

@@ -8,6 +8,7 @@ from ortrim.executors.jni import SYMBOLS, finished_jni
 from ortrim.executors.native import finished_runner
 from ortrim.executors.results import BuildFacts, finished_build, write_facts
 from ortrim.platforms.jni import BINDING
+from ortrim.storage.records import record_entry
 
 
 def leave_build(target: PlannedTarget) -> Path:
@@ -18,6 +19,7 @@ def leave_build(target: PlannedTarget) -> Path:
     (folder / "headers" / "onnxruntime_c_api.h").write_text("#pragma once\n")
     (folder / "build.log").write_text("done\n")
     write_facts(folder, BuildFacts(seconds=1.5, compiler_cache=CompilerCacheUse(hits=1, requests=2)))
+    record_entry(folder)
     return folder
 
 
@@ -27,6 +29,7 @@ def leave_runner(target: PlannedTarget) -> Path:
     runner.parent.mkdir(parents=True)
     runner.write_text("#!/bin/sh\n")
     runner.chmod(0o755)
+    record_entry(runner.parent)
     return runner
 
 
@@ -36,6 +39,7 @@ def leave_jni(target: PlannedTarget) -> Path:
     folder.mkdir(parents=True)
     (folder / BINDING).write_bytes(b"\x7fELFjni " + target.job.target.identifier.encode())
     (folder / SYMBOLS).write_bytes(b"\x7fELFsymbols")
+    record_entry(folder)
     return folder
 
 

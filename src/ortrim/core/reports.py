@@ -86,6 +86,7 @@ class VerifyReport:
 
     `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
     whose outputs ours are held against.
+    `damaged_cache` says what in the cache was not what had been written there, and was made anew.
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
@@ -111,4 +112,5 @@ class VerifyReport:
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
+    damaged_cache: tuple[str, ...] = ()
     verdict: Verdict

@@ -15,6 +15,7 @@ from ortrim.executors.native import NativeExecutor, finished_runner
 from ortrim.executors.parallelism import Parallelism
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.results import finished_build, result_of
+from ortrim.storage.records import is_kept
 from ortrim.tools.containers import ContainerOptions
 from ortrim.tools.containers_choice import UsableEngine, first_that_works
 from ortrim.tools.containers_options import require_mountable
@@ -47,19 +48,19 @@ class ContainerExecutor:
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before, here or natively; see `Executor.run`."""
         done = finished_build(job)
-        if done.is_dir():
+        if is_kept(done):
             return result_of(done)
         return self._in_a_container(job.toolchain).run(job)
 
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
         done = finished_runner(job)
-        return done if done.is_file() else self._in_a_container(job.toolchain).run_runner(job)
+        return done if is_kept(done.parent) else self._in_a_container(job.toolchain).run_runner(job)
 
     def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
         """Compile the JNI library in a container; its Java is compiled here. See `NativeExecutor.run_jni`."""
         done = finished_jni(job, jdk)
-        if done.is_dir():
+        if is_kept(done):
             return jni_library_in(done)
         return self._in_a_container(job.toolchain).run_jni(job, result, jdk)
 

@@ -8,7 +8,7 @@ from ortrim.sources.android_sdk import REPOSITORY
 from ortrim.sources.zip_tar import zip_as_tar
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.downloads import download
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ def sdk_archive(archive: SdkArchive, announce: Callable[[str], None]) -> Path:
     few programs read. Raises `NetworkError` or `StorageError`.
     """
     folder = cache_folder("sdk") / f"{archive.name}-{archive.version}-{archive.sha256[:16]}"
-    publish_folder(folder, lambda temporary: _fill(temporary, archive, announce))
+    cached_folder(folder, lambda temporary: _fill(temporary, archive, announce), large=True)
     return folder / "content.tar"
 
 

@@ -21,7 +21,7 @@ def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[Mount, 
     the native executor would have.
     """
     read = (paths.sources, paths.tools, paths.runner, *_linked(paths))
-    written = (paths.build.parent, *_caches(environment))
+    written = (paths.build.parent, *_caches(environment, paths.build.parent))
     return (
         *(Mount(source=folder, target=str(folder)) for folder in read),
         *(Mount(source=folder, target=str(folder), writable=True) for folder in written),
@@ -33,9 +33,9 @@ def _linked(paths: JobPaths) -> tuple[Path, ...]:
     return () if paths.archive == Path() else (paths.archive.parent,)
 
 
-def _caches(environment: Mapping[str, str]) -> Iterator[Path]:
+def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
     for name in WRITTEN:
-        if name in environment:
+        if name in environment and not Path(environment[name]).is_relative_to(own):
             yield Path(environment[name])
     if CONFIGURATION in environment:
         yield cache_folder("compiler")

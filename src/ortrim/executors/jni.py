@@ -13,10 +13,11 @@ from ortrim.errors import BuildError, StorageError
 from ortrim.executors.build_log import first_error, remedy
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
+from ortrim.executors.trees import shared_zig
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.platforms.jni import BINDING, CONFIG_HEADER, config_header, jni_arguments
 from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.tools.javac import Jdk, compile_java
 
 JAVA: Final = "onnxruntime/java/src/main"
@@ -42,15 +43,16 @@ def build_jni_library(job: BuildJob, result: JobResult, inputs: Inputs, jdk: Jdk
 
     def fill(destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
-        paths = prepare_workspace(destination / "work", inputs, job.toolchain)
-        _write_headers(job, paths, jdk)
-        _compile(job, result.library, paths, place)
+        with shared_zig() as zig:
+            paths = prepare_workspace(destination / "work", inputs, job.toolchain, zig=zig)
+            _write_headers(job, paths, jdk)
+            _compile(job, result.library, paths, place)
         for name in (name for _, name in STRIPS if (paths.build / name).is_file()):
             (paths.build / name).rename(destination / name)
         shutil.rmtree(destination / "work")
 
     folder = finished_jni(job, jdk)
-    publish_folder(folder, fill)
+    cached_folder(folder, fill)
     return jni_library_in(folder)
 
 

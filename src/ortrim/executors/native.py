@@ -21,12 +21,12 @@ from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.results import BuildFacts, collect, finished_build, linked_archive, result_of, write_facts
 from ortrim.executors.static_library import write_static_library
-from ortrim.executors.trees import build_tree, forget_old_trees
+from ortrim.executors.trees import build_tree, forget_old_trees, shared_zig
 from ortrim.executors.unreached import forget_unreached
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import KeptFolder, cached_folder
 from ortrim.tools.compiler_cache import CompilerCache, compiler_cache
 from ortrim.tools.javac import Jdk
 
@@ -56,13 +56,13 @@ class NativeExecutor:
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before; see `Executor.run`."""
         folder = finished_build(job)
-        publish_folder(folder, lambda destination: self._build(job, destination), self._say_that_it_waits)
+        cached_folder(folder, lambda destination: self._build(job, destination), self._say_that_it_waits)
         return result_of(folder)
 
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
         runner = finished_runner(job)
-        publish_folder(runner.parent, lambda destination: self._compile_runner(job, destination))
+        cached_folder(runner.parent, lambda destination: self._compile_runner(job, destination))
         return runner
 
     def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
@@ -76,10 +76,10 @@ class NativeExecutor:
     def on_tree(self, job: BuildJob) -> Iterator[Demand]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         with build_tree(job, self._say_that_it_waits, self.place.apart) as tree:
-            paths = prepare_workspace(tree, self.inputs, job.toolchain, job.operator_config)
+            paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
             forget_unreached(paths, job)
             with self._compiler_cache(paths) as cache:
-                yield self._demand(job, paths, cache)
+                yield self._demand(job, paths, cache, tree)
 
     def _build(self, job: BuildJob, destination: Path) -> None:
         started = time.monotonic()
@@ -98,7 +98,11 @@ class NativeExecutor:
         require_success(job, demand.without_unreached(outcome), self.log)
         return units
 
-    def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None) -> Demand:
+    def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder) -> Demand:
+        def on_step(done: int, total: int, item: str, /) -> None:
+            self.on_progress(done, total, item)
+            tree.checkpoint()
+
         with storage_errors(self.log):
             self.log.parent.mkdir(parents=True, exist_ok=True)
             self.log.write_bytes(b"")
@@ -112,7 +116,7 @@ class NativeExecutor:
             ),
             environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
             log=self.log,
-            on_progress=self.on_progress,
+            on_progress=on_step,
             place=self.place,
         )
         return Demand(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
@@ -130,10 +134,12 @@ class NativeExecutor:
     def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
         work = destination / "work"
-        paths = replace(prepare_workspace(work, self.inputs, job.toolchain), archive=linked_archive(job))
-        command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
-        environment = job_environment(paths, job.toolchain)
-        code, lines = finished(self.place, command, paths=paths, cwd=paths.build, environment=environment)
+        with shared_zig() as zig:
+            workspace = prepare_workspace(work, self.inputs, job.toolchain, zig=zig)
+            paths = replace(workspace, archive=linked_archive(job))
+            command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
+            environment = job_environment(paths, job.toolchain)
+            code, lines = finished(self.place, command, paths=paths, cwd=paths.build, environment=environment)
         if code != 0:
             raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
         (paths.build / RUNNER).rename(destination / RUNNER)

@@ -21,6 +21,7 @@ class JobPaths:
     config: Path
     runner: Path
     hooks: Path
+    zig: Path = Path()
     archive: Path = Path()
     ndk: Path = Path()
     xcode: Path = Path()

@@ -2,10 +2,10 @@
 
 A tree serves every job that differs in the operator configuration or the linkage alone: what the new one changes is
 compiled, the rest is there. Few are kept, and any may go at any time: the compiler cache and a new configuration bring
-it back.
+it back. A tree that is not what the last build left in it goes, too, and so does one that lay elsewhere then, in a
+cache that was moved: CMake has written the names of folders all over it.
 """
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,14 +16,15 @@ from ortrim.core.plan import BuildJob, digest
 from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import locked, locked_if_free
+from ortrim.storage.folders import locked_if_free
+from ortrim.storage.records import KeptFolder, kept_folder, remove_entry
 
 KEPT: Final = 6
-"""One tree of a pruned build takes 110 to 150 MB, half of it the precompiled header."""
+"""One tree of a pruned build takes 160 to 200 MB, half of it the precompiled header."""
 
 
 @contextmanager
-def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> Iterator[Path]:
+def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> Iterator[KeptFolder]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
     Jobs share one when they differ in their operators alone, or in the linkage: the static library is joined of what
@@ -32,11 +33,17 @@ def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> I
     """
     name = digest(_shared(job))[:20]
     tree = cache_folder("trees") / (f"{name}-{apart}" if apart else name)
-    with locked(tree, on_wait):
+    with kept_folder(tree, on_wait) as kept:
         with storage_errors(tree):
-            tree.mkdir(exist_ok=True)
             tree.touch()
-        yield tree
+        yield kept
+
+
+@contextmanager
+def shared_zig() -> Iterator[Path]:
+    """Hold the folder of what zig compiles of its own libraries for small programs, whose workspaces do not stay."""
+    with kept_folder(cache_folder("zig") / "programs") as kept:
+        yield kept.path
 
 
 def _shared(job: BuildJob) -> BuildJob:
@@ -53,7 +60,7 @@ def forget_old_trees() -> None:
     for tree in sorted(trees, key=_last_used)[:-KEPT]:
         with locked_if_free(tree) as free:
             if free:
-                shutil.rmtree(tree, ignore_errors=True)
+                remove_entry(tree)
 
 
 def _last_used(tree: Path) -> int:

@@ -8,7 +8,6 @@ from typing import Final
 
 from ortrim.core.plan import Toolchain
 from ortrim.executors.paths import JobPaths
-from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import write_if_changed
 from ortrim.tools.environments import environment_with
 from ortrim.tools.ndk import find_ndk
@@ -34,8 +33,12 @@ class Inputs:
     image_ndk: Path | None = None
 
 
-def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "") -> JobPaths:
+def prepare_workspace(
+    work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "", zig: Path | None = None
+) -> JobPaths:
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
+
+    What zig compiles of its own libraries lies in the workspace, unless `zig` names a folder that outlives it.
 
     Raises `ToolError` when the toolchain is an NDK or an Xcode that is not here, and `StorageError`.
     """
@@ -44,14 +47,15 @@ def prepare_workspace(work: Path, inputs: Inputs, toolchain: Toolchain, operator
         build=work / "out",
         tools=inputs.tools,
         wrappers=work / "wrappers",
+        zig=zig or work / "zig",
         config=work / "operators.config",
         runner=inputs.runner,
         hooks=work / "hooks",
         ndk=_ndk(inputs, toolchain),
         xcode=find_xcode(toolchain.version).folder if toolchain.kind == "xcode" else Path(),
     )
-    paths.wrappers.mkdir(parents=True, exist_ok=True)
-    paths.build.mkdir(exist_ok=True)
+    for folder in (paths.wrappers, paths.build, paths.zig):
+        folder.mkdir(parents=True, exist_ok=True)
     for name, text in toolchain.wrappers:
         write_if_changed(paths.wrappers / name, text)
         (paths.wrappers / name).chmod(0o755)
@@ -85,7 +89,7 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "ORTRIM_SOURCES_HERE": os.path.relpath(paths.sources, paths.configured),
         "SOURCE_DATE_EPOCH": "315532800",
         "TZ": "UTC",
-        "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig")),
+        "ZIG_GLOBAL_CACHE_DIR": str(paths.zig),
         "ZIG_LOCAL_CACHE_DIR": str(paths.compiler_scratch),
         **{name: _program(paths.resolve(value)) for name, value in toolchain.environment},
     }

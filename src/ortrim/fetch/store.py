@@ -13,6 +13,7 @@ from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import StorageError
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of, storage_errors, write_atomically
+from ortrim.storage.records import is_kept, record_entry
 
 KIND: Final = "downloads"
 CHUNK_BYTES: Final = 1 << 20
@@ -62,12 +63,13 @@ class Store:
     def remember(self, archive: str, entries: tuple[FileEntry, ...]) -> None:
         """Write down what an archive held."""
         write_atomically(self.list_of(archive), to_json(entries))
+        record_entry(self.list_of(archive))
 
     def remembered(self, archive: str) -> tuple[FileEntry, ...] | None:
         """Return what an archive held if all of that is still there, otherwise None."""
         path = self.list_of(archive)
         with storage_errors(path):
-            if not path.is_file():
+            if not is_kept(path):
                 return None
             try:
                 entries = from_json(tuple[FileEntry, ...], path.read_bytes())

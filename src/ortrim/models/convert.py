@@ -13,13 +13,13 @@ from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import ConvertError
 from ortrim.models.alignment import misaligned_tensors
 from ortrim.models.converting_processor import converter_for
-from ortrim.models.copies import keep, read_facts, require_intact
+from ortrim.models.copies import keep, read_facts
 from ortrim.models.kernels import check_kernels, kernel_diagnostic
 from ortrim.models.ort_canonical import canonical
 from ortrim.models.ort_reading import Damaged
 from ortrim.models.scripts import run_script
 from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.tools.scripts import SCRIPTS
 
@@ -81,9 +81,8 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
         code_sha256=_code_digest(),
     )
     folder = root / hashlib.sha256(to_canonical_json(identity).encode()).hexdigest()
-    publish_folder(folder, lambda temporary: _convert(model, conversion, runtime, temporary))
+    cached_folder(folder, lambda temporary: _convert(model, conversion, runtime, temporary))
     converted = read_facts(folder, _Converted)
-    require_intact(folder, ORT_FILE, converted.sha256)
     return OrtModel(
         name=model.name,
         path=folder / ORT_FILE,

@@ -47,28 +47,9 @@ def read_facts(folder: Path, kind: type[T]) -> T:
     try:
         return from_json(kind, (folder / FACTS_FILE).read_bytes())
     except (OSError, ValidationError) as error:
-        raise _damaged(folder, str(error)) from error
-
-
-def require_intact(folder: Path, name: str, sha256: str, external: tuple[str, ...] = ()) -> None:
-    """Raise `StorageError` (`damaged-cache`) unless a cached file, with the files beside it, still has its digest.
-
-    Tools that work on models by their paths may write to them, ONNX's own `infer_shapes_path` among them.
-    """
-    path = folder / name
-    try:
-        found = digest_with(path, sha256_of(path), external, str(path))
-    except OSError as error:
-        raise _damaged(folder, str(error)) from error
-    except ModelError as error:
-        raise _damaged(folder, f"{error.what} {error.why}") from error
-    if found != sha256:
-        raise _damaged(folder, f"{name} has SHA-256 {found}, not {sha256}: something else has written to it")
-
-
-def _damaged(folder: Path, why: str) -> StorageError:
-    hint = f"remove it, then run the same command again: rm -r {folder}"
-    return StorageError("damaged-cache", "a cached folder is damaged", where=str(folder), why=why, hint=hint)
+        hint = f"remove it, then run the same command again: rm -r {folder}"
+        what = "a cached folder is not what this version of ortrim writes"
+        raise StorageError("damaged-cache", what, where=str(folder), why=str(error), hint=hint) from error
 
 
 def copy_file(source: Path, destination: Path, where: str) -> None:

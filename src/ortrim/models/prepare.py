@@ -14,12 +14,11 @@ from ortrim.models.copies import (
     read_stored,
     refuse_links,
     require_files,
-    require_intact,
 )
 from ortrim.models.limits import check_limits
 from ortrim.models.origins import check_digest, fetch_model, local_digest
 from ortrim.storage.files import sha256_of
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 
 
 def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where: str) -> PreparedModel:
@@ -27,16 +26,13 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
 
     Relative paths in `model` start at `base`; copies lie in folders below `root`, named by SHA-256; `where` is
     the model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not parsed again.
-    Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`, `damaged-cache` among them for a copy
-    that is no longer what it was; nothing is left behind then.
+    Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`; nothing is left behind then.
     """
     if model.path is None:
         folder = _fetched(model, root, ort_version, where)
     else:
         folder = _copied(model, base / model.path, root, ort_version, where)
-    stored = read_stored(folder)
-    require_intact(folder, MODEL_FILE, folder.name, stored.external)
-    facts = stored.facts
+    facts = read_stored(folder).facts
     check_limits(facts, ort_version, where)
     return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
 
@@ -54,7 +50,7 @@ def _fetched(model: ModelSpec, root: Path, ort_version: str, where: str) -> Path
             raise ModelError("missing-external-data", what, where=where, hint=hint)
         keep(stored, temporary)
 
-    publish_folder(root / digest, fill)
+    cached_folder(root / digest, fill)
     return root / digest
 
 
@@ -79,7 +75,7 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
             require_beside(stored.external)
             keep(stored, temporary)
 
-        publish_folder(root / digest, fill)
+        cached_folder(root / digest, fill)
         return read_stored(root / digest).external
 
     digest = local_digest(path, model.sha256, where)

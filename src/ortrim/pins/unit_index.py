@@ -9,6 +9,7 @@ from ortrim.errors import SourcesError, StorageError
 from ortrim.pins.shipped import pin_text
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors, write_atomically
+from ortrim.storage.records import is_kept, record_entry
 
 LEARNT: Final = "units"
 
@@ -44,7 +45,7 @@ def learnt_index(variant: Variant) -> IndexFound:
     """Return what an earlier full build taught; a file that cannot be read or believed is set aside with a note."""
     try:
         path = cache_folder(LEARNT) / f"{variant.stem}.json"
-        content = _read(path)
+        content = _read(path) if is_kept(path) else None
         return IndexFound(index=None if content is None else _index_of(variant, content, str(path)))
     except (SourcesError, StorageError) as error:
         note = f"what was learnt of an earlier build is set aside: {error.where} {error.what} ({error.why})"
@@ -58,6 +59,7 @@ def save_learnt(index: UnitIndex) -> Path:
     """
     path = cache_folder(LEARNT) / f"{index.variant.stem}.json"
     write_atomically(path, render_index(index))
+    record_entry(path)
     return path
 
 

@@ -15,6 +15,8 @@ from ortrim.pins.tools import tool_requirements
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.workflow_jobs.transfer import is_compiled
+from ortrim.sources.fetch import sound_sources
+from ortrim.storage.records import is_kept
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.environments import packages_folder
 
@@ -30,7 +32,8 @@ def builder_for(planned: Planned, target: PlannedTarget, request: Request, step:
 def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
     """Return what builds a target on this machine itself, telling `step` how far it is."""
     log = target_folder(planned, target) / "build.log"
-    return native_executor(planned.sources.folder, log, step, jobs=request.jobs, ndk=request.ndk)
+    sources = sound_sources(planned.sources, step.note)
+    return native_executor(sources, log, step, jobs=request.jobs, ndk=request.ndk)
 
 
 def native_executor(
@@ -65,7 +68,7 @@ def compiled_before(target: PlannedTarget) -> JobResult:
 def built_before(job: BuildJob) -> JobResult:
     """Return what an earlier build of a job left. Raises `VerifyError` `not-built`."""
     folder = finished_build(job)
-    if not folder.is_dir():
+    if not is_kept(folder):
         raise _not_built(job)
     return result_of(folder)
 

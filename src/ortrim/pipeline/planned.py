@@ -176,7 +176,7 @@ def _sources(models: Models, console: Console) -> SourceTree:
     wanted = models.loaded.spec.onnxruntime
     with console.step("fetch sources") as step:
         path = models.loaded.resolve(wanted.path) if wanted.path else None
-        tree = fetch_sources(models.pins, wanted.source, path, announce=step.note)
+        tree = fetch_sources(models.pins, wanted.source, path, announce=step.note, unread=True)
         for note in tree.notes:
             step.note(note)
     return tree

@@ -22,6 +22,7 @@ from ortrim.pipeline.verification.verify import Packaged, verify
 from ortrim.pipeline.workflow_jobs.transfer import is_compiled
 from ortrim.report.write import OUTDATED, read_report, write_reports
 from ortrim.storage.files import require_writable
+from ortrim.storage.records import cache_damages, is_kept
 
 REPORT: Final = "report.json"
 
@@ -108,7 +109,7 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
     job = target.job
     with console.step(f"build {job.target.identifier}") as step:
         done = finished_build(job)
-        if done.is_dir():
+        if is_kept(done):
             step.skip("built before")
             return result_of(done)
         executor = builder_for(planned, target, request, step)
@@ -119,7 +120,7 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
 
 def _verify(planned: Planned, subject: Packaged, request: Request, console: Console) -> VerifyReport:
     folder = target_folder(planned, subject.target)
-    report = verify(planned, subject, request, console)
+    report = replace(verify(planned, subject, request, console), damaged_cache=cache_damages())
     with console.step("report") as step:
         write_reports(report, folder)
         for preparation in filter(None, planned.models.preparations):

@@ -12,6 +12,7 @@ from ortrim.sources.apt import fetch_debian
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.downloads import download
 from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.records import discard
 from ortrim.tools.command import run
 
 
@@ -58,7 +59,7 @@ def _is_kept(component: ComponentPin) -> bool:
     path = kept_path(component)
     with storage_errors(path):
         if path.is_file() and sha256_of(path) != component.sha256:
-            path.unlink()
+            discard(path, "it is not what was pinned")
         return path.is_file()
 
 

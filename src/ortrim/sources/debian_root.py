@@ -18,7 +18,7 @@ from ortrim.sources.package_record import read_packages, write_packages
 from ortrim.sources.root_writer import RootWriter
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 
 ROOT_FILE: Final = "root.tar"
 
@@ -39,7 +39,7 @@ def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambd
     """
     names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
     folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
-    publish_folder(folder, lambda temporary: _fill(temporary, request, announce))
+    cached_folder(folder, lambda temporary: _fill(temporary, request, announce), large=True)
     packages = read_packages(folder, reference="root-damaged", what="the root file system of an image")
     return DebianRoot(archive=folder / ROOT_FILE, packages=packages)
 

@@ -11,7 +11,7 @@ from ortrim.sources.archives import fetch_archives
 from ortrim.sources.layout import lay_out
 from ortrim.sources.resolution import Resolution, cached_choice, choices_of
 from ortrim.sources.tree import SourceTree
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder, is_kept
 
 
 def _silent(_: str) -> None:
@@ -19,20 +19,37 @@ def _silent(_: str) -> None:
 
 
 def fetch_sources(
-    runtime: RuntimePins, kind: str, path: Path | None = None, announce: Callable[[str], None] = _silent
+    runtime: RuntimePins,
+    kind: str,
+    path: Path | None = None,
+    announce: Callable[[str], None] = _silent,
+    *,
+    unread: bool = False,
 ) -> SourceTree:
     """Return the unpacked sources of a version, fetching and checking what is not in the cache.
 
     `kind` is `archive`, `git`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives)
-    or `auto`: the first kind that is pinned and works. A tree in the cache is used without any network.
+    or `auto`: the first kind that is pinned and works. A tree in the cache is used without any network; it is checked
+    unless it is to stay `unread` until `sound_sources` is asked for its folder.
     `announce` is told of each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
     `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
     """
     choices, notes = choices_of(runtime, kind, path)
     cached = cached_choice(choices)
-    if cached is not None:
+    if cached is not None and (unread or is_kept(cached.folder, large=True)):
         return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
     return _first_that_works(choices, notes if kind == "auto" else (), announce)
+
+
+def sound_sources(tree: SourceTree, announce: Callable[[str], None] = _silent) -> Path:
+    """Return the folder of a tree, unpacked anew when it is not what it was. Raises as `fetch_sources` does."""
+    if tree.resolution is not None:
+        _publish(tree.resolution, announce)
+    return tree.folder
+
+
+def _publish(choice: Resolution, announce: Callable[[str], None]) -> None:
+    cached_folder(choice.folder, partial(_fill, choice, announce), large=True)
 
 
 def _first_that_works(
@@ -41,7 +58,7 @@ def _first_that_works(
     failures: list[SourcesError | NetworkError | ToolError] = []
     for choice in choices:
         try:
-            publish_folder(choice.folder, partial(_fill, choice, announce))
+            _publish(choice, announce)
         except (SourcesError, NetworkError, ToolError) as error:
             failures.append(error)
             notes = (*notes, f"{choice.label}: {error.reference}: {error.what}")
@@ -64,4 +81,4 @@ def _fill(choice: Resolution, announce: Callable[[str], None], folder: Path) -> 
 
 
 def _tree(choice: Resolution, notes: tuple[str, ...]) -> SourceTree:
-    return SourceTree(folder=choice.folder, kind=choice.kind, pins=choice.pins, notes=notes)
+    return SourceTree(folder=choice.folder, kind=choice.kind, pins=choice.pins, notes=notes, resolution=choice)

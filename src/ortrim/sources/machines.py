@@ -15,7 +15,7 @@ from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_pac
 from ortrim.sources.debian_package import write_data_archive
 from ortrim.sources.package_record import read_packages, write_packages
 from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.storage.unpack import unpack
 from ortrim.tools.emulators import SUITE, Emulation, machine_folder
 
@@ -47,7 +47,7 @@ def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda
     Raises what `fetch_packages` raises, and `SourcesError` `machine-damaged` when the cache holds something else.
     """
     folder = machine_folder(emulation.debian)
-    publish_folder(folder, lambda temporary: _fill(temporary, emulation, announce))
+    cached_folder(folder, lambda temporary: _fill(temporary, emulation, announce), large=True)
     return MachineParts(
         root=folder / "root",
         kernel=folder / "kernel",

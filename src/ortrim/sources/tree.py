@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.plan import SourcePin
+from ortrim.sources.resolution import Resolution
 
 LICENCES_FOLDER: Final = "licences"
 EMPTY_COMPONENTS: Final = ("utf8_range",)
@@ -15,13 +16,15 @@ EMPTY_COMPONENTS: Final = ("utf8_range",)
 class SourceTree:
     """Unpacked sources: `folder` holds `onnxruntime`, `abseil_cpp` and so on, whatever the kind.
 
-    `notes` says, for the kind `auto`, which kinds were passed over and why.
+    `notes` says, for the kind `auto`, which kinds were passed over and why;
+    `resolution` is what the cache has it of, None when it lies elsewhere.
     """
 
     folder: Path
     kind: str
     pins: tuple[SourcePin, ...]
     notes: tuple[str, ...] = ()
+    resolution: Resolution | None = None
 
 
 def licences(tree: SourceTree) -> tuple[tuple[str, str, Path], ...]:

@@ -42,8 +42,10 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:
     """Write a file so that a reader sees the old content or the new, never a part; makes the folder if needed.
+
+    Without `durable` the disk is not waited for: after a power cut the file may be anything.
 
     Raises `StorageError`; the old file then stays as it was.
     """
@@ -51,7 +53,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            _write(descriptor, content.encode() if isinstance(content, str) else content)
+            _write(descriptor, content.encode() if isinstance(content, str) else content, durable=durable)
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
         except BaseException:
@@ -71,11 +73,12 @@ def write_if_changed(path: Path, content: str) -> bool:
     return True
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write(descriptor: int, data: bytes, *, durable: bool) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _diagnosed(error: OSError, path: Path) -> StorageError:

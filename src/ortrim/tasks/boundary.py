@@ -13,6 +13,7 @@ from invoke.exceptions import Exit
 from ortrim.console import STANDARD_OUTPUT, Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 from ortrim.storage.files import storage_errors
+from ortrim.storage.records import watched_cache
 
 ErrorData = dict[str, str | int]
 
@@ -23,16 +24,17 @@ BROKEN_PIPE: Final = 141
 
 
 @contextmanager
-def boundary(*, json_mode: bool = False) -> Iterator[Console]:
+def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator[Console]:
     """Give a task its console; turn what goes wrong into a diagnostic and `invoke.Exit` with its code.
 
     In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
-    printed one already.
+    printed one already. Damage in the cache is shown as a warning; `verify_cache` has all that is read of it hashed.
     """
     open_standard_streams()
     console = Console(json_mode=json_mode)
     try:
-        yield console
+        with watched_cache(console.warn, verify=verify_cache):
+            yield console
     except Diagnostic as diagnostic:
         _fail(console, diagnostic, json_mode=json_mode)
     except KeyboardInterrupt:

@@ -17,7 +17,20 @@ from ortrim.tasks.rendering import conclude, show_plan
 @task(
     iterable=["device", "mount", "engine_flag"],
     help=help_for(
-        *("spec", "target", *CONTAINERS, *REMOTE, "profile", "jobs", "output", "ndk", "plan-only", "json", *VERIFYING)
+        *(
+            "spec",
+            "target",
+            *CONTAINERS,
+            *REMOTE,
+            "profile",
+            "jobs",
+            "output",
+            "ndk",
+            "verify-cache",
+            "plan-only",
+            "json",
+            *VERIFYING,
+        )
     ),
 )
 def build(
@@ -33,6 +46,7 @@ def build(
     jobs: str | None = None,
     output: str = "artifacts",
     ndk: str | None = None,
+    verify_cache: bool = False,
     plan_only: bool = False,
     json: bool = False,
     cores: str | None = None,
@@ -45,7 +59,7 @@ def build(
     upload_models: bool = False,
 ) -> None:
     """Build trimmed, verified runtimes for models."""
-    with boundary(json_mode=json) as console:
+    with boundary(json_mode=json, verify_cache=verify_cache) as console:
         container = container_options(executor, engine, mount, engine_flag)
         here = {
             "device": device,

@@ -42,6 +42,7 @@ HELP: Final[Mapping[str, str]] = {
     "training-run": "what identifies the run that made the models, for the history",
     "output": "folder for packages and reports (default: artifacts)",
     "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
+    "verify-cache": "hash all that is read from the cache (default: where a file's status has changed; on CI, all)",
     "plan-only": "print the plan and stop",
     "json": "print one JSON document on standard output and nothing else there",
 }

@@ -13,7 +13,7 @@ from typing import Final
 
 from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError
 from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.tools.command import run
 
 FOREIGN_PYTHON: Final = "312"
@@ -34,7 +34,7 @@ def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] 
     tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
     folder = cache_folder("packages") / f"{name}-{tag}-{digest}"
-    publish_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms))
+    cached_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms), large=True)
     return folder
 
 

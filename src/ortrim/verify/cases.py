@@ -12,7 +12,7 @@ from ortrim.core.models import PreparedModel, TensorInfo
 from ortrim.core.serialization import to_canonical_json
 from ortrim.errors import SpecError, VerifyError
 from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.verify.advice import toml_key
 from ortrim.verify.arrays import STRING, Array, numpy_type, save_array
 from ortrim.verify.generated import generated_array
@@ -66,7 +66,7 @@ def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path
                 save_array(temporary, f"input_{index:03}", array)
 
     try:
-        publish_folder(destination, fill)
+        cached_folder(destination, fill)
     except MemoryError as error:
         what, hint = "there is not enough memory for the inputs", "choose smaller dimensions, or free some memory"
         raise VerifyError("out-of-memory", what, where=where, why=str(error), hint=hint) from error

@@ -20,7 +20,7 @@ from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
 from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.advice import advice
@@ -92,7 +92,7 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
         _write_index(_Index(cases=answer.cases, coverage=coverage_of(marked, answer.entered)), temporary)
 
-    publish_folder(destination, fill)
+    cached_folder(destination, fill)
     index = _read_index(destination, model)
     assert index.coverage is not None
     return References(folder=destination, cases=index.cases, coverage=index.coverage)
@@ -108,7 +108,7 @@ def converted_outputs(
         answer = _run((str(converted.path), "--optimized"), model, cases, runtime, temporary)
         _write_index(_Index(cases=answer.cases), temporary)
 
-    publish_folder(destination, fill)
+    cached_folder(destination, fill)
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
 
 

@@ -98,7 +98,6 @@ def test_a_container_sees_the_jobs_folders_and_no_others(workshop: Workshop, doc
         str(workshop.folder / "runner"): False,
         own: False,
         str(tree(workshop)): True,
-        str(cache / "zig"): True,
         **{folder: True for folder in folders if folder.startswith((str(cache / "compiler"), "/tmp/ortrim-"))},  # noqa: S108
     }
 

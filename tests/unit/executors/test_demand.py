@@ -30,6 +30,7 @@ from ortrim.executors.selection import variant_of
 from ortrim.pins.unit_index import learnt_index
 from ortrim.planning import with_arguments
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.records import record_entry
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED, without_shipped_indices
 from workshop import LIBRARY, Workshop
 
@@ -291,7 +292,9 @@ def test_everything_is_compiled_when_everything_is_asked_for(workshop: Workshop)
 @pytest.mark.parametrize("content", ["", "{", "null"])
 def test_a_damaged_learnt_index_is_learnt_anew(workshop: Workshop, content: str) -> None:
     """It is said, everything is compiled, and the next build has a good one."""
-    (cache_folder("units") / f"{variant_of(workshop.job).stem}.json").write_text(content)
+    damaged = cache_folder("units") / f"{variant_of(workshop.job).stem}.json"
+    damaged.write_text(content)
+    record_entry(damaged)
     outcome, _ = compile_needed(workshop)
     assert not outcome.failed
     assert workshop.notes[0].startswith("what was learnt of an earlier build is set aside: ")

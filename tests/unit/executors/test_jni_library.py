@@ -13,6 +13,7 @@ from ortrim.errors import BuildError, ExitCode, StorageError
 from ortrim.executors.jni import JAVA, build_jni_library, finished_jni
 from ortrim.executors.workspace import Inputs
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.records import record_entry
 from ortrim.tools.javac import Jdk
 from ortrim.tools.ndk import SDK_VARIABLES, VARIABLES
 from sample_plans import sample_plan
@@ -111,6 +112,7 @@ def test_what_was_compiled_elsewhere_needs_no_ndk(
     made = build_jni_library(target.job, result_in(tmp_path), inputs, jdk)
     assert (made.library.parent, made.symbols is not None) == (folder, True)
     made.library.unlink()
+    record_entry(folder)
     with pytest.raises(StorageError) as caught:
         build_jni_library(target.job, result_in(tmp_path), inputs, jdk)
     assert (caught.value.reference, caught.value.where) == ("jni-damaged", str(folder))

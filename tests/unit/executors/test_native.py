@@ -230,16 +230,28 @@ def test_something_in_the_way_of_the_log_is_a_diagnostic(workshop: Workshop) -> 
 
 
 @pytest.mark.parametrize("content", [None, "", "{", '{"seconds": "x", "compiler_cache": null}'])
-def test_a_damaged_finished_build_is_not_used(workshop: Workshop, content: str | None) -> None:
-    """The folder to remove is named."""
+def test_a_damaged_finished_build_is_made_anew(workshop: Workshop, content: str | None) -> None:
+    """Nothing of it is used."""
     workshop.write(GOOD)
-    folder = workshop.executor().run(workshop.job).folder
-    (folder / "facts.json").unlink()
+    whole = workshop.executor().run(workshop.job)
+    facts = whole.folder / "facts.json"
+    facts.unlink()
     if content is not None:
-        (folder / "facts.json").write_text(content)
-    error = failed(workshop)
-    assert (error.reference, error.exit_code) == ("build-damaged", ExitCode.STORAGE)
-    assert str(folder) in error.hint
+        facts.write_text(content)
+    again = workshop.executor().run(workshop.job)
+    assert (again.folder, workshop.calls()) == (whole.folder, "ubub")
+    assert facts.read_text() not in {content, None}
+
+
+def test_a_kept_tree_that_was_damaged_is_not_linked(workshop: Workshop) -> None:
+    """An archive with another byte in it: the tree is begun anew, and the library is what it would have been."""
+    workshop.write(GOOD)
+    whole = workshop.executor().run(workshop.job).library.read_bytes()
+    archive = workshop.tree / "out" / "MinSizeRel" / "libonnxruntime.so.1.21.0"
+    archive.write_text("damaged")
+    other = replace(workshop.job, operator_config="ai.onnx;14;Relu\n")
+    assert workshop.executor().run(other).library.read_bytes() == whole
+    assert workshop.calls() == "ub"
 
 
 COUNTING = f"""if [ "$1" = --print-log-stats ]; then echo '{json.dumps(CCACHE_COUNTERS)}'; fi"""

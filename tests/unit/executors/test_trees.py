@@ -33,13 +33,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tree_of(job: BuildJob) -> Path:
     """Return the tree of a job, which nobody else uses."""
     with build_tree(job, lambda: pytest.fail("waited")) as tree:
-        return tree
+        return tree.path
 
 
 def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
     """Another model compiles only what it changes; what is in the tree stays."""
-    tree = tree_of(JOB)
-    (tree / "object.o").touch()
+    with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
+        tree = kept.path
+        (tree / "object.o").touch()
     assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
     assert (tree / "object.o").is_file()
 
@@ -83,7 +84,7 @@ def test_a_tree_in_use_is_waited_for() -> None:
             other.close()
 
         with build_tree(JOB, on_wait) as tree:
-            assert tree == held
+            assert tree.path == held.path
     assert said == ["waits"]
 
 

@@ -26,8 +26,8 @@ SPAWN: Final = get_context("spawn")
 
 
 def visible(folder: Path) -> list[str]:
-    """Return what a folder holds, but for locks."""
-    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock"))
+    """Return what a folder holds, but for locks and records."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix not in {".lock", ".record"})
 
 
 def nothing_published(cache: Path) -> bool:

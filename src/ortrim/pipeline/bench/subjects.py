@@ -15,6 +15,7 @@ from ortrim.pipeline.converted import Request
 from ortrim.pipeline.models.files import is_buildspec, open_sizes, refuse_sizes, spec_of_model
 from ortrim.pipeline.planned import Planned, make_planned, planned_here, planned_to_run
 from ortrim.storage.files import sha256_of
+from ortrim.storage.records import is_kept
 from ortrim.tools.full_runtime import is_minimal
 from ortrim.verify.baseline import own_baseline
 
@@ -98,7 +99,7 @@ def _library(asked: Asked, planned: Planned, target: PlannedTarget) -> tuple[Ben
             hint = f"give the path of a library, {BUILT} or {WHEEL}"
             raise UsageError("bad-option", f"'{asked.library}' is no library", where="--library", hint=hint)
         return _described("file", path.name, path, planned), path
-    if asked.library != WHEEL and is_buildspec(spec) and folder.is_dir():
+    if asked.library != WHEEL and is_buildspec(spec) and is_kept(folder):
         path = result_of(folder).library
         return _described(
             BUILT, f"the build of {planned.plan.spec_name}, profile {target.job.profile}", path, planned

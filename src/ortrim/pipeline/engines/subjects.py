@@ -20,6 +20,7 @@ from ortrim.pipeline.models.files import is_buildspec, refuse_sizes, spec_of_mod
 from ortrim.pipeline.models.ready import ReadyModel, cases_of
 from ortrim.pipeline.planned import make_planned
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.records import is_kept
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.arrays import STRING, load_array
 from ortrim.verify.cases import Case
@@ -120,7 +121,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
         return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.reference})"))
     (target, *_) = planned.plan.targets
     folder = finished_build(target.job)
-    if not folder.is_dir():
+    if not is_kept(folder):
         return CannotRun(stage="start", reason="it was not built for this machine: run invoke build")
     return _with_models(result_of(folder).library, planned.models)
 

@@ -21,6 +21,7 @@ from ortrim.report.size_diff_html import difference_page
 from ortrim.report.size_html import size_page
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of, storage_errors, write_atomically
+from ortrim.storage.records import is_kept
 
 MAP: Final = "link.map"
 PLACES: Final = (LIBRARY, f"lib/{LIBRARY}", DYLIB, f"lib/{DYLIB}")
@@ -128,6 +129,6 @@ def _map_of(library: Path) -> Path | None:
         for build in sorted(path for name in BUILT for path in cache_folder("builds").glob(f"*/{name}")):
             if build.with_name(MAP).is_file() and build.stat().st_size == size:
                 digest = digest or sha256_of(library)
-                if sha256_of(build) == digest:
+                if sha256_of(build) == digest and is_kept(build.parent):
                     return build.with_name(MAP)
     return None

@@ -7,6 +7,7 @@ from ortrim.core.plan import BuildJob
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 from ortrim.pins.tools import tool_requirements
 from ortrim.pipeline.planned import Planned
+from ortrim.sources.fetch import sound_sources
 from ortrim.sources.tree import licences
 from ortrim.toolchains.licences import RUNTIME_LICENCES
 from ortrim.tools.environments import packages_folder
@@ -14,7 +15,7 @@ from ortrim.tools.environments import packages_folder
 
 def package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs:
     """Return what the package of a target is made from, and what its part of an assembly is."""
-    upstream = planned.sources.folder / "onnxruntime"
+    upstream = sound_sources(planned.sources) / "onnxruntime"
     return PackageInputs(
         plan=planned.plan,
         job=job,

@@ -16,6 +16,7 @@ from ortrim.pipeline.packaging.inputs import package_inputs
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.verification.verify import Packaged
 from ortrim.platforms.apple import ASSEMBLY as APPLE
+from ortrim.sources.fetch import sound_sources
 from ortrim.tools.javac import find_jdk
 from ortrim.verify.subjects import Delivery
 
@@ -85,7 +86,7 @@ def _for_android(planned: Planned, group: Group, results: Results, request: Requ
     step.progress(0, 0, "classes and AAR")
     folder = planned.folder / assembly.identifier
     assets = assembly.models_as_assets
-    sound = deliver_aar(parts, planned.sources.folder, jdk, folder, models_as_assets=assets)
+    sound = deliver_aar(parts, sound_sources(planned.sources), jdk, folder, models_as_assets=assets)
     step.note(f"{sound.package.folder}: {sound.package.manifest.coordinates}")
     both = zip(group.targets, results, strict=True)
     return [android_delivery(planned, target.job, result, sound) for target, result in both]
@@ -94,6 +95,6 @@ def _for_android(planned: Planned, group: Group, results: Results, request: Requ
 def _for_apple(planned: Planned, group: Group, results: Results, step: Step) -> list[Delivery]:
     both = tuple(zip(group.targets, results, strict=True))
     parts = [apple_part(package_inputs(planned, target.job, result)) for target, result in both]
-    sound = deliver_apple(parts, planned.sources.folder, planned.folder / APPLE)
+    sound = deliver_apple(parts, sound_sources(planned.sources), planned.folder / APPLE)
     step.note(f"{sound.package.folder}: checksum {sound.package.checksum}")
     return [apple_delivery(result, sound) for _, result in both]

@@ -24,7 +24,7 @@ from ortrim.pipeline.steps.state import Stage, State
 from ortrim.pipeline.steps.stepping import take
 from ortrim.pipeline.steps.words import step_files
 from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.cases import Case
 
@@ -81,7 +81,7 @@ def prepare_by_steps(
     tools raises; nothing is left behind then.
     """
     folder = root / _digest(given)
-    publish_folder(folder, lambda temporary: _fill(temporary, given, progress))
+    cached_folder(folder, lambda temporary: _fill(temporary, given, progress))
     return _read(folder, given.original)
 
 

@@ -18,7 +18,7 @@ from ortrim.executors.native import finished_runner
 from ortrim.executors.results import finished_build, result_of
 from ortrim.package.archive import write_archive
 from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import publish_folder
+from ortrim.storage.records import cached_folder, is_kept
 from ortrim.storage.unpack import unpack
 
 BUILD: Final = "build"
@@ -33,8 +33,8 @@ def archive_name(target: str) -> str:
 
 def is_compiled(target: PlannedTarget) -> bool:
     """Whether everything that `export_compiled` takes of a target is here."""
-    jni = target.job.android is None or finished_jni(target.job).is_dir()
-    return finished_build(target.job).is_dir() and finished_runner(target.runner).is_file() and jni
+    jni = target.job.android is None or is_kept(finished_jni(target.job))
+    return is_kept(finished_build(target.job)) and is_kept(finished_runner(target.runner).parent) and jni
 
 
 def export_compiled(target: PlannedTarget, destination: Path) -> Path:
@@ -79,11 +79,11 @@ def _import(target: PlannedTarget, archive: Path) -> None:
         _unpack(target, archive, folder, JNI)
         jni_library_in(folder)
 
-    publish_folder(finished_build(target.job), fill_build)
+    cached_folder(finished_build(target.job), fill_build)
     runner = finished_runner(target.runner)
-    publish_folder(runner.parent, lambda folder: _unpack(target, archive, folder, RUNNER))
+    cached_folder(runner.parent, lambda folder: _unpack(target, archive, folder, RUNNER))
     if target.job.android:
-        publish_folder(finished_jni(target.job), fill_jni)
+        cached_folder(finished_jni(target.job), fill_jni)
 
 
 def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> None:

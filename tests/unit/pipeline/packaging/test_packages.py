@@ -31,6 +31,7 @@ from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.targets import build, verify_again
 from ortrim.pipeline.verification.verify import Packaged, verify
 from ortrim.report.terminal import terminal_report
+from ortrim.storage.records import record_entry
 from ortrim.tools import ndk
 from ortrim.tools.javac import Jdk
 from sample_plans import sample_plan
@@ -223,6 +224,7 @@ def test_verifying_again_needs_no_ndk(stages: Stages, recorded: Recorded, monkey
         result = recorded.run(target.job)
         shutil.copyfile(result.library, finished_build(target.job) / RUNTIME)
         shutil.copytree(result.headers, finished_build(target.job) / "headers", dirs_exist_ok=True)
+        record_entry(finished_build(target.job))
     monkeypatch.delenv("ANDROID_NDK_HOME")
     assert [report.verdict for report in android(stages, verify_again)] == [Verdict.PASS, Verdict.PASS]
 

@@ -13,6 +13,7 @@ from ortrim.executors.native import finished_runner
 from ortrim.executors.results import finished_build, result_of
 from ortrim.pipeline.workflow_jobs.transfer import archive_name, export_compiled, import_compiled, is_compiled
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.records import record_entry
 from sample_plans import OPERATORS, sample_plan
 
 (TARGET,) = sample_plan().targets
@@ -52,6 +53,7 @@ def test_what_is_here_already_is_kept(archive: Path) -> None:
     """Nothing is taken in place of one's own."""
     library = leave_build(TARGET) / "libonnxruntime.so"
     library.write_bytes(b"own")
+    record_entry(library.parent)
     import_compiled((TARGET,), archive.parent)
     assert library.read_bytes() == b"own"
     assert finished_runner(TARGET.runner).is_file()
@@ -104,7 +106,9 @@ def test_a_damaged_archive_leaves_nothing(archive: Path, part: int) -> None:
 def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked at before it counts as finished."""
     private_cache(tmp_path / "there", monkeypatch)
-    (leave_build(TARGET) / "facts.json").write_text("{}")
+    facts = leave_build(TARGET) / "facts.json"
+    facts.write_text("{}")
+    record_entry(facts.parent)
     leave_runner(TARGET)
     made = export_compiled(TARGET, tmp_path / "compiled")
     private_cache(tmp_path / "here", monkeypatch)
@@ -138,7 +142,9 @@ def test_an_android_target_without_its_jni_library_is_not_compiled(
     with pytest.raises(BuildError) as caught:
         export_compiled(ANDROID, tmp_path / "compiled")
     assert caught.value.reference == "not-compiled"
-    (leave_jni(ANDROID) / "libonnxruntime4j_jni.so").unlink()
+    library = leave_jni(ANDROID) / "libonnxruntime4j_jni.so"
+    library.unlink()
+    record_entry(library.parent)
     made = export_compiled(ANDROID, tmp_path / "compiled")
     private_cache(tmp_path / "here", monkeypatch)
     with pytest.raises(StorageError) as damaged:

@@ -1,0 +1,320 @@
+"""What lies in the cache is what was written there: each entry is held to a record made when it was complete.
+
+The record of `NAME` is `.NAME.record` beside it: for each file its SHA-256, and what `stat` said of it. An entry is
+read in full and compared, or, when it is `large`, only where `stat` differs: the kernel sets the time of an inode's
+last change at every write, and nothing can set it back. With `verify`, as always on CI, large entries are read in
+full, too. What is no longer what it was is removed with a note, so that it is made anew.
+
+Copies differ from their records in what `stat` says, so that they are read in full once and recorded as they are.
+"""
+
+import json
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ortrim.errors import StorageError
+from ortrim.storage.files import sha256_of, storage_errors, write_atomically
+from ortrim.storage.folders import locked, publish_folder
+
+FORM: Final = 1
+FOLDER: Final = "folder"
+CLOCK_TICK_NS: Final = 50_000_000
+"""A file that was changed so shortly before may be changed again at the same time by the kernel's clock, unnoticed."""
+CHECKPOINT_SECONDS: Final = 10.0
+NINJAS_OWN: Final = frozenset({".ninja_log", ".ninja_deps"})
+"""What ninja appends to at each step; without them it compiles everything again."""
+
+
+class _Seen(NamedTuple):
+    """A file: `content` is its SHA-256 and whether it may be run, or a link's aim; `state` is what `stat` says."""
+
+    content: str
+    state: str
+
+
+_Files = dict[str, _Seen]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    """What was written of an entry; `ended` is False while a folder that is kept is worked in."""
+
+    place: str
+    ended: bool
+    files: _Files
+
+
+@dataclass(kw_only=True)
+class CacheWatch:
+    """What one command asks of its cache and what it found; large entries in `sound` need not be looked at again."""
+
+    on_damage: Callable[[str], None] = lambda _: None
+    verify: bool = False
+    damages: list[str] = field(default_factory=list)
+    sound: set[Path] | None = None
+
+
+_WATCHES: Final = [CacheWatch()]
+"""The last is in force. Threads share it, unlike a `ContextVar`."""
+
+
+@contextmanager
+def watched_cache(on_damage: Callable[[str], None], *, verify: bool = False) -> Iterator[CacheWatch]:
+    """Have `on_damage` told of what is damaged in the cache; `verify`, and `CI=true`, have all that is read hashed.
+
+    A large entry is checked once in that time.
+    """
+    verify = verify or os.environ.get("CI") == "true"
+    _WATCHES.append(CacheWatch(on_damage=on_damage, verify=verify, sound=set()))
+    try:
+        yield _WATCHES[-1]
+    finally:
+        _WATCHES.pop()
+
+
+def cache_damages() -> tuple[str, ...]:
+    """Return what was found damaged since the command began."""
+    return tuple(_WATCHES[-1].damages)
+
+
+def cached_folder(
+    destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None, *, large: bool = False
+) -> bool:
+    """Make a folder of the cache as `publish_folder` does, with its record, unless it is there and what it was.
+
+    Files of a `large` folder are made read-only. Returns whether it was made. Raises as `publish_folder` does.
+    """
+
+    def fill_and_record(temporary: Path) -> None:
+        fill(temporary)
+        if large:
+            _make_read_only(temporary)
+        _write(destination, _Record(place=destination.name, ended=True, files=_seen_in(temporary, {}, hashed=True)))
+
+    if destination.is_dir() and is_kept(destination, large=large):
+        return False
+    return publish_folder(destination, fill_and_record, on_wait)
+
+
+def record_entry(entry: Path) -> None:
+    """Record a file or folder of the cache as it is now. Raises `StorageError`."""
+    _write(entry, _Record(place=entry.name, ended=True, files=_seen_in(entry, {}, hashed=True)))
+
+
+def is_kept(entry: Path, *, large: bool = False) -> bool:
+    """Whether a file or folder of the cache is there and what was recorded; if it is not, it is removed with a note.
+
+    Raises `StorageError` when it cannot be read, or not removed.
+    """
+    if not os.path.lexists(entry):
+        return False
+    sound = _WATCHES[-1].sound
+    if large and sound is not None and entry in sound:
+        return True
+    if damage_of(entry, large=large):
+        with locked(entry):  # Another process may have made it anew meanwhile.
+            if not os.path.lexists(entry):
+                return False
+            if why := damage_of(entry, large=large):
+                discard(entry, why)
+                return False
+    if large and sound is not None:
+        sound.add(entry)
+    return True
+
+
+def damage_of(entry: Path, *, large: bool = False) -> str:
+    """Return why an entry is not what was recorded, or nothing; what `stat` says now is recorded if that is all."""
+    known = _read(entry)
+    if known is None or known.place not in {entry.name, str(entry)}:
+        return "it has no record, or a damaged one" if known is None else f"it is {known.place} under another name"
+    now = _seen_in(entry, known.files, hashed=not large or _WATCHES[-1].verify)
+    if why := _difference(known.files, now):
+        return why
+    if now != known.files:
+        with suppress(StorageError):  # A cache that cannot be written to is read in full each time.
+            _write(entry, _Record(place=known.place, ended=known.ended, files=now))
+    return ""
+
+
+def discard(entry: Path, why: str) -> None:
+    """Remove a damaged entry of the cache and tell who watches. Raises `StorageError` when it cannot be removed."""
+    try:
+        remove_entry(entry)
+    except StorageError as error:
+        hint = f"remove it, then run the same command again: rm -r {entry}"
+        what = "a cached entry is damaged and cannot be removed"
+        raise StorageError("damaged-cache", what, where=str(entry), why=f"{why}\n{error.why}", hint=hint) from error
+    watch, text = _WATCHES[-1], f"{entry.parent.name}/{entry.name[:24]}: {why}; it was removed and is made anew"
+    watch.damages.append(text)
+    watch.on_damage(f"damaged-cache: {text}")
+
+
+def remove_entry(entry: Path) -> None:
+    """Remove an entry and its record; the caller holds its lock. A kill leaves nothing that could be taken for it."""
+    with storage_errors(entry):
+        _record_of(entry).unlink(missing_ok=True)
+        if entry.is_dir() and not entry.is_symlink():
+            leftover = entry.with_name(f".{entry.name}.partial-removed-{os.getpid()}")
+            with suppress(FileNotFoundError):  # Another process may remove it at the same time.
+                entry.rename(leftover)
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+@dataclass(kw_only=True)
+class KeptFolder:
+    """A folder that is worked in again and again; `checkpoint` records it now and then while that goes on."""
+
+    path: Path
+    _files: _Files
+    _recorded: float = field(default_factory=time.monotonic)
+
+    def checkpoint(self) -> None:
+        """Record what is there if that was not done lately, so that a kill costs little; call it at each step."""
+        if time.monotonic() - self._recorded >= CHECKPOINT_SECONDS:
+            self.record(ended=False)
+
+    def record(self, *, ended: bool) -> None:
+        """Record what is there. Raises `StorageError`."""
+        self._files = _seen_in(self.path, self._files, hashed=False)
+        _write(self.path, _Record(place=str(self.path), ended=ended, files=self._files))
+        self._recorded = time.monotonic()
+
+
+@contextmanager
+def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[KeptFolder]:
+    """Hold a folder of the cache, alone, that is worked in and kept; what is in it is what was left there.
+
+    A damaged one is emptied with a note, and one from elsewhere, which is full of the names of other folders, without.
+    After a kill, what was not recorded is removed from it, but for `NINJAS_OWN`. Raises `StorageError`.
+    """
+    with locked(folder, on_wait):
+        known = _read(folder)
+        if folder.is_dir() and not (known and known.place == str(folder)):
+            remove_entry(folder)
+            known = None
+        if known and folder.is_dir():
+            now = _seen_in(folder, known.files, hashed=_WATCHES[-1].verify)
+            if known.ended and (why := _difference(known.files, now)):
+                discard(folder, why)
+            elif not known.ended:
+                _remove_unrecorded(folder, known.files, now)
+        with storage_errors(folder):
+            folder.mkdir(exist_ok=True)
+        kept = KeptFolder(path=folder, _files=known.files if known else {})
+        kept.record(ended=False)
+        ended = False
+        try:
+            yield kept
+            ended = True
+        finally:
+            with suppress(StorageError):  # Then what changed since the last checkpoint is removed by the next build.
+                kept.record(ended=ended)
+
+
+def _remove_unrecorded(folder: Path, known: _Files, now: _Files) -> None:
+    with storage_errors(folder):
+        for name, seen in now.items():
+            before = known.get(name)
+            same = before is not None and before.content == seen.content
+            if seen.content != FOLDER and not same and Path(name).name not in NINJAS_OWN:
+                (folder / name).unlink(missing_ok=True)
+
+
+def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
+    """Name the first file that differs from what was recorded, and how."""
+    for name in sorted(known.keys() | now.keys()):
+        before, after = known.get(name), now.get(name)
+        if before is None:
+            return f"{name} was added"
+        if after is None:
+            return f"{name or 'it'} is missing"
+        if before.content != after.content:
+            return f"{name or 'it'} has changed"
+    return ""
+
+
+def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files:
+    """Look at all of an entry; without `hashed`, what `stat` says the same of as before is taken to be the same."""
+    files: _Files = {}
+    with storage_errors(entry):
+        for name, path, found in _walk(entry):
+            state = _state(found)
+            before = None if hashed else known.get(name)
+            same = before is not None and state and before.state == state
+            files[name] = before if before and same else _Seen(_content(path, found), state)
+    return files
+
+
+def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Yield the name below an entry, the path and the status of each file and folder in it; of a file, its own."""
+    found = entry.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        yield "", str(entry), found
+        return
+    folders = [("", str(entry))]
+    while folders:
+        prefix, folder = folders.pop()
+        with os.scandir(folder) as children:
+            for child in children:
+                name = prefix + child.name
+                if child.is_dir(follow_symlinks=False):
+                    folders.append((f"{name}/", child.path))
+                with suppress(FileNotFoundError):  # A compiler removes its temporary files at any time.
+                    yield name, child.path, child.stat(follow_symlinks=False)
+
+
+def _state(found: os.stat_result) -> str:
+    """Return what `stat` says of a file; nothing of one that was changed just now, so that it is read again."""
+    if stat.S_ISDIR(found.st_mode) or found.st_ctime_ns > time.time_ns() - CLOCK_TICK_NS:
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_mode:o}"
+
+
+def _content(path: str, found: os.stat_result) -> str:
+    if stat.S_ISDIR(found.st_mode):
+        return FOLDER
+    if stat.S_ISLNK(found.st_mode):
+        return f"link {Path(path).readlink()}"
+    try:
+        return ("x " if found.st_mode & stat.S_IXUSR else "- ") + sha256_of(Path(path))
+    except FileNotFoundError:
+        return ""
+
+
+def _make_read_only(folder: Path) -> None:
+    with storage_errors(folder):
+        for _, path, found in _walk(folder):
+            if stat.S_ISREG(found.st_mode):
+                Path(path).chmod(stat.S_IMODE(found.st_mode) & ~0o222)
+
+
+def _record_of(entry: Path) -> Path:
+    return entry.with_name(f".{entry.name}.record")
+
+
+def _write(entry: Path, record: _Record) -> None:
+    files = {name: (seen.content, seen.state) for name, seen in record.files.items()}
+    document = {"form": FORM, "place": record.place, "ended": record.ended, "files": files}
+    write_atomically(_record_of(entry), json.dumps(document, separators=(",", ":")), durable=False)
+
+
+def _read(entry: Path) -> _Record | None:
+    """Return the record of an entry; None without one that can be read, as one that is damaged itself."""
+    try:
+        document: Any = json.loads(_record_of(entry).read_bytes())
+        if document["form"] != FORM:
+            return None
+        files = {name: _Seen(str(content), str(state)) for name, (content, state) in document["files"].items()}
+        return _Record(place=str(document["place"]), ended=bool(document["ended"]), files=files)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

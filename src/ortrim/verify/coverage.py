@@ -5,6 +5,7 @@ the full runtime's profile then tells which of them ran.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MARKER: Final = "ortrim_marker_"
 """How the nodes are named that mark bodies; a number follows."""
+QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|NBits|QGemm|QAttention|QOrdered")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +33,12 @@ class Body:
 
 @dataclass(frozen=True, kw_only=True)
 class Marked:
-    """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked."""
+    """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked.
 
+    `quantized` is whether any of them computes with quantized numbers.
+    """
+
+    quantized: bool
     always: int
     bodies: tuple[Body, ...]
     path: Path | None
@@ -56,12 +62,14 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         ]
         bodies = tuple(Body(name=name, nodes=_count(body.node, functions)) for name, body in found)
         always = _count(read.graph.node, functions)
+        graphs = (read.graph, *(body for _, body in found))
+        quantized = any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node)
         if not bodies:
-            return Marked(always=always, bodies=(), path=None)
+            return Marked(quantized=quantized, always=always, bodies=(), path=None)
         for number, (_, body) in enumerate(found):
             _mark(body, number)
         _import_default_domain(read)
-        return Marked(always=always, bodies=bodies, path=_written(read, model, folder))
+        return Marked(quantized=quantized, always=always, bodies=bodies, path=_written(read, model, folder))
 
 
 def coverage_of(marked: Marked, entered: Iterable[int]) -> Coverage:

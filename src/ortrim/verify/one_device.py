@@ -1,13 +1,12 @@
 """Verification on one device: parity, what runs take, and what else was asked for."""
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from ortrim.core.measurements import Host, LeastMemory, OutputParity, Verdict
 from ortrim.core.reports import DeviceReport
-from ortrim.core.tolerances import DEFAULTS, QUANTIZED, SAME_GRAPH
+from ortrim.core.tolerances import SAME_GRAPH
 from ortrim.verify.baseline import without_failing
 from ortrim.verify.batch_requests import batch_requests
 from ortrim.verify.devices.base import Device, Repetition
@@ -25,8 +24,6 @@ from ortrim.verify.rounds import Measurement, Round, Rounds, measure, request_of
 from ortrim.verify.subjects import Subject, Task
 from ortrim.verify.verdicts import overall, parity_of
 
-QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|NBits|QGemm|QAttention|QOrdered")
-"""Found in the operator configuration of a model that computes with quantized numbers."""
 MEMORY_ROUNDS: Final = 3
 """Enough where time means nothing: an emulated machine takes the same memory each time, to a few pages."""
 MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1)
@@ -117,8 +114,7 @@ class _Work:
         """Compare one model's outputs with the reference."""
         with self.runs.one(f"parity of {plan.model}"):
             ours, ran = our_outputs(plan, self.device, self._outputs(plan))
-        defaults = QUANTIZED if QUANTIZED_OPERATOR.search(subject.converted.config) else DEFAULTS
-        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances, defaults=defaults)
+        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
         if subject.same_graph:
             again = compare(plan.model, subject.same_graph, ours, subject.spec.tolerances, defaults=SAME_GRAPH)
             parity = with_same_graph(parity, again)

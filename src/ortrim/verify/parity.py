@@ -13,7 +13,7 @@ import numpy as np
 from ortrim.console import counted
 from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.core.tolerance_spec import ElementType, Tolerance
-from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds, bounds_of
+from ortrim.core.tolerances import DEFAULTS, EXACT, QUANTIZED, Bounds, bounds_of
 from ortrim.verify.arrays import BFLOAT16, FLOATS, STRING, Array, load_array, widened
 from ortrim.verify.devices.base import SavedOutput
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
@@ -71,11 +71,11 @@ def compare(
     ours: SavedOutputs,
     tolerances: Mapping[ElementType, Tolerance],
     *,
-    defaults: Mapping[str, Bounds] = DEFAULTS,
+    defaults: Mapping[str, Bounds] | None = None,
 ) -> tuple[OutputParity, ...]:
     """Compare every output of every case; what either side lacks fails.
 
-    Bounds are those of `tolerances`, else of `defaults`, by element type: `numpy.testing.assert_allclose` with the
+    Bounds are those of `tolerances`, else of `defaults` or those of such models, by element type: `numpy.testing.assert_allclose` with the
     absolute part tied to the magnitude of the output. Not-a-number and infinities have to be in the same places.
     Integers, booleans and strings have to be equal unless `tolerances` says otherwise; strings that differ count as a
     difference of 1. The elements of a sequence, and the keys and values of a map, are outputs of their own; keys have
@@ -87,6 +87,7 @@ def compare(
     """
     found = {case.name: case for case in ours.cases}
     surveys = _surveys(reference)
+    defaults = defaults or (QUANTIZED if reference.quantized else DEFAULTS)
     return tuple(
         parity
         for case in reference.cases

@@ -47,10 +47,11 @@ class CaseOutputs:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedOutputs:
-    """The outputs of one model: those of a case lie in `folder/<case>`."""
+    """The outputs of one model, which may compute with quantized numbers: those of a case lie in `folder/<case>`."""
 
     folder: Path
     cases: tuple[CaseOutputs, ...]
+    quantized: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,7 @@ class _Answer:
 @dataclass(frozen=True, kw_only=True)
 class _Index:
     cases: tuple[CaseOutputs, ...]
+    quantized: bool = False
     coverage: Coverage | None = None
 
 
@@ -90,12 +92,13 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
         answer = _run((str(model.path), *words), model, cases, runtime, temporary)
         with storage_errors(temporary):
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
-        _write_index(_Index(cases=answer.cases, coverage=coverage_of(marked, answer.entered)), temporary)
+        coverage = coverage_of(marked, answer.entered)
+        _write_index(_Index(cases=answer.cases, quantized=marked.quantized, coverage=coverage), temporary)
 
     cached_folder(destination, fill)
     index = _read_index(destination, model)
     assert index.coverage is not None
-    return References(folder=destination, cases=index.cases, coverage=index.coverage)
+    return References(folder=destination, cases=index.cases, quantized=index.quantized, coverage=index.coverage)
 
 
 def converted_outputs(

@@ -16,6 +16,7 @@ from ortrim.models.onnx_reading import facts_of
 from ortrim.tools.full_runtime import full_runtime
 from ortrim.verify.arrays import save_array
 from ortrim.verify.cases import Case
+from ortrim.verify.coverage import marked_copy
 from ortrim.verify.reference import reference_outputs
 
 BRANCHES = """
@@ -80,6 +81,18 @@ def test_without_control_flow_every_node_runs(tmp_path: Path) -> None:
     """And a model that passes its input on has none."""
     plain = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] z) { y = Relu(x) z = Exp(y) }'
     assert coverage(model_from(plain, tmp_path), tmp_path, LOW) == Coverage(nodes=2, executed=2)
+
+
+LEVELS = "q, s, z = DynamicQuantizeLinear (a) b = DequantizeLinear (q, s, z)"
+
+
+@pytest.mark.parametrize("body", ["b = Neg (a)", LEVELS])
+def test_a_quantized_model_is_known_by_its_operators(tmp_path: Path, body: str) -> None:
+    """Wherever in it they are: here in a function."""
+    text = '<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[n] x) => (float[n] y) { y = own.levels (x) }'
+    text += f'<domain: "own", opset_import: ["": 17]> levels (a) => (b) {{ {body} }}'
+    model = model_from(text, tmp_path)
+    assert marked_copy(model.path, tmp_path / "marked").quantized is (body == LEVELS)
 
 
 def test_a_loop_without_iterations_is_not_entered(tmp_path: Path) -> None:

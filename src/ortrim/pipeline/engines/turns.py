@@ -126,7 +126,7 @@ def parity_of(run: EngineRun, folder: Path, subject: Subject, case: Case) -> Eng
     )
     ours = SavedOutputs(folder=folder, cases=(CaseOutputs(name=case.name, outputs=outputs),))
     theirs = tuple(each for each in subject.reference.cases if each.name == case.name)
-    reference = SavedOutputs(folder=subject.reference.folder, cases=theirs)
+    reference = replace(subject.reference, cases=theirs)
     try:
         return _worst(compare(subject.prepared.name, reference, ours, subject.spec.tolerances))
     except VerifyError as error:

@@ -111,7 +111,7 @@ def joined(first: SavedOutputs, second: SavedOutputs, prefix: str, folder: Path)
         appended = _copied(others[case.name], second.folder, folder, "appended_")
         outputs = (*mine, *(replace(each, name=prefix + each.name) for each in appended))
         cases.append(CaseOutputs(name=case.name, outputs=outputs))
-    return SavedOutputs(folder=folder, cases=tuple(cases))
+    return SavedOutputs(folder=folder, cases=tuple(cases), quantized=first.quantized)
 
 
 def _copied(case: CaseOutputs, source: Path, destination: Path, stem: str) -> tuple[SavedOutput, ...]:

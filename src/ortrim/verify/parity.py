@@ -75,11 +75,11 @@ def compare(
 ) -> tuple[OutputParity, ...]:
     """Compare every output of every case; what either side lacks fails.
 
-    Bounds are those of `tolerances`, else of `defaults` or those of such models, by element type: `numpy.testing.assert_allclose` with the
-    absolute part tied to the magnitude of the output. Not-a-number and infinities have to be in the same places.
-    Integers, booleans and strings have to be equal unless `tolerances` says otherwise; strings that differ count as a
-    difference of 1. The elements of a sequence, and the keys and values of a map, are outputs of their own; keys have
-    to be equal.
+    Bounds are those of `tolerances`, else of `defaults` or those of such models, by element type:
+    `numpy.testing.assert_allclose` with the absolute part tied to the magnitude of the output. Not-a-number and
+    infinities have to be in the same places. Integers, booleans and strings have to be equal unless `tolerances` says
+    otherwise; strings that differ count as a difference of 1. The elements of a sequence, and the keys and values of a
+    map, are outputs of their own; keys have to be equal.
 
     Not judged, with the reason, is what agrees but could not have differed: an output without elements, without a
     finite number, of zeros alone, or the same in all cases; values that are not tensors, and those that the model makes

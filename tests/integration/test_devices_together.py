@@ -77,7 +77,7 @@ def subject_in(folder: Path) -> Subject:
         spec=spec,
         cases=cases,
         reference=reference,
-        same_graph=None,
+        same_graph=reference,
         session=SessionSettings(),
     )
 

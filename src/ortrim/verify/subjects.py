@@ -20,8 +20,7 @@ from ortrim.verify.reference import References, SavedOutputs
 class Subject:
     """One model to verify: as given, as converted, what the buildspec says of it, its cases, and their outputs.
 
-    `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one,
-    None where the full runtime here is no measure of the device;
+    `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one;
     `session` are the package's settings.
     """
 
@@ -30,7 +29,7 @@ class Subject:
     spec: ModelSpec
     cases: tuple[Case, ...]
     reference: References
-    same_graph: SavedOutputs | None
+    same_graph: SavedOutputs
     session: SessionSettings
 
 

@@ -109,15 +109,33 @@ def test_a_model_without_nodes_is_inconclusive(device: SavingDevice, task: MakeT
     assert report.parity[0].reason == "the model has no nodes: nothing was computed"
 
 
-def test_a_quantized_model_has_bounds_of_its_own(make_output: MakeOutput, task: MakeTask) -> None:
-    """What it may change by conversion is more; what the library may change is not."""
+@pytest.mark.parametrize("saturates", [True, False])
+@pytest.mark.parametrize("quantized", [True, False])
+def test_a_quantized_model_has_bounds_of_its_own(
+    make_output: MakeOutput,
+    task: MakeTask,
+    monkeypatch: pytest.MonkeyPatch,
+    quantized: bool,  # noqa: FBT001
+    saturates: bool,  # noqa: FBT001
+) -> None:
+    """Conversion may change more of it, the library no more, unless this machine's own kernels saturate."""
+    monkeypatch.setattr(one_device, "saturates_here", lambda: saturates)
     given = task()
-    (plain,) = given.subjects
-    quantized = replace(plain, reference=replace(plain.reference, quantized=True))
-    ours = SavingDevice(make_output, (1.1, 2))
-    for subject, verdict in ((plain, Verdict.FAIL), (quantized, Verdict.PASS)):
-        assert verify_on(ours, replace(given, subjects=(replace(subject, same_graph=None),))).verdict is verdict
-    assert verify_on(ours, replace(given, subjects=(quantized,))).verdict is Verdict.FAIL
+    (subject,) = given.subjects
+    subject = replace(subject, reference=replace(subject.reference, quantized=quantized))
+    report = verify_on(SavingDevice(make_output, (1.1, 2)), replace(given, subjects=(subject,)))
+    assert report.verdict is (Verdict.PASS if quantized and saturates else Verdict.FAIL)
+    assert (report.parity[0].same_graph is None) is (quantized and saturates)
+
+
+def test_the_same_graph_on_this_machine_has_next_to_no_leeway(make_output: MakeOutput, task: MakeTask) -> None:
+    """The same kernels give the same numbers; other processors have others."""
+    device = SavingDevice(make_output, (1.00009, 2))
+    assert verify_on(device, task()).verdict is Verdict.PASS
+    device.name = "host"
+    report = verify_on(device, task())
+    assert report.verdict is Verdict.FAIL
+    assert "with the same converted model" in report.parity[0].reason
 
 
 def test_a_missed_budget_fails(device: SavingDevice, task: MakeTask) -> None:
@@ -327,7 +345,7 @@ def in_files(task: Task, folder: Path) -> Task:
     case = replace(task.subjects[0].cases[0], folder=folder / "case")
     case.folder.mkdir()
     reference = replace(task.subjects[0].reference, folder=folder, cases=(CaseOutputs(name="only", outputs=()),))
-    subject = replace(task.subjects[0], cases=(case,), reference=reference, same_graph=None)
+    subject = replace(task.subjects[0], cases=(case,), reference=reference, same_graph=reference)
     return replace(task, subjects=(subject,), baseline=Baseline(library=None, name="none"))
 
 

@@ -12,7 +12,7 @@ from ortrim.core.artifacts import JobResult
 from ortrim.core.library_facts import LibrarySize
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.core.reports import VerifyReport
-from ortrim.core.targets import APPLE, OperatingSystem, Target
+from ortrim.core.targets import APPLE, OperatingSystem
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.verification.devices import devices_of
@@ -75,7 +75,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     baseline, baseline_size = _held_against(planned, packaged.target.job)
     return Task(
         delivery=packaged.delivery,
-        subjects=_subjects(planned, packaged.target.job.target, folder / "reference", step) if devices else (),
+        subjects=_subjects(planned, folder / "reference", step) if devices else (),
         budgets=packaged.target.budgets,
         baseline=baseline,
         baseline_size=baseline_size,
@@ -122,12 +122,8 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
     )
 
 
-def _subjects(planned: Planned, target: Target, folder: Path, step: Step) -> tuple[Subject, ...]:
-    """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there.
-
-    What it makes of the converted model is a measure for libraries that this machine runs: other processors have
-    other kernels.
-    """
+def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]:
+    """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there."""
     models = planned.models
     plans, specs = planned.plan.models, models.loaded.spec.models
     subjects = []
@@ -136,8 +132,7 @@ def _subjects(planned: Planned, target: Target, folder: Path, step: Step) -> tup
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
         reference = reference_outputs(prepared, cases, models.runtime, folder)
-        here = runs_here(target)
-        same_graph = converted_outputs(converted, prepared, cases, models.runtime, folder) if here else None
+        same_graph = converted_outputs(converted, prepared, cases, models.runtime, folder)
         subjects.append(
             Subject(
                 prepared=prepared,

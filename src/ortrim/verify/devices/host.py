@@ -60,6 +60,16 @@ class Host:
         """Leave everything as it is: runs on this machine write nothing but their outputs."""
 
 
+def saturates_here() -> bool:
+    """Whether sums of products of 8 bits saturate here, as with AVX2 alone, and are others than on most devices.
+
+    `vpmaddubsw` adds two of them in 16 bits; SSE's kernels, VNNI and ARM add in 32
+    (https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html).
+    """
+    features = set(read_cpu_information(_cpu_information()).features)
+    return "avx2" in features and not features & {"avx_vnni", "avx512_vnni"}
+
+
 def _execute(words: Sequence[str], seconds: float) -> Completed:
     return run(words, environment=ENVIRONMENT, timeout_seconds=seconds)
 

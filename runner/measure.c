@@ -22,6 +22,15 @@ double now_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+double waited_ms(void) {
+  FILE *statistics = fopen("/proc/thread-self/schedstat", "r"); /* run time, time in a run queue, both in ns */
+  unsigned long long waited;
+  if (!statistics) return UNKNOWN_MS;
+  int found = fscanf(statistics, "%*u %llu", &waited);
+  fclose(statistics);
+  return found == 1 ? (double)waited / 1e6 : UNKNOWN_MS;
+}
+
 #if defined(__APPLE__)
 
 /* What iOS holds against an app's limit, and Xcode shows: clean pages of files, code among them, do not count. False

@@ -6,8 +6,10 @@
 
 /* Milliseconds of the monotonic clock. */
 double now_ms(void);
-/* A number of bytes that the system does not tell. */
-enum { UNKNOWN_BYTES = -1 };
+/* A number of bytes, or of milliseconds, that the system does not tell. */
+enum { UNKNOWN_BYTES = -1, UNKNOWN_MS = -1 };
+/* Milliseconds that this thread was ready to run and waited for a processor, or UNKNOWN_MS (not Linux). */
+double waited_ms(void);
 
 /* Resident bytes now, or UNKNOWN_BYTES. */
 int64_t resident_bytes(void);

@@ -97,8 +97,9 @@ void runtime_load(struct runtime *runtime, const struct options *options) {
   configure(runtime, settings, options);
   trace_begin(runtime, settings, options);
   enter_stage("load", options->model);
-  double start = now_ms();
+  double start = now_ms(), waited = waited_ms();
   model_load(runtime, settings, options);
+  runtime->load_waited_ms = waited == UNKNOWN_MS ? UNKNOWN_MS : waited_ms() - waited;
   runtime->load_ms = now_ms() - start;
   api->ReleaseSessionOptions(settings);
   require(runtime, EXIT_MODEL, api->GetAllocatorWithDefaultOptions(&runtime->allocator));

@@ -22,6 +22,7 @@ struct runtime {
   size_t input_count, output_count;
   char **input_names, **output_names;
   double open_ms, load_ms;
+  double load_waited_ms; /* of load_ms, or UNKNOWN_MS; see waited_ms */
 };
 
 /* Opens the library and makes its environment, or fails with EXIT_LIBRARY. */

@@ -194,6 +194,8 @@ def test_the_report_is_whole(build: Build, request_for: Request, tmp_path: Path)
     assert (output.cases[0].runs, output.memory.peak_source) == (3, "VmHWM")
     assert 0 < output.open_ms < 60_000
     assert 0 < output.load_ms < 60_000
+    assert output.load_waited_ms is not None
+    assert 0 <= output.load_waited_ms < output.load_ms
     opened, loaded = output.memory.opened_rss_bytes, output.memory.loaded_rss_bytes
     assert opened is not None
     assert loaded is not None

@@ -7,7 +7,8 @@ from typing import Final
 
 from ortrim.core.measurements import Distribution
 
-CONFIDENCE: Final = 0.9
+ERROR: Final = 0.05
+"""How likely the true median may lie below an interval, and how likely above it."""
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -38,7 +39,7 @@ def distribution(samples: Iterable[float]) -> Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A median and the interval that holds the true one with at least 90 % confidence (all samples below five)."""
+    """A median and the interval that holds the true one, as sure as `median_interval` was asked to be."""
 
     low: float
     median: float
@@ -50,19 +51,23 @@ class Interval:
         return (self.high - self.low) / 2 / self.median if self.median > 0 else 0.0
 
 
-def median_interval(samples: Iterable[float]) -> Interval:
-    """Return the order-statistic interval of the median, which assumes nothing about how samples are distributed."""
+def median_interval(samples: Iterable[float], *, below: float = ERROR, above: float = ERROR) -> Interval:
+    """Return the order-statistic interval of the median, which assumes nothing about how samples are distributed.
+
+    The true median lies under it with a chance of at most `below`, and over it with one of at most `above`. Samples too
+    few to be that sure give all of them as the interval: below five, with the default.
+    """
     ordered = sorted(samples)
-    left_out = _left_out(len(ordered))
-    return Interval(low=ordered[left_out], median=quantile(ordered, 0.5), high=ordered[-1 - left_out])
+    low, high = (_left_out(len(ordered), error) for error in (below, above))
+    return Interval(low=ordered[low], median=quantile(ordered, 0.5), high=ordered[-1 - high])
 
 
-def _left_out(count: int) -> int:
-    """Return how many samples at either end the interval can leave out (binomial with one half, both tails)."""
-    below, left_out = 0.0, 0
+def _left_out(count: int, error: float) -> int:
+    """Return how many samples at an end the interval can leave out (binomial with one half, one tail)."""
+    tail, left_out = 0, 0
     for number in range(count // 2):
-        below += math.comb(count, number) / 2**count
-        if 2 * below > 1 - CONFIDENCE:
+        tail += math.comb(count, number)
+        if tail / 2**count > error:
             break
         left_out = number
     return left_out

@@ -23,7 +23,7 @@ class Budgets:
     peak_rss_ratio: Annotated[float, Field(gt=0)] | None = None
     """Peak resident memory divided by the baseline's."""
     load_ms: Annotated[float, Field(gt=0)] | None = None
-    """Session creation, milliseconds, median."""
+    """Session creation, milliseconds, median, without waiting for a processor that other programs had."""
     load_ratio: Annotated[float, Field(gt=0)] | None = None
     """Session creation divided by the baseline's."""
     p50_ms: Annotated[float, Field(gt=0)] | None = None

@@ -210,6 +210,38 @@ def preparation(
             console.result(to_json(record))
 
 
+@task(
+    help={
+        "spec": "buildspec that was built here; its first model is run (default: the demo)",
+        "number": "how many verdicts to ask for of each of two libraries (default: 100)",
+        "case": "the one case to run (default: all)",
+        "output": f"folder for record, table and libraries (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    }
+)
+def verdicts(
+    _context: Context,
+    spec: str | None = None,
+    number: str = "100",
+    case: str = "",
+    output: str = DEFAULT_OUTPUT,
+    json: bool = False,
+) -> None:
+    """Measure how often verdicts on budgets are wrong."""
+    with boundary(json_mode=json) as console:
+        _offer("budget_verdicts")
+        benchmark = import_module("budget_verdicts.measure")
+        wanted = benchmark.Wanted(
+            spec=Path(spec) if spec else demo_spec(),
+            number=_number(number, "number"),
+            case=case,
+            output=Path(output),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
 def _number(word: str, option: str, least: int = 1) -> int:
     if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)

@@ -23,6 +23,18 @@ def lines_of(quantities: Sequence[Quantity], absolute: float | None, ratio: floa
     return judged or [_worst([_comparison(quantity, None, is_ratio=False) for quantity in quantities])]
 
 
+def in_doubt(quantities: Sequence[Quantity], absolute: float | None, ratio: float | None) -> list[Quantity]:
+    """Return those whose verdict further rounds may settle, unless another one's has failed the line already."""
+    found: list[Quantity] = []
+    for budget, is_ratio in ((ratio, True), (absolute, False)):
+        lines = [_comparison(quantity, budget, is_ratio=is_ratio) for quantity in quantities]
+        if all(line.verdict is not Verdict.FAIL for line in lines):
+            judged = zip(quantities, lines, strict=True)
+            open_ones = (quantity for quantity, line in judged if line.verdict is Verdict.INCONCLUSIVE)
+            found += [quantity for quantity in open_ones if quantity.ratio or not is_ratio]
+    return found
+
+
 def _worst(lines: list[Comparison]) -> Comparison:
     def standing(line: Comparison) -> tuple[int, float]:
         absolute = line.budget is not None and not line.budget_is_ratio
@@ -34,6 +46,7 @@ def _worst(lines: list[Comparison]) -> Comparison:
 def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> Comparison:
     incomparable = is_ratio and quantity.baseline is None
     judged = None if incomparable else budget
+    interval = quantity.ratio if is_ratio else quantity.ours
     return Comparison(
         measure=quantity.measure,
         model=quantity.model,
@@ -42,12 +55,19 @@ def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> 
         ours=quantity.ours.median,
         baseline=quantity.baseline,
         ratio=quantity.ratio.median if quantity.ratio else None,
-        spread=quantity.ratio.spread if quantity.ratio and quantity.model else None,
+        spread=_spread(quantity.ratio, judged if is_ratio else None) if quantity.ratio and quantity.model else None,
         budget=budget,
         budget_is_ratio=is_ratio,
-        verdict=_verdict(quantity.ratio if is_ratio else quantity.ours, quantity.unit, judged),
+        verdict=_verdict(interval, quantity.unit, judged),
         reason=NO_BASELINE if incomparable else "",
     )
+
+
+def _spread(interval: Interval, budget: float | None) -> float:
+    """Return how far the interval reaches towards the budget, so that the verdict can be followed: 107 % ± 3."""
+    if budget is None or interval.median <= 0:
+        return interval.spread
+    return abs((interval.low if interval.median > budget else interval.high) / interval.median - 1)
 
 
 def _verdict(interval: Interval | None, unit: Unit, budget: float | None) -> Verdict:
@@ -56,17 +76,7 @@ def _verdict(interval: Interval | None, unit: Unit, budget: float | None) -> Ver
         return Verdict.NOT_JUDGED
     if interval is None:
         return Verdict.INCONCLUSIVE
-    if interval.median <= budget:
+    most = interval.median if unit == "runs" else interval.high  # a stall of the machine is no missed deadline
+    if most <= budget:
         return Verdict.PASS
-    return Verdict.INCONCLUSIVE if _least(interval, unit) <= budget else Verdict.FAIL
-
-
-def _least(interval: Interval, unit: Unit) -> float:
-    """Return the least that the true value may be taken for, given how the rounds spread."""
-    match unit:
-        case "bytes":  # exact, however the rounds spread
-            return interval.median
-        case "ms":  # by the spread as the report shows it, so that the verdict can be followed: 107 % ± 14
-            return interval.median * (1 - interval.spread)
-        case "runs":  # a count is whole: between 0 and 1 there is no half width
-            return interval.low
+    return Verdict.INCONCLUSIVE if interval.low <= budget else Verdict.FAIL

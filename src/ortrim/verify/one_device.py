@@ -24,6 +24,7 @@ from ortrim.verify.outputs import ONCE, device_folder, our_outputs, trace_of
 from ortrim.verify.parity import compare, not_computed, with_same_graph
 from ortrim.verify.progress import OnProgress, Runs
 from ortrim.verify.rounds import Measurement, Round, Rounds, measure, request_of, results
+from ortrim.verify.settling import settled
 from ortrim.verify.subjects import Subject, Task
 from ortrim.verify.verdicts import overall, parity_of
 
@@ -129,10 +130,20 @@ class _Work:
         return _Proof(parity=parity, verdict=Verdict.PASS if expected else found, once=once)
 
     def measured(self, plan: Measurement) -> Rounds:
-        """Measure one model."""
+        """Measure one model; where all is run as asked for and times mean something, until its verdicts are clear."""
         text = f"measuring {plan.model}"
         self.runs.doing(text)
-        return measure(self.device, plan, lambda: self.runs.done(text))
+        rounds = measure(self.device, plan, lambda: self.runs.done(text))
+        if isinstance(self.device, FarmDevice | PhoneDevice) or not self.device.time_meaningful:
+            return rounds
+        return settled(
+            self.device,
+            plan,
+            rounds,
+            self.task.budgets,
+            meaningless=lambda: _meaningless(self.device),
+            tell=self.runs.doing,
+        )
 
     def trace(self, plan: Measurement) -> str:
         """Profile one model, and return the file's path as the report names it."""

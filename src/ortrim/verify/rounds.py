@@ -20,7 +20,7 @@ from ortrim.verify.devices.base import (
 )
 
 ROUNDS: Final = 9
-"""From nine on, the interval that holds the true median leaves out the extreme round on either side."""
+"""From nine on, the interval that holds the true median can leave out the extreme round on either side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,24 +46,40 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One process of each library, one right after the other; the baseline's is None when there is none."""
+    """One process of each library, one right after the other; the baseline's is None when there is none.
+
+    A round of `measure` is good for every measure; a shorter one, made for a verdict in doubt, for those `only`.
+    """
 
     ours: RunnerOutput
     baseline: RunnerOutput | None
+    only: frozenset[str] | None = None
+
+    def is_for(self, measure: str) -> bool:
+        """Whether it tells of a measure."""
+        return self.only is None or measure in self.only
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """All rounds of one model, with `warmup` runs of each case before those that are timed."""
+    """All rounds of one model, with `warmup` runs of each case before those that are timed.
+
+    `shorter` ones came after them, where a verdict was in doubt; in these some cases may be missing, or all.
+    """
 
     model: str
     rounds: tuple[Round, ...]
     warmup: int = DEFAULT_REPETITION.warmup
+    shorter: tuple[Round, ...] = ()
 
     @property
     def cases(self) -> tuple[str, ...]:
         """Names of the cases."""
         return tuple(case.name for case in self.rounds[0].ours.cases)
+
+    def of(self, measure: str) -> tuple[Round, ...]:
+        """Return the rounds that tell of a measure, in their order."""
+        return tuple(turn for turn in (*self.rounds, *self.shorter) if turn.is_for(measure))
 
 
 def measure(device: Device, measurement: Measurement, on_round: Callable[[], None] = lambda: None) -> Rounds:
@@ -73,12 +89,13 @@ def measure(device: Device, measurement: Measurement, on_round: Callable[[], Non
     """
     rounds = []
     for number in range(measurement.rounds):
-        rounds.append(_round(device, measurement, ours_first=number % 2 == 0))
+        rounds.append(one_round(device, measurement, ours_first=number % 2 == 0))
         on_round()
     return Rounds(model=measurement.model, rounds=tuple(rounds), warmup=measurement.repetition.warmup)
 
 
-def _round(device: Device, measurement: Measurement, *, ours_first: bool) -> Round:
+def one_round(device: Device, measurement: Measurement, *, ours_first: bool) -> Round:
+    """Run both libraries once. Raises what `Device.run` raises."""
     requests = {"ours": request_of(measurement, measurement.library, measurement.ort_model)}
     if measurement.baseline_library is not None:
         requests["baseline"] = request_of(measurement, measurement.baseline_library, measurement.onnx_model)
@@ -124,7 +141,7 @@ def _result(
         model=rounds.model,
         runtime_version=outputs[0].runtime_version,
         warmup=rounds.warmup,
-        load_ms=distribution(output.load_ms for output in outputs),
+        load_ms=distribution(output.own_load_ms for output in outputs),
         loaded_rss_bytes=_known([use.loaded_rss_bytes for use in memory]),
         peak_rss_bytes=distribution(use.peak_rss_bytes for use in memory),
         inference_peak_rss_bytes=_known([use.inference_peak_rss_bytes for use in memory]),

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,23 +79,66 @@ def test_a_library_without_a_baseline() -> None:
     assert line.reason
 
 
-def test_memory_is_exact_however_it_spreads(make_output: MakeOutput) -> None:
-    """The median of peak memory decides alone."""
-    found = judged(Budgets(peak_rss_bytes=10), rounds(make_output, [9, 11, 12], [20, 20, 20], "peak"))["peak RSS"]
-    assert (found.ours, found.verdict) == (11, Verdict.FAIL)
+@pytest.mark.parametrize(
+    ("budget", "verdict"),
+    [(12, Verdict.PASS), (11, Verdict.INCONCLUSIVE), (9, Verdict.INCONCLUSIVE), (8, Verdict.FAIL)],
+)
+def test_memory_is_judged_as_times_are(make_output: MakeOutput, budget: int, verdict: Verdict) -> None:
+    """The same library takes some pages more or less in each process."""
+    found = judged(Budgets(peak_rss_bytes=budget), rounds(make_output, [9, 11, 12], [20, 20, 20], "peak"))["peak RSS"]
+    assert (found.ours, found.verdict) == (11, verdict)
 
 
 SPREAD = [0.9, 1.0, 1.0, 1.1, 1.2, 1.2, 1.3, 1.3, 1.4]
 
 
 @pytest.mark.parametrize(
-    ("budget", "verdict"), [(1.2, Verdict.PASS), (1.1, Verdict.INCONCLUSIVE), (0.99, Verdict.FAIL), (0.5, Verdict.FAIL)]
+    ("budget", "verdict"),
+    [(1.3, Verdict.PASS), (1.25, Verdict.INCONCLUSIVE), (0.9, Verdict.INCONCLUSIVE), (0.89, Verdict.FAIL)],
 )
 def test_times_inside_the_spread_are_inconclusive(make_output: MakeOutput, budget: float, verdict: Verdict) -> None:
-    """A miss fails only when it is larger than the spread that is shown; one outlier does not save it."""
+    """All of nine rounds are over a budget that fails; of those that pass one may be."""
     assert judged(Budgets(p50_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9))["latency p50"].verdict is verdict
     assert judged(Budgets(load_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9, "load"))["load"].verdict is verdict
     assert judged(Budgets(p99_ms=budget), rounds(make_output, SPREAD, [9.0] * 9))["latency p99"].verdict is verdict
+
+
+@pytest.mark.parametrize(("budget", "spread"), [(1.0, 1 - 0.9 / 1.2), (1.3, 1.3 / 1.2 - 1), (None, 0.2 / 1.2)])
+def test_a_verdict_can_be_followed(make_output: MakeOutput, budget: float | None, spread: float) -> None:
+    """What is shown after ± reaches as far towards the budget as the interval does."""
+    found = judged(Budgets(p50_ratio=budget), rounds(make_output, SPREAD, [1.0] * 9))["latency p50"]
+    assert found.ratio == 1.2
+    assert found.spread == pytest.approx(spread)
+
+
+@pytest.mark.parametrize(("cases", "verdict"), [(1, Verdict.FAIL), (8, Verdict.INCONCLUSIVE)])
+def test_of_many_cases_one_fails_by_chance(make_output: MakeOutput, cases: int, verdict: Verdict) -> None:
+    """What is sure enough of one case is not of the worst of eight."""
+    slow = [*[1.0] * 3, *[1.1] * 15]
+    turns = tuple(
+        Round(
+            ours=make_output(**{f"c{number}": ms if number == 0 else 0.9 for number in range(cases)}),
+            baseline=make_output(**{f"c{number}": 1.0 for number in range(cases)}),
+        )
+        for ms in slow
+    )
+    found = judged(Budgets(p50_ratio=1.05), Rounds(model="m", rounds=turns))["latency p50"]
+    assert (found.case, found.verdict) == ("c0", verdict)
+
+
+def test_rounds_for_one_measure_tell_of_no_other(make_output: MakeOutput) -> None:
+    """A short round's figures of what it was not made for are not comparable."""
+    long = rounds(make_output, [1.0] * 9, [1.0] * 9)
+    short = Round(ours=make_output(load=99.0, only=5.0), baseline=make_output(only=1.0), only=frozenset({"load"}))
+    found = judged(Budgets(), replace(long, shorter=(short,) * 11))
+    assert (found["latency p50"].ratio, found["load"].ratio, found["peak RSS"].ratio) == (1.0, 9.9, 1.0)
+
+
+def test_waiting_for_a_processor_is_not_loading(make_output: MakeOutput) -> None:
+    """What others on the machine took of the time is no property of the library."""
+    ours, baseline = (replace(make_output(load=ms), load_waited_ms=waited) for ms, waited in ((30.0, 20.0), (9.0, 4.0)))
+    found = judged(Budgets(load_ms=10.0), Rounds(model="m", rounds=(Round(ours=ours, baseline=baseline),)))["load"]
+    assert (found.ours, found.baseline, found.ratio, found.verdict) == (10.0, 5.0, 2.0, Verdict.PASS)
 
 
 def test_the_worst_case_of_a_model_is_judged(make_output: MakeOutput) -> None:

@@ -284,6 +284,28 @@ def test_what_became_hot_is_spared_the_rounds(device: SavingDevice, task: MakeTa
     assert device.ran.count("full.so") == MEMORY_ROUNDS + 1
 
 
+@pytest.mark.parametrize("time_meaningful", [True, False])
+def test_what_is_in_doubt_is_measured_on(make_output: MakeOutput, task: MakeTask, *, time_meaningful: bool) -> None:
+    """Until the verdict is clear, where times mean something; an emulated machine's memory does not vary."""
+
+    class Unsteady(SavingDevice):
+        """A device on which every other process of ours takes a tenth more memory than the baseline's."""
+
+        def run(self, request: RunRequest) -> RunnerOutput:
+            """Answer."""
+            output = super().run(request)
+            more = 11 if self.ran.count("ours.so") % 2 else 9
+            peak = 1_000_000 * (more if request.library.name == "ours.so" and len(self.ran) < 40 else 10)
+            return replace(output, memory=replace(output.memory, peak_rss_bytes=peak))
+
+    device = Unsteady(make_output)
+    device.time_meaningful = time_meaningful
+    report = verify_on(device, task(budgets=Budgets(peak_rss_ratio=1.05)))
+    verdict = next(line.verdict for line in report.comparisons if line.measure == "peak RSS")
+    assert verdict is (Verdict.PASS if time_meaningful else Verdict.INCONCLUSIVE)
+    assert device.ran.count("ours.so") > 1 + 9 if time_meaningful else device.ran.count("ours.so") == 1 + MEMORY_ROUNDS
+
+
 class TracingDevice(SavingDevice):
     """A device whose runner leaves a profile when it is asked for one."""
 

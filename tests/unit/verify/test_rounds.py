@@ -1,5 +1,6 @@
 import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,14 @@ def test_results_sum_up_all_rounds(make_output: MakeOutput) -> None:
     (case,) = ours.cases
     assert (case.inference_ms.count, case.inference_ms.p50, case.first_run_ms) == (12, 2.0, 5.0)
     assert len(case.samples_ms) == 12
+
+
+def test_results_are_of_the_whole_rounds(make_output: MakeOutput) -> None:
+    """A shorter round, made for one verdict, changes no figure of the report; waiting is no part of loading."""
+    whole = Round(ours=replace(make_output(load=9.0), load_waited_ms=2.0), baseline=None)
+    short = replace(whole, ours=make_output(load=99.0, peak=99), only=frozenset({"load"}))
+    (found,) = results(Rounds(model="m", rounds=(whole,), shorter=(short,)), None)
+    assert (found.load_ms.count, found.load_ms.p50, found.peak_rss_bytes.maximum) == (1, 7.0, 10_000_000)
 
 
 def test_each_round_is_announced(make_output: MakeOutput) -> None:

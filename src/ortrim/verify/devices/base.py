@@ -97,15 +97,24 @@ class MemoryUse:
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerOutput:
-    """What the runner prints. `open_ms`: library and environment; `load_ms`: creation of the session."""
+    """What the runner prints. `open_ms`: library and environment; `load_ms`: creation of the session.
+
+    `load_waited_ms` of it the thread waited for a processor that others had; None where no kernel tells (Linux does).
+    """
 
     schema: Literal["ortrim-runner/1"]
     status: Literal["ok"]
     runtime_version: str
     open_ms: float
     load_ms: float
+    load_waited_ms: float | None = None
     cases: tuple[CaseRun, ...]
     memory: MemoryUse
+
+    @property
+    def own_load_ms(self) -> float:
+        """Creation of the session without what others on the machine took of it, as far as that is known."""
+        return max(0.0, self.load_ms - (self.load_waited_ms or 0.0))
 
 
 class Device(Protocol):

@@ -1,0 +1,130 @@
+"""Where the measurement of verdicts begins."""
+
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from session_settings.subject import Built, find_build
+
+from budget_verdicts.record import Judged, Kind, Trial, table, true_ratios
+from budget_verdicts.slowed import ratios_of, slowed_library
+from ortrim.console import Console
+from ortrim.core.measurements import Verdict
+from ortrim.core.serialization import from_json, to_canonical_json
+from ortrim.core.target_spec import Budgets
+from ortrim.storage.files import require_writable, write_atomically
+from ortrim.verify.devices.base import Device
+from ortrim.verify.devices.host import Host
+from ortrim.verify.judge import model_comparisons
+from ortrim.verify.quantities import LOAD, LOOKS, P50, PEAK
+from ortrim.verify.rounds import Measurement, Rounds
+from ortrim.verify.rounds import measure as measure_rounds
+from ortrim.verify.settling import settled
+
+RECORD: Final = "verdicts.jsonl"
+BUDGETS: Final[Mapping[Kind, tuple[float, ...]]] = {"same": (1.0, 1.01, 1.02, 1.03), "slowed": (1.03,)}
+"""The first one is measured for; what the others would have come to is seen in the same rounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to measure: the first model of a spec that was built here, with one of its cases or (empty) all."""
+
+    spec: Path
+    number: int = 100
+    case: str = ""
+    output: Path = Path("artifacts/benchmarks")
+
+
+def measure(wanted: Wanted, console: Console) -> tuple[Trial, ...]:
+    """Ask for verdicts until there are so many of each kind, and show and write the table of all.
+
+    Each trial is in the record as soon as it is over, and a second call goes on where the first one ended. Raises
+    `UsageError` (`not-built`), `StorageError`, and what planning and running raise.
+    """
+    require_writable(wanted.output)
+    path = wanted.output.absolute() / RECORD
+    path.parent.mkdir(parents=True, exist_ok=True)
+    built = find_build(wanted.spec, console)
+    plan, trials = _plan(wanted, built), _read(path)
+    with console.step("verdicts") as step, closing(Host()) as device:
+        step.note("makes a library that is 5 % worse")
+        slowed = slowed_library(device, plan, built.library.parent / "headers", path.parent)
+        libraries: dict[Kind, Path] = {"same": plan.library, "slowed": slowed}
+        for kind in _missing(trials, len(plan.cases), wanted.number):
+            step.progress(len(trials), 2 * wanted.number, kind)
+            trials.append(trial(device, replace(plan, library=libraries[kind]), kind))
+            with path.open("a", encoding="utf-8") as file:
+                file.write(to_canonical_json(trials[-1]) + "\n")
+    write_atomically(path.with_suffix(".md"), table(trials))
+    console.note(table(trials))
+    for (library, name), (ratio, count) in true_ratios(trials).items():
+        console.note(f"{library}, {name}: {ratio:.4f} in {count:,} rounds")
+    return tuple(trials)
+
+
+def _plan(wanted: Wanted, built: Built) -> Measurement:
+    """Return the measurement of the built library beside its copy, with the same model and settings."""
+    models, folder = built.planned.models, wanted.output.absolute()
+    library, baseline = (Path(shutil.copy(built.library, folder / name)) for name in ("same.so", "copy.so"))
+    cases = tuple(case for case in built.planned.cases[0] if wanted.case in {"", case.name})
+    model = models.converted[0].path
+    return Measurement(
+        model=models.prepared[0].name,
+        runner=built.runner,
+        library=library,
+        ort_model=model,
+        baseline_library=baseline,
+        onnx_model=model,
+        cases=cases,
+    )
+
+
+def _read(path: Path) -> list[Trial]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return [from_json(Trial, line) for line in lines]
+
+
+def _missing(trials: list[Trial], cases: int, number: int) -> list[Kind]:
+    """Return the kinds of the trials that are still to be made, in turn."""
+    there = Counter(each.kind for each in trials if each.cases == cases)
+    kinds: tuple[Kind, ...] = ("same", "slowed")
+    return [kind for done in range(number) for kind in kinds if there[kind] <= done]
+
+
+def trial(device: Device, plan: Measurement, kind: Kind) -> Trial:
+    """Verify once, as `invoke verify` does it. Raises what `Device.run` raises."""
+    started = time.monotonic()
+    budgets = _budgets(BUDGETS[kind][0])
+    rounds = settled(device, plan, measure_rounds(device, plan), budgets)
+    return Trial(
+        kind=kind,
+        cases=len(plan.cases),
+        load_average=os.getloadavg()[0],
+        seconds=time.monotonic() - started,
+        judged=tuple(each for budget in BUDGETS[kind] for each in _judged(rounds, budget)),
+        ratios=ratios_of(rounds),
+    )
+
+
+def _budgets(ratio: float) -> Budgets:
+    return Budgets(p50_ratio=ratio, load_ratio=ratio, peak_rss_ratio=ratio)
+
+
+def _judged(rounds: Rounds, budget: float) -> Iterator[Judged]:
+    """Yield the verdicts that `settled` comes to with a budget: each measure's at the first look that is conclusive."""
+    looks = [count for count in LOOKS if count < len(rounds.rounds) + len(rounds.shorter)]
+    prefixes = [replace(rounds, shorter=rounds.shorter[: count - len(rounds.rounds)]) for count in looks] + [rounds]
+    for measure in (P50, PEAK, LOAD):
+        for prefix in prefixes:
+            lines = model_comparisons(_budgets(budget), (prefix,))
+            (verdict,) = (line.verdict for line in lines if line.measure == measure)
+            if verdict is not Verdict.INCONCLUSIVE:
+                break
+        yield Judged(measure=measure, budget=budget, verdict=verdict, rounds=len(prefix.of(measure)))

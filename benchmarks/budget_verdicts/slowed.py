@@ -1,0 +1,95 @@
+"""A library that takes 5 % more: of the time for each inference, of the time to load a model, and of memory."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ortrim.core.statistics import median, quantile
+from ortrim.pins.tools import tool_requirements
+from ortrim.tools.command import run
+from ortrim.tools.environments import packages_folder
+from ortrim.verify.devices.base import Device, RunnerOutput
+from ortrim.verify.outputs import ONCE
+from ortrim.verify.quantities import LOAD, P50, PEAK
+from ortrim.verify.rounds import Measurement, Rounds, measure
+from ortrim.verify.settling import SHORT
+
+SOURCE: Final = Path(__file__).with_suffix(".c")
+WORSE: Final = 1.05
+MUCH: Final = 2000.0
+"""Units of work that take tens of microseconds."""
+CALIBRATION_ROUNDS: Final = 60
+MEMORY_ROUNDS: Final = 200
+
+
+def figures_of(output: RunnerOutput, share: float = 0.5) -> dict[str, float]:
+    """Return what budgets are about of one process: by `PEAK`, `LOAD` and, for a quantile of each case, its name."""
+    cases = {case.name: quantile(sorted(case.inference_ms), share) for case in output.cases}
+    return {PEAK: output.memory.peak_rss_bytes, LOAD: output.own_load_ms, **cases}
+
+
+def ratios_of(rounds: Rounds) -> dict[str, tuple[float, ...]]:
+    """Return the ratios of all rounds, by the names of `figures_of`."""
+    found: dict[str, list[float]] = {}
+    for turn in (*rounds.rounds, *rounds.shorter):
+        assert turn.baseline
+        ours, baseline = figures_of(turn.ours), figures_of(turn.baseline)
+        for name in ours:
+            if turn.is_for(name if name in {PEAK, LOAD} else P50):
+                found.setdefault(name, []).append(ours[name] / baseline[name])
+    return {name: tuple(ratios) for name, ratios in found.items()}
+
+
+def slowed_library(device: Device, plan: Measurement, headers: Path, folder: Path) -> Path:
+    """Return a library that takes 5 % more than that of the plan, found by running two others beside the baseline.
+
+    One of these does nothing more, the other one much. Times are lower quartiles, which other work on the machine
+    hardly changes. Raises what `Device.run` raises, and `SystemExit` with the compiler's words.
+    """
+    once = replace(plan, repetition=ONCE, rounds=MEMORY_ROUNDS)
+    plan = replace(plan, repetition=SHORT, rounds=CALIBRATION_ROUNDS)
+    names = [case.name for case in plan.cases]
+    nothing = dict.fromkeys((*names, LOAD, PEAK), 0.0)
+    much = nothing | dict.fromkeys(names, MUCH)
+    trials = [
+        _compiled(plan, each, headers, folder / f"trial-{number}.so") for number, each in enumerate((nothing, much))
+    ]
+    idle, busy = (measure(device, replace(plan, library=library)).rounds for library in trials)
+    usual = _typical([turn.baseline for turn in (*idle, *busy) if turn.baseline])
+    without, with_much = (_typical([turn.ours for turn in rounds]) for rounds in (idle, busy))
+    memory = ratios_of(measure(device, replace(once, library=trials[0])))[PEAK]
+    unit_ms = median((with_much[name] - without[name]) / MUCH for name in names)
+    wanted = {name: max(0.0, WORSE * usual[name] - without[name]) / unit_ms for name in names}
+    wanted |= {LOAD: (WORSE - 1) * usual[LOAD] / unit_ms, PEAK: max(0.0, (WORSE - median(memory)) * usual[PEAK])}
+    return _compiled(plan, wanted, headers, folder / "slowed.so")
+
+
+def _typical(outputs: Sequence[RunnerOutput]) -> dict[str, float]:
+    """Return the lower quartile of each time, and the median of memory, by the names of `figures_of`."""
+    figures = [figures_of(output, 0.25) for output in outputs]
+    return {
+        name: quantile(sorted(each[name] for each in figures), 0.5 if name == PEAK else 0.25) for name in figures[0]
+    }
+
+
+def _compiled(plan: Measurement, amounts: dict[str, float], headers: Path, library: Path) -> Path:
+    """Compile a library with so many units of work or bytes, by the names of `figures_of`.
+
+    Cases whose inputs are equally large have the same amount.
+    """
+    sizes: dict[int, list[float]] = {}
+    for case in plan.cases:
+        sizes.setdefault(np.load(case.folder / "input_000.npy").size, []).append(amounts[case.name])
+    work = ",".join(f"{{{size},{round(median(each))}}}" for size, each in sizes.items())
+    zig = str(packages_folder("tools", tool_requirements()) / "ziglang" / "zig")
+    real = str(plan.library.absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    named = {"REAL": f'"{real}"', "WORK": work, "LOAD_WORK": round(amounts[LOAD]), "MEMORY": round(amounts[PEAK])}
+    defined = (f"-D{name}={value}" for name, value in named.items())
+    options = ("-std=c11", "-O2", "-shared", "-fPIC", f"-I{headers}", *defined)
+    done = run((zig, "cc", *options, str(SOURCE), "-o", str(library), "-ldl"))
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return library

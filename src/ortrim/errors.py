@@ -2,7 +2,6 @@
 
 from enum import IntEnum
 
-
 MOST_TOLD = 20
 """So many diagnostics of one group are told to people; programs get all."""
 
@@ -61,7 +60,7 @@ class Diagnostic(Exception):
 
 
 class DiagnosticGroup(Diagnostic):
-    """Several diagnostics of one class found in one pass, so that the user mends them in one go; `told` are the first."""
+    """Several diagnostics of one class found in one pass, mended in one go; `told` are the first."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         first = diagnostics[0]

@@ -84,7 +84,6 @@ def _at_or_below(problem: Problem, places: set[Location]) -> bool:
 
 def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
     """Return what can be looked at further although other parts have problems."""
-
     unsound = {problem.location[:depth] for problem in problems for depth in (0, 1, 2)}
 
     def is_sound(place: Location) -> bool:

@@ -2,8 +2,9 @@
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,8 @@ from ortrim.console import STANDARD_OUTPUT, Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 from ortrim.storage.files import storage_errors
 from ortrim.storage.records import watched_cache
+from ortrim.storage.temporary import own_temporary_folder
+from ortrim.tools.command import termination_raises
 
 ErrorData = dict[str, str | int]
 
@@ -32,18 +35,30 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator
     """
     open_standard_streams()
     console = Console(json_mode=json_mode)
+    heard: list[signal.Signals] = []
     try:
-        with watched_cache(console.warn, verify=verify_cache):
+        with (
+            own_temporary_folder(),
+            watched_cache(console.warn, verify=verify_cache),
+            termination_raises() as heard,
+        ):
             yield console
     except Diagnostic as diagnostic:
-        _fail(console, diagnostic, json_mode=json_mode)
+        _fail(console, diagnostic, heard, json_mode=json_mode)
     except KeyboardInterrupt:
-        what = "stopped; what was finished is kept and the same command goes on from there"
-        _fail(console, Interrupted("interrupted", what), json_mode=json_mode)
+        _fail(console, _goodbye(heard), heard, json_mode=json_mode)
     except BrokenPipeError:
         raise Exit(code=end_unread()) from None
-    except OSError as error:
-        _fail(console, _storage_error(error), json_mode=json_mode)
+    except OSError as error:  # a terminal that was closed cannot be written
+        _fail(console, _goodbye(heard) if heard else _storage_error(error), heard, json_mode=json_mode)
+    else:
+        if heard:  # a task shows what was finished, and ends as if nothing had been
+            _fail(console, _goodbye(heard), heard, json_mode=json_mode)
+
+
+def _goodbye(heard: Sequence[signal.Signals]) -> Interrupted:
+    by = f" by {heard[0].name}" if heard else ""
+    return Interrupted("interrupted", f"stopped{by}; what was finished is kept and the same command goes on from there")
 
 
 def open_standard_streams() -> None:
@@ -104,15 +119,18 @@ def _storage_error(error: OSError) -> StorageError:
         return diagnosed
 
 
-def _fail(console: Console, diagnostic: Diagnostic, *, json_mode: bool) -> None:
+def _fail(console: Console, diagnostic: Diagnostic, heard: Sequence[signal.Signals], *, json_mode: bool) -> None:
+    """Tell a diagnostic and end with its code, or as shells expect it of who was stopped by a signal."""
+    code = 128 + heard[0] if heard and isinstance(diagnostic, Interrupted) else int(diagnostic.exit_code)
     with suppress(OSError):  # a full disk may hold the log that standard error goes to
         console.diagnostic(diagnostic)
     if json_mode and not console.answered:
         try:
-            console.result(json.dumps({"errors": as_data(diagnostic)}, indent=2))
+            errors = [each | {"exit_code": code} if heard else each for each in as_data(diagnostic)]
+            console.result(json.dumps({"errors": errors}, indent=2))
         except BrokenPipeError:  # who reads nothing has the exit code
             end_unread()
-    raise Exit(code=int(diagnostic.exit_code))
+    raise Exit(code=code)
 
 
 def _silence(descriptor: int) -> None:

@@ -84,18 +84,29 @@ def stream(
         return process.wait()
 
 
-@contextmanager
-def termination_raises() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise `SystemExit` for a while, so that whoever is told to end stops its programs too.
+class Terminated(SystemExit, KeyboardInterrupt):
+    """SIGTERM or SIGHUP: a Ctrl-C to whoever cleans up after one; left alone it ends the program as a shell expects."""
 
-    Only the main thread can; a handler that somebody else installed, or a signal that is ignored, is respected.
+
+@contextmanager
+def termination_raises() -> Iterator[list[signal.Signals]]:
+    """Make SIGTERM and SIGHUP raise `Terminated` for a while, so that whoever is told to end stops its programs too.
+
+    Yields the signals that were heard so far. Only the main thread hears any; a handler that somebody else installed,
+    or a signal that is ignored, is respected.
     """
+    heard: list[signal.Signals] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        heard.append(signal.Signals(number))
+        raise Terminated(128 + number)
+
     names = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
     ours = [name for name in names if signal.getsignal(name) is signal.SIG_DFL]
     for name in ours:
-        signal.signal(name, _exit)
+        signal.signal(name, end)
     try:
-        yield
+        yield heard
     finally:
         for name in ours:
             signal.signal(name, signal.SIG_DFL)
@@ -167,10 +178,6 @@ def _start_error(program: str, cwd: Path | None, error: OSError | ValueError) ->
         return ToolError("tool-missing", "is not installed", where=program, why=str(error), hint="run: invoke doctor")
     what = f"cannot be started in {cwd}" if at_folder else "cannot be started"
     return ToolError("tool-not-startable", what, where=program, why=str(error))
-
-
-def _exit(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
 
 
 def stop(process: subprocess.Popen[str]) -> None:

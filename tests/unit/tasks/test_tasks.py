@@ -1,6 +1,11 @@
 """Each task at its boundary: options checked, one function called, results rendered, failures with their code."""
 
 import errno
+import json
+import os
+import signal
+import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,14 +13,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from invoke.exceptions import Exit
 from onnx import helper
 
 from onnx_samples import model_of, relu, write
 from ortrim.core.measurements import Gate, Verdict
 from ortrim.core.models import OrtModel
 from ortrim.core.reports import VerifyReport
-from ortrim.errors import DiagnosticGroup, SpecError
+from ortrim.errors import DiagnosticGroup, Interrupted, SpecError
 from ortrim.pipeline.converted import Request
+from ortrim.tasks.boundary import boundary
 from sample_plans import OPERATORS, sample_plan
 from sample_reports import four_devices, on_device, recorded_report
 
@@ -258,12 +265,54 @@ def test_a_group_is_a_list_of_errors(ortrim: Run, answer: Answer) -> None:
     assert [error["what"] for error in ortrim("plan", "--json").document()["errors"]] == ["one", "two"]
 
 
-@pytest.mark.parametrize("task", FUNCTIONS)
-def test_a_termination_passes_through(ortrim: Run, answer: Answer, task: str) -> None:
-    """SIGTERM ends with 143, as the command module raises it, and is worded by nobody."""
-    answer(task, SystemExit(143))
-    ended = ortrim(task)
-    assert (ended.code, ended.out, ended.err) == (143, "", "")
+def unchanged(error: BaseException) -> None:
+    """Let what a signal raised go on."""
+    raise error
+
+
+def swallowed(_: BaseException) -> None:
+    """End well, as a task does that shows what was finished."""
+
+
+def worded(_: BaseException) -> None:
+    """Say more of what is left."""
+    raise Interrupted("run-left", "it goes on")
+
+
+def unwritten(_: BaseException) -> None:
+    """Fail to write to a terminal that was closed."""
+    raise OSError(errno.EIO, "gone")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("ending", [unchanged, swallowed, worded, unwritten])
+def test_a_termination_says_goodbye_like_ctrl_c(
+    capfd: pytest.CaptureFixture[str], number: int, code: int, ending: Callable[[BaseException], None]
+) -> None:
+    """With the exit code that shells expect, whatever a task makes of it; nothing of ours stays behind."""
+    left = []
+
+    def work() -> None:
+        left.append(Path(tempfile.mkdtemp()))
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    def task() -> None:
+        with boundary(json_mode=True):
+            try:
+                work()
+            except KeyboardInterrupt as error:
+                ending(error)
+
+    with pytest.raises(Exit) as caught:
+        task()
+    assert caught.value.code == code
+    out, err = capfd.readouterr()
+    goodbye = f"interrupted\n  stopped by {signal.Signals(number).name}; what was finished is kept"
+    assert err.startswith("error: " + ("run-left" if ending is worded else goodbye))
+    assert [error["exit_code"] for error in json.loads(out)["errors"]] == [code]
+    assert not left[0].exists()
+    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 def test_an_error_of_our_own_is_not_dressed_up(ortrim: Run, answer: Answer) -> None:

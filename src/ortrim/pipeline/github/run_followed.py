@@ -17,6 +17,7 @@ from ortrim.github.runs import cancel_run
 from ortrim.pipeline.github.connection import Connection
 from ortrim.pipeline.github.dispatch_records import Kept
 from ortrim.pipeline.github.run_artifacts import fetch_compiled, fetch_there
+from ortrim.tools.command import Terminated
 
 WantsCancel = Callable[[Run], bool]
 """Asks the user, who pressed Ctrl-C, whether a run is to be cancelled; otherwise it goes on."""
@@ -76,14 +77,16 @@ def _follow_or_save(watch: Watch, run: Run, plan: BuildPlan, options: str) -> No
 def in_sight(watch: Watch, run: Run, kept: Kept | None, *, over: bool = False) -> Iterator[str]:
     """Make whatever ends the block say how to take the run up again; on Ctrl-C, cancel it if the user wants that.
 
-    Nobody is asked for a run that is `over`. Gives the words with which `invoke attach` finds the run.
+    Nobody is asked for a run that is `over`, or when the system ends us. Gives the words with which `invoke attach`
+    finds the run.
     """
     options = _options(watch.connection, kept)
     try:
         with kept_in_sight(run, options):
             yield options
     except Interrupted as left:
-        if over or left.reference != "run-left" or not watch.wants_cancel(run):
+        told_to_end = isinstance(left.__context__, Terminated)
+        if over or told_to_end or left.reference != "run-left" or not watch.wants_cancel(run):
             raise
         with kept_in_sight(run, options):
             cancel_run(watch.connection.client, watch.connection.repository, run.id)

@@ -31,6 +31,7 @@ from ortrim.pipeline.github.dispatch_records import FOLDER
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.workflow_jobs.transfer import is_compiled
 from ortrim.storage.cache import cache_folder
+from ortrim.tools.command import Terminated
 from sample_plans import system_gcc
 
 MAIN = Remote(ref="main")
@@ -100,7 +101,9 @@ def there(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield made
 
 
-def interrupting(there: There, monkeypatch: pytest.MonkeyPatch, after: int = 1) -> None:
+def interrupting(
+    there: There, monkeypatch: pytest.MonkeyPatch, after: int = 1, by: type[BaseException] = KeyboardInterrupt
+) -> None:
     """Press Ctrl-C when GitHub has been waited for so many times."""
     clock = there.remote.client.session.clock
     left = [after]
@@ -108,7 +111,7 @@ def interrupting(there: There, monkeypatch: pytest.MonkeyPatch, after: int = 1) 
     def sleep(seconds: float) -> None:
         left[0] -= 1
         if left[0] == 0:
-            raise KeyboardInterrupt
+            raise by
         clock.sleep(seconds)
 
     monkeypatch.setattr(there.remote.client.session, "clock", replace(clock, sleep=sleep))
@@ -279,6 +282,17 @@ def test_ctrl_c_leaves_the_run_and_says_how_to_take_it_up(
     assert there.remote.service.runs[0].cancels_at is None
     assert build() == ("report",)
     assert (len(there.bodies), build.compiled) == (1, BOTH)
+
+
+def test_a_termination_leaves_the_run_and_asks_nobody(
+    there: There, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever ends us waits for no answer; how to take the run up is said."""
+    interrupting(there, monkeypatch, by=Terminated)
+    with refused("run-left", Interrupted) as caught:
+        build()
+    assert build.asked == []
+    assert "invoke attach 5000" in caught[0].hint
 
 
 def test_ctrl_c_cancels_the_run_when_the_user_wants_that(

@@ -13,6 +13,7 @@ from invoke.exceptions import Exit
 from ortrim.console import STANDARD_OUTPUT, Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 from ortrim.storage.files import storage_errors
+from ortrim.tools.command import silence_told_to
 
 ErrorData = dict[str, str | int]
 
@@ -32,7 +33,8 @@ def boundary(*, json_mode: bool = False) -> Iterator[Console]:
     open_standard_streams()
     console = Console(json_mode=json_mode)
     try:
-        yield console
+        with silence_told_to(console.note):
+            yield console
     except Diagnostic as diagnostic:
         _fail(console, diagnostic, json_mode=json_mode)
     except KeyboardInterrupt:

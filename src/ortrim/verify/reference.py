@@ -13,7 +13,7 @@ import ortrim
 from ortrim.core.models import PreparedModel
 from ortrim.core.serialization import from_json
 from ortrim.errors import ToolError, VerifyError
-from ortrim.storage.files import sha256_of
+from ortrim.storage.files import disk_full, says_full, sha256_of
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
@@ -55,7 +55,7 @@ def reference_outputs(
     """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
 
     Raises `VerifyError`: `reference-failed` (the full runtime refuses the model or an input, or dies),
-    `reference-timeout`.
+    `reference-timeout`; and `StorageError` (`disk-full`).
     """
     destination = folder / f"{model.name}-{_digest(model, cases, runtime)[:16]}"
     publish_folder(destination, lambda temporary: _run(model, cases, runtime, temporary))
@@ -78,6 +78,9 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
         what = f"the full runtime {error.what}"
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
+        if says_full(temporary, completed.stdout + completed.stderr):
+            why = "\n".join(completed.stderr.strip().splitlines()[-5:])
+            raise disk_full("the full runtime ran out of disk space for its outputs", temporary, why=why)
         raise _refusal(model, completed)
     (temporary / INDEX).write_text(completed.stdout)
     _read_index(temporary, model)

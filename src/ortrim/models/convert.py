@@ -109,7 +109,7 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     files = {"model": str(model.path), "output": str(output), "config": str(config)}
     request = {"version": runtime.version, **files, **asdict(conversion)}
     copies = 2 if conversion.style == "runtime" else 1
-    require_space(folder, copies * model.facts.size_bytes, f"converting '{model.name}'")
+    require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
     converter = converter_for(conversion.layout, runtime, model.name)
     answer = run_script(converter, SCRIPT, request, folder=folder, where=model.name)
     if "failure" in answer:

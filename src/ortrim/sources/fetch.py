@@ -65,7 +65,7 @@ def _fill(choice: Resolution, announce: Callable[[str], None], folder: Path) -> 
         archives.insert(0, choice.runtime)
     kept = fetch_archives(archives, choice.suite, announce)
     announce("unpack the sources")
-    require_space(folder, UNPACKED_BYTES, "unpacking the sources")
+    require_space(folder.parent, UNPACKED_BYTES, "unpacking the sources")
     lay_out(choice, kept, folder)
 
 

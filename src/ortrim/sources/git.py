@@ -22,7 +22,7 @@ def git(folder: Path, *arguments: str) -> str:
     """
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
-    words = ("git", "-C", folder, *arguments)
+    words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
     done = run(words, environment=environment, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
     if done.returncode != 0:
         why = "\n".join(done.stderr.strip().splitlines()[-5:])

@@ -54,7 +54,7 @@ def environment_with(folder: Path) -> dict[str, str]:
 
 
 def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...]) -> None:
-    require_space(temporary, INSTALLED_BYTES.get(name, 0), f"installing '{name}'")
+    require_space(temporary.parent, INSTALLED_BYTES.get(name, 0), f"installing '{name}'")
     listing = temporary / "requirements.txt"
     listing.write_text(requirements)
     command = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps")

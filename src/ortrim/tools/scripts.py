@@ -48,7 +48,7 @@ def run_script(
     """Run `script` on `request` and return its answer.
 
     It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
-    folder below `folder`. Raises `ScriptCrash`, `ToolError` (`tool-timeout` and others) or `StorageError` (`disk-full`).
+    folder below `folder`. Raises `ScriptCrash`, `ToolError` (`tool-timeout`) or `StorageError` (`disk-full`).
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
@@ -59,7 +59,7 @@ def run_script(
             answer = _answer(done, Path(working) / "answer.json")
         except ScriptCrash as crash:
             if says_full(folder, crash.last_lines):
-                raise disk_full(OUT_OF_SPACE, folder, why=crash.last_lines) from crash
+                raise disk_full(OUT_OF_SPACE, folder, why=crash.last_lines.rpartition("\n")[2]) from crash
             raise
         if "failure" in answer and says_full(folder, json.dumps(answer)):
             raise disk_full(OUT_OF_SPACE, folder, why=str(answer.get("words") or answer["failure"]))

@@ -80,7 +80,7 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
     if completed.returncode != 0:
         if says_full(temporary, completed.stdout + completed.stderr):
             why = "\n".join(completed.stderr.strip().splitlines()[-5:])
-            raise disk_full("the full runtime ran out of disk space for its outputs", temporary, why=why)
+            raise disk_full("the full runtime ran out of disk space for its outputs", temporary.parent, why=why)
         raise _refusal(model, completed)
     (temporary / INDEX).write_text(completed.stdout)
     _read_index(temporary, model)

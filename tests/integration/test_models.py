@@ -1,11 +1,13 @@
 """The stages prepare, convert and reduce with the installed full ONNX Runtime as the converter."""
 
 import hashlib
+import sys
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from platform import machine
 from shutil import rmtree
+from typing import Final
 
 import numpy as np
 import onnx
@@ -24,6 +26,7 @@ from ortrim.models.converting_processor import CPUINFO
 from ortrim.models.inspect import inspect_ort
 from ortrim.models.prepare import prepare
 from ortrim.models.reduce import reduce_operators
+from ortrim.tools import command
 from ortrim.tools.full_runtime import FullRuntime, full_runtime
 
 FLOAT = TensorProto.FLOAT
@@ -36,6 +39,46 @@ CHANNELS = 32
 def runtime() -> FullRuntime:
     """Give the installed full runtime."""
     return full_runtime(ORT_VERSION, None)
+
+
+CONVERTS: Final = """
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from ortrim.errors import Diagnostic
+from ortrim.models.scripts import run_script
+from ortrim.tools.full_runtime import full_runtime
+model, folder = sys.argv[1:]
+runtime = full_runtime(version("onnxruntime"), None)
+request = {"version": runtime.version, "model": model, "output": f"{folder}/m.ort", "config": f"{folder}/m.config"}
+request |= {"style": "fixed", "level": "basic", "layout": None}
+try:
+    run_script(runtime, "convert.py", request, folder=Path(folder), where="m")
+except Diagnostic as error:
+    print(error.reference, int(error.exit_code), error.where)
+"""
+
+
+@pytest.mark.needs("unshare")
+def test_a_disk_that_fills_up_while_onnx_runtime_writes_is_told(tmp_path: Path) -> None:
+    """ONNX Runtime's own words are of a file that it failed to save, and nobody is to report that to it."""
+    weights = helper.make_tensor("w", FLOAT, [2, 50_000], np.ones(100_000, np.float32).tobytes(), raw=True)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "graph",
+        [tensor("x")],
+        [tensor("y", shape=(2, 50_000))],
+        [weights],
+    )
+    path = tmp_path / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    small = tmp_path / "small"
+    small.mkdir()
+    shell = 'mount -t tmpfs -o size=200k none "$1" && shift && exec "$@"'
+    inner = ("sh", "-c", shell, "sh", small, sys.executable, "-c", CONVERTS, path, small)
+    done = command.run(("unshare", "--user", "--map-root-user", "--mount", *inner), timeout_seconds=120)
+    assert done.stdout == f"disk-full 22 {small}\n", done.stderr
 
 
 @pytest.fixture

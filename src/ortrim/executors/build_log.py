@@ -17,7 +17,6 @@ FAILED: Final = "FAILED: "
 QUOTES: Final = "'\""
 """CMake quotes the path of what is made as a shell would, when a folder's name has a character that a shell reads."""
 KILLED: Final = "Killed"
-FULL_DISK: Final = "No space left on device"
 
 
 def ninja_step(line: str) -> tuple[int, int, str] | None:

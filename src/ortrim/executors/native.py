@@ -1,6 +1,7 @@
 """The native executor: upstream's own `build.py` on this machine, with the job's toolchain."""
 
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,7 +12,7 @@ from typing import Final
 from ortrim.core.artifacts import CompiledUnits, JobResult
 from ortrim.core.plan import BuildJob, RunnerJob, Toolchain, digest
 from ortrim.errors import BuildError, StorageError
-from ortrim.executors.build_log import FULL_DISK, first_error, remedy
+from ortrim.executors.build_log import first_error, remedy
 from ortrim.executors.compilation import Outcome, Progress, Upstream
 from ortrim.executors.demand import Demand
 from ortrim.executors.finishing import finish
@@ -25,12 +26,14 @@ from ortrim.executors.trees import build_tree, forget_old_trees, shared_zig
 from ortrim.executors.unreached import forget_unreached
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import storage_errors
+from ortrim.storage.files import FULL_DISK, disk_full, require_space, storage_errors
 from ortrim.storage.records import KeptFolder, cached_folder
 from ortrim.tools.compiler_cache import CompilerCache, compiler_cache
 from ortrim.tools.javac import Jdk
 
 RUNNER: Final = "runner"
+TREE_BYTES: Final = 110_000_000
+"""What the smallest tree of a pruned build takes, half of it the precompiled header."""
 LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
 """CMake's names of languages -> the names that launchers have among a toolchain's wrappers."""
 
@@ -76,6 +79,8 @@ class NativeExecutor:
     def on_tree(self, job: BuildJob) -> Iterator[Demand]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         with build_tree(job, self._say_that_it_waits, self.place.apart) as tree:
+            if not (tree.path / "out").exists():
+                require_space(tree.path, TREE_BYTES, "building")
             paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
             forget_unreached(paths, job)
             with self._compiler_cache(paths) as cache:
@@ -172,8 +177,8 @@ def require_success(job: BuildJob, outcome: Outcome, log: Path) -> None:
 
 
 def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | StorageError:
-    if FULL_DISK in why:
-        hint = f"{log}free some space, then run the same command again: it goes on where it stopped"
-        return StorageError("disk-full", "the build ran out of disk space", where=where, why=why, hint=hint)
+    if any(words in why for words in FULL_DISK):
+        places = (cache_folder("trees"), Path(tempfile.gettempdir()))
+        return disk_full("the build ran out of disk space", *places, where=where, why=why, hint=log)
     what = "the build stopped at an error" if code > 0 else f"the build was stopped by signal {-code}"
     return BuildError("build-failed", what, where=where, why=why, hint=log + remedy(why))

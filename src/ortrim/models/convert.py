@@ -18,7 +18,7 @@ from ortrim.models.kernels import check_kernels, kernel_diagnostic
 from ortrim.models.ort_canonical import canonical
 from ortrim.models.ort_reading import Damaged
 from ortrim.models.scripts import run_script
-from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.files import require_space, sha256_of, storage_errors
 from ortrim.storage.records import cached_folder
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.tools.scripts import SCRIPTS
@@ -107,6 +107,8 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     output, config = folder / ORT_FILE, folder / "converter.config"
     files = {"model": str(model.path), "output": str(output), "config": str(config)}
     request = {"version": runtime.version, **files, **asdict(conversion)}
+    copies = 2 if conversion.style == "runtime" else 1
+    require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
     converter = converter_for(conversion.layout, runtime, model.name)
     answer = run_script(converter, SCRIPT, request, folder=folder, where=model.name)
     if "failure" in answer:

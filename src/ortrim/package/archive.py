@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from ortrim.errors import PackageError, StorageError
+from ortrim.storage.files import disk_full, ran_out_of_space
 
 SOURCE_DATE_EPOCH: Final = 315_532_800
 """1 January 1980, the earliest time that every archive format can hold; given to all files of all packages."""
@@ -30,7 +31,7 @@ def write_archive(folder: Path, destination: Path) -> None:
 def new_archive(destination: Path) -> Iterator[IO[bytes]]:
     """Open an archive for writing; `destination` appears when it is complete, and nothing is left when it is not.
 
-    Raises `StorageError` (`archive-not-written`).
+    Raises `StorageError` (`archive-not-written`, `disk-full`).
     """
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -43,6 +44,8 @@ def new_archive(destination: Path) -> Iterator[IO[bytes]]:
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
+        if ran_out_of_space(error, destination):
+            raise disk_full("there is no space left", destination, why=str(error)) from error
         what = "the archive cannot be written"
         raise StorageError("archive-not-written", what, where=str(destination), why=str(error)) from error
 

@@ -17,6 +17,7 @@ from ortrim.package.models import model_files
 from ortrim.package.notices import notices_text, plain_text
 from ortrim.package.privacy import refuse_machine_paths
 from ortrim.package.sums import check_sums
+from ortrim.storage.files import disk_full, ran_out_of_space, require_space
 from ortrim.storage.folders import publish_folder
 
 SBOM: Final = "sbom.cdx.json"
@@ -28,12 +29,14 @@ def make_package(inputs: PackageInputs, destination: Path) -> Package:
     The same inputs give the same bytes on any machine. Folder and archive appear when they are complete; a folder
     that is there already is kept when it is exactly what would be made, else replaced. Raises `PackageError`
     (`package-input-missing`, `model-changed`, `bad-package-path`, `bad-soname`, `machine-path`), `BinaryError` for a
-    library that cannot be read, `StorageError` (`package-not-written`).
+    library that cannot be read, `StorageError` (`package-not-written`, `disk-full`).
     """
     check_inputs(inputs)
     try:
         return _make(inputs, destination)
     except OSError as error:
+        if ran_out_of_space(error, destination):
+            raise disk_full("there is no space left", destination, why=str(error)) from error
         what = "the package cannot be written"
         raise StorageError("package-not-written", what, where=str(destination), why=str(error)) from error
 
@@ -45,6 +48,9 @@ def _make(inputs: PackageInputs, destination: Path) -> Package:
     folder, archive = destination / inputs.name, destination / f"{inputs.name}.tar.gz"
     if folder.is_dir() and not _is_intact(folder, files, links):
         shutil.rmtree(folder)
+    if not folder.is_dir():
+        # The archive is smaller than the files, by how much is not known before.
+        require_space(destination, sum(file.entry.size_bytes for file in files), "the package")
     publish_folder(folder, lambda temporary: write_contents(temporary, files, links))
     write_archive(folder, archive)
     return Package(archive=archive, folder=folder, manifest=manifest)

@@ -7,7 +7,7 @@ from pathlib import Path
 from platformdirs import user_config_path
 
 from ortrim.errors import StorageError
-from ortrim.storage.cache import chosen_folder
+from ortrim.storage.files import chosen_folder
 
 
 def pin_text(name: str) -> str | None:

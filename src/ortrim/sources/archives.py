@@ -4,6 +4,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from ortrim.console import counted
 from ortrim.errors import SourcesError
@@ -11,9 +12,14 @@ from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources.apt import fetch_debian
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.downloads import download
-from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.files import require_space, sha256_of, storage_errors
 from ortrim.storage.records import discard
 from ortrim.tools.command import run
+
+ARCHIVES_BYTES: Final = 96_000_000
+"""What the archives of 1.21.0 take together."""
+APT_BYTES: Final = 57_000_000
+"""What apt takes for its lists of Debian 12 while it unpacks them."""
 
 
 def fetch_archives(
@@ -21,11 +27,14 @@ def fetch_archives(
 ) -> dict[str, Path]:
     """Return the archive of each component, fetching those that are not in the cache.
 
-    Raises `SourcesError` (`digest-mismatch`, `wheel-unavailable`, what `fetch_debian` raises) or `NetworkError`.
+    Raises `SourcesError` (`digest-mismatch`, `wheel-unavailable`, what `fetch_debian` raises), `NetworkError` or
+    `StorageError` (`disk-full`, before anything is fetched where there is no room for it).
     What came before stays, so that the next run goes on from there.
     """
     missing = [component for component in components if not _is_kept(component)]
     debian = [component for component in missing if component.origin.startswith("debian")]
+    size = ARCHIVES_BYTES * len(missing) // max(len(components), 1) + (APT_BYTES if debian else 0)
+    require_space(cache_folder("downloads"), size, "fetching the sources")
     for component in missing:
         if component not in debian:
             announce(f"fetch {component.file}")

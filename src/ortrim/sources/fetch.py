@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from ortrim.errors import NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import RuntimePins
@@ -11,7 +12,11 @@ from ortrim.sources.archives import fetch_archives
 from ortrim.sources.layout import lay_out
 from ortrim.sources.resolution import Resolution, cached_choice, choices_of
 from ortrim.sources.tree import SourceTree
+from ortrim.storage.files import require_space
 from ortrim.storage.records import cached_folder, is_kept
+
+UNPACKED_BYTES: Final = 492_000_000
+"""What the sources of 1.21.0 take, unpacked."""
 
 
 def _silent(_: str) -> None:
@@ -77,6 +82,7 @@ def _fill(choice: Resolution, announce: Callable[[str], None], folder: Path) -> 
         archives.insert(0, choice.runtime)
     kept = fetch_archives(archives, choice.suite, announce)
     announce("unpack the sources")
+    require_space(folder.parent, UNPACKED_BYTES, "unpacking the sources")
     lay_out(choice, kept, folder)
 
 

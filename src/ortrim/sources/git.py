@@ -9,6 +9,8 @@ from ortrim.pins.source_sets import GitPin
 from ortrim.tools.command import run
 
 TIMEOUT_SECONDS: Final = 1800
+SILENT_SECONDS: Final = 300
+"""Of a fetch that is to show its progress, several times a second."""
 AS_STORED: Final = ("-c", "core.autocrlf=false", "-c", "core.eol=lf")
 """Without these the user's settings could change line ends, and so what is built from one and the same commit."""
 
@@ -19,7 +21,9 @@ def git(folder: Path, *arguments: str) -> str:
     Raises `SourcesError` (`git-failed`) with git's own words, or `ToolError` when there is no git.
     """
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    done = run(("git", "-C", folder, *arguments), environment=environment, timeout_seconds=TIMEOUT_SECONDS)
+    silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
+    words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
+    done = run(words, environment=environment, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
     if done.returncode != 0:
         why = "\n".join(done.stderr.strip().splitlines()[-5:])
         raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why)
@@ -33,7 +37,7 @@ def fetch_commit(pin: GitPin, work: Path, archive: Path) -> None:
     """
     work.mkdir(parents=True)
     git(work, "init", "--quiet", "--bare")
-    git(work, "fetch", "--quiet", "--depth", "1", "--no-tags", "--", pin.url, f"refs/tags/{pin.tag}")
+    git(work, "fetch", "--progress", "--depth", "1", "--no-tags", "--", pin.url, f"refs/tags/{pin.tag}")
     actual = git(work, "rev-parse", "FETCH_HEAD^{commit}").strip()
     if actual != pin.commit:
         why = f"expected {pin.commit}\nactual   {actual}"

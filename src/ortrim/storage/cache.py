@@ -1,13 +1,10 @@
 """Where ortrim keeps what it can make or fetch again."""
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from ortrim.errors import StorageError
-from ortrim.storage.files import storage_errors
+from ortrim.storage.files import chosen_folder, storage_errors
 
 
 def cache_folder(kind: str) -> Path:
@@ -22,18 +19,3 @@ def cache_folder(kind: str) -> Path:
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         return folder.resolve()
-
-
-def chosen_folder(variable: str, otherwise: Callable[[str], Path]) -> Path:
-    """Return the folder that an environment variable names, absolute, or else ortrim's own among the user's.
-
-    Raises `StorageError` (`no-home`) for a user without a home folder, such as a container's that is only a number.
-    """
-    chosen = os.environ.get(variable)
-    try:
-        return Path(chosen).expanduser().absolute() if chosen else otherwise("ortrim")
-    except RuntimeError as error:
-        hint = f"set HOME, or name a folder by its whole path in the environment variable {variable}"
-        raise StorageError(
-            "no-home", "this user has no home folder", where=variable, why=str(error), hint=hint
-        ) from error

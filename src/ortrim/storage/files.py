@@ -1,14 +1,23 @@
-"""Single files: digests and writes that are all or nothing."""
+"""Single files: digests and writes that are all or nothing; and what a disk has room for."""
 
 import errno
 import hashlib
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+from platformdirs import user_cache_path
 
 from ortrim.errors import StorageError
+
+FULL_DISK: Final = ("No space left on device", "Disk quota exceeded")
+"""How programs say that a disk is full, whatever their language."""
+FULL_BYTES: Final = 1 << 16
+"""Less than this is what a program leaves that stopped for want of space."""
 
 
 @contextmanager
@@ -83,9 +92,8 @@ def _write(descriptor: int, data: bytes, *, durable: bool) -> None:
 
 def _diagnosed(error: OSError, path: Path) -> StorageError:
     where, why = str(path), str(error)
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        hint = "free some space, then run the same command again; what was finished stays"
-        return StorageError("disk-full", "there is no space left", where=where, why=why, hint=hint)
+    if ran_out_of_space(error, path):
+        return disk_full("there is no space left", path, why=why)
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         hint = "give this user write access, or choose another cache folder with ORTRIM_CACHE"
         return StorageError("not-permitted", "cannot be written by this user", where=where, why=why, hint=hint)
@@ -93,3 +101,92 @@ def _diagnosed(error: OSError, path: Path) -> StorageError:
         hint = "move the file or folder that has this name out of the way"
         return StorageError("path-in-the-way", "something else has this name", where=where, why=why, hint=hint)
     return StorageError("storage-failed", "could not be read or written", where=where, why=why)
+
+
+def require_space(folder: Path, size_bytes: int, work: str) -> None:
+    """Raise `StorageError` (`disk-full`) unless `work`, which writes about so much below `folder`, has room there.
+
+    The folder need not exist yet. A file system that does not say how much is free is not judged.
+    """
+    free = free_bytes(folder)
+    if free is not None and free < size_bytes:
+        raise disk_full(f"{work} takes about {_megabytes(size_bytes)}, and {_megabytes(free)} are free", folder)
+
+
+def ran_out_of_space(error: OSError, path: Path) -> bool:
+    """Whether an error is that of a full disk; NumPy's, on a file that it could not write to its end, has no number."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT} or (error.errno is None and is_full(path))
+
+
+def says_full(path: Path, printed: str) -> bool:
+    """Whether a program that failed did so for want of space: it says so, or has left none below `path`."""
+    return any(words in printed for words in FULL_DISK) or is_full(path)
+
+
+def is_full(path: Path) -> bool:
+    """Whether nothing can be written to a path, as the program leaves it that ran out of space there."""
+    free = free_bytes(path)
+    return free is not None and free < FULL_BYTES
+
+
+def disk_full(what: str, *places: Path, where: str = "", why: str = "", hint: str = "") -> StorageError:
+    """Return the diagnostic of a full disk: of the `places` that were written to, that of the one with the least room.
+
+    It names the file system, and the variable that chooses another one where there is such a variable.
+    """
+    place = min(places, key=lambda each: free_bytes(each) or 0)
+    mount, free = _existing(place), free_bytes(place)
+    while not mount.is_mount():
+        mount = mount.parent
+    left = f"the file system of {mount} has {_megabytes(free or 0)} free"
+    variable = _chosen_by(place)
+    other = f", or name a folder on another disk in the environment variable {variable}" if variable else ""
+    remedy = f"{hint}free some space there{other}; then run the same command again: what was finished stays"
+    why = "\n".join(filter(None, (why, left)))
+    return StorageError("disk-full", what, where=where or str(place), why=why, hint=remedy)
+
+
+def free_bytes(path: Path) -> int | None:
+    """Return how much a user may still write below a path that need not exist yet; None where nobody knows."""
+    try:
+        usage = shutil.disk_usage(_existing(path))
+    except OSError:
+        return None
+    return usage.free if usage.total else None
+
+
+def chosen_folder(variable: str, otherwise: Callable[[str], Path]) -> Path:
+    """Return the folder that an environment variable names, absolute, or else ortrim's own among the user's.
+
+    Raises `StorageError` (`no-home`) for a user without a home folder, such as a container's that is only a number.
+    """
+    chosen = os.environ.get(variable)
+    try:
+        return Path(chosen).expanduser().absolute() if chosen else otherwise("ortrim")
+    except RuntimeError as error:
+        hint = f"set HOME, or name a folder by its whole path in the environment variable {variable}"
+        raise StorageError(
+            "no-home", "this user has no home folder", where=variable, why=str(error), hint=hint
+        ) from error
+
+
+def _existing(path: Path) -> Path:
+    whole = Path(os.path.realpath(path))
+    return next(each for each in (whole, *whole.parents) if each.exists())
+
+
+def _chosen_by(place: Path) -> str:
+    """Return the environment variable that chooses where a place of ours lies; none for what the user named."""
+    whole = Path(os.path.realpath(place))
+    try:
+        if whole.is_relative_to(os.path.realpath(chosen_folder("ORTRIM_CACHE", user_cache_path))):
+            return "ORTRIM_CACHE"
+        temporary = Path(os.path.realpath(tempfile.gettempdir()))
+    except (StorageError, OSError):
+        return ""
+    ours = whole == temporary or (temporary in whole.parents and whole.relative_to(temporary).parts[0][:6] == "ortrim")
+    return "TMPDIR" if ours else ""
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes < 1e7 else f"{size_bytes / 1e6:,.0f} MB"

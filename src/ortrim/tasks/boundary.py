@@ -16,7 +16,7 @@ from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 from ortrim.storage.files import storage_errors
 from ortrim.storage.records import watched_cache
 from ortrim.storage.temporary import own_temporary_folder
-from ortrim.tools.command import termination_raises
+from ortrim.tools.command import silence_told_to, termination_raises
 
 ErrorData = dict[str, str | int]
 
@@ -40,6 +40,7 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator
         with (
             own_temporary_folder(),
             watched_cache(console.warn, verify=verify_cache),
+            silence_told_to(console.note),
             termination_raises() as heard,
         ):
             yield console

@@ -40,9 +40,14 @@ class Captured:
             self._parts[key.fd] += chunk
             if not chunk:
                 self._selector.unregister(key.fd)
-        if self._most_bytes is not None and sum(map(len, self._parts.values())) > self._most_bytes:
+        if self._most_bytes is not None and self.size_bytes > self._most_bytes:
             raise TooMuchOutput
         return not self._selector.get_map()
+
+    @property
+    def size_bytes(self) -> int:
+        """How much was read so far, of all streams together."""
+        return sum(map(len, self._parts.values()))
 
     def texts(self) -> tuple[str, ...]:
         """Return what was read of each stream, with replacement characters for what is not UTF-8."""

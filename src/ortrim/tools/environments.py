@@ -8,14 +8,20 @@ import hashlib
 import os
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Final
 
-from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError
+from ortrim.errors import Diagnostic, NetworkError, ToolError
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.files import disk_full, require_space, says_full
 from ortrim.storage.records import cached_folder
 from ortrim.tools.command import run
 
+INSTALLED_BYTES: Final = {"tools": 534_000_000}
+"""What takes much when it is installed: the toolchain of 1.21.0, with zig."""
+PIP_SILENT_SECONDS: Final = 1800
+"""pip says a line for each wheel that it begins, and gives up by itself on a network that is silent for 15 s."""
 FOREIGN_PYTHON: Final = "312"
 """The Python whose wheels are taken for another machine, where nothing of them is run by a Python."""
 
@@ -48,15 +54,20 @@ def environment_with(folder: Path) -> dict[str, str]:
 
 
 def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...]) -> None:
+    require_space(temporary.parent, INSTALLED_BYTES.get(name, 0), f"installing '{name}'")
     listing = temporary / "requirements.txt"
     listing.write_text(requirements)
-    command = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
+    command = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps")
     options = ("--only-binary", ":all:", "--require-hashes", "--target", temporary, "--requirement", listing)
     foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
     machines = tuple(word for platform in platforms for word in ("--platform", platform))
-    done = run((*command, "--no-input", *foreign, *machines, *options), environment=pip_environment())
-    if done.returncode != 0:
-        raise install_error(name, done.stderr)
+    # In the system's temporary folder pip would need the same room once more.
+    with tempfile.TemporaryDirectory(dir=temporary.parent, prefix=f".{name}-pip-") as work:
+        environment = {**pip_environment(), "TMPDIR": work}
+        words = (*command, "--no-input", *foreign, *machines, *options)
+        done = run(words, environment=environment, silent_seconds=PIP_SILENT_SECONDS)
+        if done.returncode != 0:
+            raise install_error(name, done.stderr, temporary)
 
 
 OVERRULING_VARIABLES: Final = (
@@ -74,17 +85,18 @@ def pip_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in OVERRULING_VARIABLES}
 
 
-DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
 UNREACHABLE: Final = ("Retrying (", "Could not fetch URL", "Read timed out")
 HASH_MISMATCH: Final = "DO NOT MATCH THE HASHES"
 
 
-def install_error(name: str, printed: str) -> Diagnostic:
-    """Return what pip's own words mean: it has one exit code for all causes. `name` says what was to be installed."""
+def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
+    """Return what pip's own words mean: it has one exit code for all causes.
+
+    `name` says what was to be installed, and `folder` where.
+    """
     why = "\n".join(printed.strip().splitlines()[-5:])
-    if any(words in printed for words in DISK_FULL):
-        hint = "free some space (see: invoke doctor), then run the same command again"
-        return StorageError("disk-full", "pip ran out of disk space", where=name, why=why, hint=hint)
+    if says_full(folder, printed):
+        return disk_full("pip ran out of disk space", folder, where=name, why=why)
     if HASH_MISMATCH in printed:
         hint = "do not use this package index before you know why; a damaged pip cache is emptied by: pip cache purge"
         return NetworkError("digest-mismatch", "a package is not what was pinned", where=name, why=why, hint=hint)

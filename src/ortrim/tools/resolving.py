@@ -45,7 +45,7 @@ def resolved(
             return _wheels(json.loads(report.read_text(encoding="utf-8")))
     if any(words in done.stderr for words in ABSENT) and "Retrying (" not in done.stderr:
         return None
-    raise install_error(requirements[0], done.stderr)
+    raise install_error(requirements[0], done.stderr, Path(tempfile.gettempdir()))
 
 
 _COMMAND: Final = (

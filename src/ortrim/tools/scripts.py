@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import ortrim
-from ortrim.storage.files import storage_errors
+from ortrim.storage.files import disk_full, says_full, storage_errors
 from ortrim.tools.command import Completed, run
 
 SCRIPTS: Final = Path(ortrim.__file__).parent / "data" / "scripts"
 TIMEOUT_SECONDS: Final = 1800
 LAST_LINES: Final = 8
+OUT_OF_SPACE: Final = "a program that works on the model ran out of disk space"
 SAFE_PATH: Final = "-P"
 """Keeps the folder of our scripts off the search path, where a name of theirs could hide a package."""
 
@@ -47,14 +48,22 @@ def run_script(
     """Run `script` on `request` and return its answer.
 
     It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
-    folder below `folder`. Raises `ScriptCrash`, or `ToolError`, `tool-timeout` among them.
+    folder below `folder`. Raises `ScriptCrash`, `ToolError` (`tool-timeout`) or `StorageError` (`disk-full`).
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
         request_path.write_text(json.dumps(dict(request)))
         words: tuple[str | Path, ...] = (*python.words, SAFE_PATH, script, request_path)
         done = run(words, environment=python.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
-        return _answer(done, Path(working) / "answer.json")
+        try:
+            answer = _answer(done, Path(working) / "answer.json")
+        except ScriptCrash as crash:
+            if says_full(folder, crash.last_lines):
+                raise disk_full(OUT_OF_SPACE, folder, why=crash.last_lines.rpartition("\n")[2]) from crash
+            raise
+        if "failure" in answer and says_full(folder, json.dumps(answer)):
+            raise disk_full(OUT_OF_SPACE, folder, why=str(answer.get("words") or answer["failure"]))
+        return answer
 
 
 def _answer(done: Completed, path: Path) -> dict[str, Any]:

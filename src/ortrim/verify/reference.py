@@ -19,7 +19,7 @@ from ortrim.core.measurements import Coverage
 from ortrim.core.models import OrtModel, PreparedModel
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
-from ortrim.storage.files import sha256_of, storage_errors
+from ortrim.storage.files import disk_full, says_full, sha256_of, storage_errors
 from ortrim.storage.records import cached_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
@@ -82,7 +82,7 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
     """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
 
     Raises `VerifyError`: `reference-failed` (the full runtime refuses the model or an input, or dies),
-    `reference-timeout`, `out-of-memory`.
+    `reference-timeout`, `out-of-memory`; and `StorageError` (`disk-full`).
     """
     destination = folder / f"{model.name}-{_digest(model.facts.sha256, cases, runtime)[:16]}"
 
@@ -133,6 +133,9 @@ def _run(
         what = f"the full runtime {error.what}"
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
+        if says_full(temporary, completed.stdout + completed.stderr):
+            why = "\n".join(completed.stderr.strip().splitlines()[-5:])
+            raise disk_full("the full runtime ran out of disk space for its outputs", temporary.parent, why=why)
         raise _refusal(model, completed)
     return _read_answer(completed.stdout, model)
 

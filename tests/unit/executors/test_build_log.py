@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.executors.build_log import CONTEXT_LINES, FULL_DISK, UNDEFINED, first_error, ninja_step, remedy
+from ortrim.executors.build_log import CONTEXT_LINES, UNDEFINED, first_error, ninja_step, remedy
+from ortrim.storage.files import FULL_DISK
 
 DATA = Path(__file__).parent / "data"
 
@@ -52,7 +53,7 @@ def test_a_killed_compiler_gets_advice_about_memory() -> None:
 
 def test_a_full_disk_can_be_told() -> None:
     """The executor words it as what it is."""
-    assert FULL_DISK in first_error((DATA / "disk-full.log").read_text().splitlines())
+    assert FULL_DISK[0] in first_error((DATA / "disk-full.log").read_text().splitlines())
 
 
 def test_an_error_of_zig_itself_is_recognised() -> None:

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -185,6 +187,14 @@ def test_a_full_disk_is_told_as_one(workshop: Workshop) -> None:
     assert (error.reference, error.exit_code) == ("disk-full", ExitCode.STORAGE)
     assert workshop.nothing_finished()
     assert workshop.calls() == "ub"
+
+
+def test_a_build_for_which_there_is_no_room_is_not_begun(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree that is there already has taken its room."""
+    workshop.write(GOOD)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
+    assert failed(workshop).what == "building takes about 110 MB, and 10 MB are free"
+    assert workshop.calls() == ""
 
 
 def test_output_in_any_encoding_is_logged(workshop: Workshop) -> None:

@@ -1,12 +1,14 @@
 """Running scripts inside the full runtime's Python."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ortrim.errors import ConvertError, ExitCode
+from ortrim.errors import ConvertError, ExitCode, StorageError
 from ortrim.models import scripts
 from ortrim.models.scripts import run_script
 from ortrim.tools.full_runtime import FullRuntime
@@ -69,3 +71,24 @@ def test_our_scripts_hide_no_package(script: Path, tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit(9)\n")
     script.write_text(ANSWER + "request.with_name('answer.json').write_text(json.dumps({'b': 2}))\n")
     assert run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m") == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("raise SystemExit('OSError: [Errno 28] No space left on device')", 10**9),
+        ("raise SystemExit(1)", 0),
+        (ANSWER + 'request.with_name(\'answer.json\').write_text(\'{"failure": "a", "words": "b"}\')', 0),
+    ],
+    ids=["said", "unsaid", "answered"],
+)
+def test_a_full_disk_is_not_the_converters_fault(
+    code: str, left: int, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ONNX Runtime says only that it failed to save a file; nobody is to report that to it."""
+    usage = SimpleNamespace(total=10**10, free=left)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    script.write_text(code)
+    with pytest.raises(StorageError) as caught:
+        run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
+    assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path))

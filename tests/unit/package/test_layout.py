@@ -1,9 +1,11 @@
 import errno
 import json
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cyclonedx.schema import SchemaVersion
@@ -244,9 +246,21 @@ def test_full_disk_is_a_storage_error_and_leaves_nothing(
     monkeypatch.setattr("ortrim.package.contents.shutil.copyfile", full)
     with pytest.raises(StorageError) as caught:
         make_package(inputs, tmp_path / "out")
-    assert caught.value.exit_code == ExitCode.STORAGE
+    assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
     assert "No space left" in caught.value.why
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
+
+
+def test_a_package_for_which_there_is_no_room_is_not_begun(
+    inputs: PackageInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are of known sizes; what the user named has no variable that chooses another place."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**6, free=100))
+    with pytest.raises(StorageError) as caught:
+        make_package(inputs, tmp_path / "out")
+    assert caught.value.what.startswith("the package takes about ")
+    assert "ORTRIM_CACHE" not in caught.value.hint
+    assert not (tmp_path / "out").exists()
 
 
 def test_file_in_the_way_of_the_destination_is_a_storage_error(inputs: PackageInputs, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from fake_sources import FakeSources
-from ortrim.errors import ExitCode, SourcesError
+from ortrim.errors import ExitCode, SourcesError, StorageError
 from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources import apt
 from ortrim.sources.apt import fetch_debian
@@ -114,6 +114,17 @@ def test_mirror_without_the_suite(mirror: FakeMirror, cache: Path) -> None:
     assert "E: The repository 'http://one.example.org/debian trixie Release'" in caught.value.why
     assert "two.example.org" in caught.value.why
     assert [path.name for path in (cache / "apt").iterdir()] == [".trixie.lock"]
+
+
+def test_a_full_disk_is_not_the_mirrors_fault(mirror: FakeMirror, cache: Path, tmp_path: Path) -> None:
+    """Apt says so in the middle of other words, and ends as it does without a network; the next mirror is not asked."""
+    words = "E: Failed to fetch x  Error writing to file - write (28: No space left on device) [IP: 192.0.2.1 80]"
+    (tmp_path / "bin/apt-get").write_text(f"#!/bin/sh\necho $* >> {mirror.log}\necho '{words}' >&2\nexit 100\n")
+    with pytest.raises(StorageError) as caught:
+        fetch_debian([debian_pin("one", b"1")], "trixie", keep)
+    assert (caught.value.reference, caught.value.where) == ("disk-full", str(cache / "apt/trixie"))
+    assert words in caught.value.why
+    assert len(mirror.log.read_text().splitlines()) == 1
 
 
 def test_wrong_digest_is_refused_and_removed(mirror: FakeMirror, cache: Path) -> None:

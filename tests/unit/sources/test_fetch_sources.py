@@ -1,17 +1,19 @@
 import os
+import shutil
 import signal
 import time
 from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 from unittest.mock import patch
 
 import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
-from ortrim.errors import ExitCode, NetworkError, SourcesError, ToolError
+from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import RuntimePins
 from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources import apt, apt_session, archives
@@ -49,6 +51,23 @@ def fetch_slowly(runtime: RuntimePins, entered: Event) -> None:
 
     with patch.object(fetch_module, "lay_out", hang):
         fetch_sources(runtime, "archive")
+
+
+def test_sources_for_which_there_is_no_room_are_not_begun(
+    fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither fetched nor unpacked; no other kind of source is tried, which would need the same."""
+    runtime = fake.runtime("archive")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
+    with pytest.raises(StorageError) as caught:
+        fetch_sources(runtime, "archive")
+    assert caught.value.what == "unpacking the sources takes about 492 MB, and 10 MB are free"
+    for archive in (cache / "downloads").iterdir():
+        archive.unlink()
+    with pytest.raises(StorageError) as caught:
+        fetch_sources(runtime, "archive")
+    assert caught.value.what == "fetching the sources takes about 96 MB, and 10 MB are free"
+    assert nothing_published(cache)
 
 
 def test_tree_has_one_folder_for_each_component(fake: FakeSources) -> None:

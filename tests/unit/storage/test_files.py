@@ -1,12 +1,24 @@
 import errno
 import hashlib
 import os
+import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ortrim.errors import StorageError
-from ortrim.storage.files import require_writable, sha256_of, storage_errors, write_atomically, write_if_changed
+from ortrim.errors import ExitCode, StorageError
+from ortrim.storage.files import (
+    disk_full,
+    require_space,
+    require_writable,
+    sha256_of,
+    storage_errors,
+    write_atomically,
+    write_if_changed,
+)
 
 
 def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
@@ -136,3 +148,70 @@ def test_something_in_the_way_of_a_changed_file_is_a_diagnostic(tmp_path: Path, 
         write_if_changed(tmp_path / name, "text")
     assert caught.value.reference == "path-in-the-way"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int, int], None]:
+    """Give a function that says how large the disk is and how much of it is free; the cache is `tmp_path / "cache"`."""
+
+    def say(total: int, free: int) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=total, used=total - free, free=free))
+
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return say
+
+
+@pytest.mark.parametrize(
+    ("place", "variable"),
+    [("cache/trees/one", "ORTRIM_CACHE"), ("temporary", "TMPDIR"), ("temporary/ortrim-x/y", "TMPDIR"),
+     ("temporary/mine", ""), ("artifacts", "")],
+)  # fmt: skip
+def test_a_disk_without_room_is_told_before_the_work(
+    free: Callable[[int, int], None], tmp_path: Path, place: str, variable: str
+) -> None:
+    """How much is needed, how much is free, where, and the variable that chooses another place if there is one."""
+    free(20_000_000, 5_500_000)
+    with pytest.raises(StorageError) as caught:
+        require_space(tmp_path / place, 110_000_000, "building")
+    error = caught.value
+    assert (error.reference, error.exit_code, error.where) == ("disk-full", ExitCode.STORAGE, str(tmp_path / place))
+    assert error.what == "building takes about 110 MB, and 5.5 MB are free"
+    assert error.why.endswith(" has 5.5 MB free")
+    named = [name for name in ("ORTRIM_CACHE", "TMPDIR") if name in error.hint]
+    assert named == ([variable] if variable else [])
+    assert not (tmp_path / place).exists()
+
+
+def test_a_disk_with_room_or_of_unknown_size_is_not_judged(
+    free: Callable[[int, int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some network file systems say that they have 0 bytes in all, and some say nothing."""
+    for total, left in ((20_000_000, 10_000_000), (0, 0)):
+        free(total, left)
+        require_space(tmp_path, 10_000_000, "building")
+
+    def fail(_: Path) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(shutil, "disk_usage", fail)
+    require_space(tmp_path, 10_000_000, "building")
+
+
+@pytest.mark.parametrize(("left", "reference"), [(0, "disk-full"), (10**9, "storage-failed")])
+def test_numpy_has_no_number_for_a_full_disk(
+    free: Callable[[int, int], None], tmp_path: Path, left: int, reference: str
+) -> None:
+    """It says `25000 requested and 8160 written`; what is free tells the rest."""
+    free(10**9, left)
+    with pytest.raises(StorageError) as caught, storage_errors(tmp_path / "x.npy"):
+        raise OSError("25000 requested and 8160 written")
+    assert caught.value.reference == reference
+
+
+def test_of_several_places_the_fullest_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A compiler writes to the build tree and to the temporary folder, and does not say which was full."""
+    (tmp_path / "b").mkdir()
+    sizes = {tmp_path: 10**9, tmp_path / "b": 4096}
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, free=sizes[path]))
+    assert disk_full("full", tmp_path / "a", tmp_path / "b").where == str(tmp_path / "b")

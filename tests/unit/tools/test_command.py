@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from ortrim.errors import ExitCode, ToolError
+from ortrim.errors import ExitCode, StorageError, ToolError
 from ortrim.tools import command
-from ortrim.tools.command import run, stream
+from ortrim.tools.command import run, silence_told_to, stream
 
 PYTHON = (sys.executable, "-I", "-S", "-c")
 PARENT = f"""
@@ -160,6 +161,59 @@ def test_a_timeout_stops_the_grandchildren(child_pid: Path) -> None:
     assert caught.value.reference == "tool-timeout"
     assert "2 seconds" in caught.value.what
     assert is_gone(wait_for_pid(child_pid))
+
+
+SILENT: Final = "import time; print({!r}, flush=True); time.sleep({})"
+"""Says something, and then nothing for so many seconds."""
+
+
+def test_the_last_line_of_a_silent_program_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it goes on; whoever waits knows for what."""
+    monkeypatch.setattr(command, "SILENT_SECONDS", 0.2)
+    told: list[str] = []
+    with silence_told_to(told.append):
+        run([*PYTHON, SILENT.format("first\nfetches x", 1)], silent_seconds=60)
+        run([*PYTHON, SILENT.format("fetches y", 1)])
+    assert [line.partition(" has said nothing for ")[2] for line in told] == ["0 s; its last line: fetches x"]
+
+
+def test_a_program_that_says_nothing_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of Python goes by its own name."""
+    monkeypatch.setattr(command, "SILENT_SECONDS", 0.1)
+    told: list[str] = []
+    with silence_told_to(told.append):
+        run(
+            [sys.executable, "-m", "timeit", "-n", "1", "-r", "1", "-s", "import time", "time.sleep(1)"],
+            silent_seconds=60,
+        )
+    assert told == ["timeit has said nothing for 0 s; it has not said anything so far"]
+
+
+def test_a_program_that_stays_silent_is_stopped(child_pid: Path) -> None:
+    """With its children, and its last line is in the diagnostic."""
+    with pytest.raises(ToolError) as caught:
+        run([*PYTHON, PARENT, child_pid, ""], silent_seconds=1)
+    assert (caught.value.reference, caught.value.exit_code) == ("tool-silent", ExitCode.TOOL)
+    assert caught.value.why == "its last line: started"
+    assert is_gone(wait_for_pid(child_pid))
+
+
+def test_a_program_that_speaks_is_not_silent() -> None:
+    """The limit is on each silence, not on all of them together."""
+    script = "import time\nfor _ in range(4): print('again', flush=True); time.sleep(0.5)"
+    assert run([*PYTHON, script], silent_seconds=1.5).returncode == 0
+
+
+def test_a_program_that_falls_silent_over_a_full_disk_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """apt-get waits for ever then; the diagnostic says which disk."""
+    monkeypatch.setattr(command, "SILENT_SECONDS", 0.2)
+    words = "write (28: No space left on device)\nIgn:3"
+    with pytest.raises(StorageError) as caught:
+        run([*PYTHON, SILENT.format(words, 60)], cwd=tmp_path, silent_seconds=60)
+    assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path))
+    assert caught.value.why.startswith("its last line: Ign:3\n")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

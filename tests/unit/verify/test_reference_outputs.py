@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.core.models import PreparedModel
-from ortrim.errors import ExitCode, VerifyError
+from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.tools.full_runtime import FullRuntime
 from ortrim.verify.cases import Case
 from ortrim.verify.reference import SCRIPT, reference_outputs
@@ -96,6 +96,14 @@ def test_the_case_that_fails_is_named(make_model: MakeModel, tmp_path: Path) -> 
         reference_outputs(make_model(("ids", "int64", ("n",))), CASES, full, tmp_path / "reference")
     assert caught.value.where == "model 'tiny', case 'long'"
     assert "inputs = { ids = { high = 4 } }" in caught.value.hint
+
+
+def test_a_full_disk_is_not_the_models_fault(make_model: MakeModel, tmp_path: Path) -> None:
+    """Outputs may be larger than the disk; that is no refusal of the model."""
+    full = runtime(tmp_path, "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1")
+    with pytest.raises(StorageError) as caught:
+        reference_outputs(make_model(), CASES, full, tmp_path / "reference")
+    assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path / "reference"))
 
 
 @pytest.mark.parametrize("script", ["echo hello", "true", """echo '{"status": "ok"}'"""])

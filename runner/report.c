@@ -102,7 +102,9 @@ void json_null(const char *key) {
 void json_milliseconds(const char *key, double value) {
   char text[64];
   start_value(key);
-  append(text, (size_t)snprintf(text, sizeof text, "%.6f", value));
+  /* Not %f: its decimal point is the locale's, which a library that is loaded may set for the whole process. */
+  long long nanoseconds = (long long)(value * 1e6 + 0.5);
+  append(text, (size_t)snprintf(text, sizeof text, "%lld.%06lld", nanoseconds / 1000000, nanoseconds % 1000000));
 }
 
 void json_samples(const char *key, const double *values, size_t count) {

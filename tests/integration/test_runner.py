@@ -383,6 +383,38 @@ def optional_model(tmp_path: Path) -> Path:
     return path
 
 
+COMMA = """comment_char %
+escape_char /
+LC_NUMERIC
+decimal_point ","
+thousands_sep "."
+grouping 3;3
+END LC_NUMERIC
+"""
+SETS_IT = """#include <locale.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void set(void) { if (!setlocale(LC_NUMERIC, "comma")) abort(); }
+"""
+
+
+@pytest.mark.needs("localedef")
+def test_numbers_are_those_of_json_in_every_locale(
+    runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path
+) -> None:
+    """A library that is loaded may set a locale for the whole process, in which 0.5 is written 0,5."""
+    (tmp_path / "comma.source").write_text(COMMA)
+    run(["localedef", "-c", "-i", tmp_path / "comma.source", "-f", "ANSI_X3.4-1968", tmp_path / "comma"])
+    (tmp_path / "sets.c").write_text(SETS_IT)
+    compile_c(tmp_path / "sets.so", "-shared", "-fPIC", tmp_path / "sets.c")
+    (tmp_path / "input_000.npy").write_bytes(GOOD)
+    words = ("--library", runtime.library, "--preload", tmp_path / "sets.so", "--model", float_model)
+    done = run([runner, *words, "--case", f"c={tmp_path}"], environment={"LOCPATH": str(tmp_path)}, timeout_seconds=60)
+    assert done.returncode == 0, done.stderr
+    assert 0 < document(done)["load_ms"] < 60_000
+    (case,) = document(done)["cases"]
+    assert len(case["inference_ms"]) == case["runs"]
+
+
 @pytest.mark.parametrize("megabytes", [60, 90, 120])
 def test_a_limit_of_memory_is_said_to_be_one(
     build: Build, request_for: Request, tmp_path: Path, megabytes: int

@@ -30,6 +30,7 @@ KNOWN_TOOLS: Final = (
     "gradle",
     "java",
     "javac",
+    "localedef",
     "npm",
     "ndk",
     "pkg-config",

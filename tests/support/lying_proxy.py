@@ -78,6 +78,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.answer(self.server.content)
 
+    def silence(self) -> None:
+        """Say nothing until the end."""
+        self.server.ended.wait()
+
     def vanish(self) -> None:
         """End the connection without a word."""
         self.connection.shutdown(socket.SHUT_RDWR)
@@ -90,7 +94,7 @@ WAYS: Final[dict[str, Callable[[_Handler], None]]] = {
     "too short a length": lambda to: to.answer(to.server.content, length=len(to.server.content) - 1),
     "no number for a length": lambda to: to.answer(to.server.content, length=-5),
     "drip": _Handler.drip,
-    "silence": lambda to: to.server.ended.wait() and None,
+    "silence": _Handler.silence,
     "vanish": _Handler.vanish,
     "packed": lambda to: to.answer(gzip.compress(to.server.content), Content_Encoding="gzip"),
     "packed and cut": lambda to: to.answer(gzip.compress(to.server.content)[:-99], Content_Encoding="gzip"),

@@ -1,6 +1,9 @@
-"""The smallest models in ORT format, written by hand."""
+"""Models in ORT format that no converter writes: the smallest ones, and hostile ones."""
 
 import struct
+from collections.abc import Callable, Sequence
+
+import flatbuffers
 
 
 def flat(*fields: int | bytes) -> tuple[bytes, bytes]:
@@ -44,3 +47,55 @@ def ort_model(kind: int, size: int, padding: int = 0) -> bytes:
     point(tensor + 12, len(data))
     data.extend(struct.pack("<I", size) + bytes(size))
     return bytes(data)
+
+
+def ort_file(graph: Callable[[flatbuffers.Builder], int]) -> bytes:
+    """Return a model in ORT format whose main graph `graph` writes and returns the place of."""
+    builder = flatbuffers.Builder(1024)
+    version, main = builder.CreateString("6"), graph(builder)
+    model = ort_table(builder, {7: main})
+    builder.Finish(ort_table(builder, {0: version, 1: model}), file_identifier=b"ORTM")
+    return bytes(builder.Output())
+
+
+def ort_table(builder: flatbuffers.Builder, places: dict[int, int], numbers: dict[int, int] | None = None) -> int:
+    """Write a table of places and of 32-bit numbers, each by its slot."""
+    builder.StartObject(16)
+    for slot, number in (numbers or {}).items():
+        builder.PrependInt32Slot(slot, number, 0)
+    for slot, place in places.items():
+        builder.PrependUOffsetTRelativeSlot(slot, place, 0)
+    return int(builder.EndObject())
+
+
+def ort_vector(builder: flatbuffers.Builder, places: Sequence[int]) -> int:
+    """Write a vector of places, which may be the same."""
+    builder.StartVector(4, len(places), 4)
+    for place in reversed(places):
+        builder.PrependUOffsetTRelative(place)
+    return int(builder.EndVector())
+
+
+def nested_twice(depth: int) -> Callable[[flatbuffers.Builder], int]:
+    """Return what writes graphs of one node with two branches, which are the same graph: 2 ** depth of them to read."""
+
+    def graph(builder: flatbuffers.Builder) -> int:
+        inner = ort_table(builder, {})
+        for _ in range(depth):
+            branch = ort_table(builder, {7: inner}, {2: 5})
+            node = ort_table(builder, {10: ort_vector(builder, [branch, branch])})
+            inner = ort_table(builder, {2: ort_vector(builder, [node])})
+        return inner
+
+    return graph
+
+
+def shared(count: int, text: str = "x") -> Callable[[flatbuffers.Builder], int]:
+    """Return what writes nodes that are one, whose inputs are one text: count ** 2 of them to read."""
+
+    def graph(builder: flatbuffers.Builder) -> int:
+        names = ort_vector(builder, [builder.CreateString(text)] * count)
+        node = ort_table(builder, {5: builder.CreateString("Relu"), 8: names})
+        return ort_table(builder, {2: ort_vector(builder, [node] * count)})
+
+    return graph

@@ -6,7 +6,7 @@ onnxruntime wheel trust the file, and importing them loads the whole runtime.
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ortrim.errors import ModelError
@@ -17,8 +17,28 @@ GRAPH_ATTRIBUTE: Final = 5
 GRAPHS_ATTRIBUTE: Final = 10
 
 
+STEPS_A_BYTE: Final = 1
+TEXT_BYTES_A_STEP: Final = 64
+
+
 class Damaged(Exception):
-    """An offset or length leads out of the file."""
+    """An offset or length leads out of the file, or to the same place again and again."""
+
+
+@dataclass(kw_only=True)
+class _Account:
+    """How many places and pieces of text may still be read of a file.
+
+    Many offsets may lead to one place, and places to each other, so that a small file could be read for years. One
+    that a converter wrote takes a step for each 18 of its bytes, or fewer.
+    """
+
+    left: int
+
+    def take(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise Damaged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,38 +47,39 @@ class Table:
 
     data: bytes
     position: int
+    account: _Account = field(repr=False, compare=False)
 
     def integer(self, slot: int, kind: str, default: int = 0) -> int:
         """Return a scalar field; `kind` is its `struct` letter."""
-        field = self._field(slot)
-        return read(self.data, field, kind) if field else default
+        place = self._field(slot)
+        return read(self.data, place, kind) if place else default
 
     def text(self, slot: int) -> str:
         """Return a string field; empty when absent."""
-        field = self._field(slot)
-        return _text(self.data, self._target(field)) if field else ""
+        place = self._field(slot)
+        return self._text(self._target(place)) if place else ""
 
     def table(self, slot: int) -> "Table | None":
         """Return a table field."""
-        field = self._field(slot)
-        return Table(data=self.data, position=self._target(field)) if field else None
+        place = self._field(slot)
+        return self._at(self._target(place)) if place else None
 
     def tables(self, slot: int) -> "Iterator[Table]":
         """Yield the tables of a vector field."""
         for element in self._elements(slot):
-            yield Table(data=self.data, position=self._target(element))
+            yield self._at(self._target(element))
 
     def texts(self, slot: int) -> Iterator[str]:
         """Yield the strings of a vector field."""
         for element in self._elements(slot):
-            yield _text(self.data, self._target(element))
+            yield self._text(self._target(element))
 
     def bytes_at(self, slot: int) -> tuple[int, int] | None:
         """Return where the bytes of a vector of bytes begin in the file, and how many they are; None when absent."""
-        field = self._field(slot)
-        if not field:
+        place = self._field(slot)
+        if not place:
             return None
-        start = self._target(field)
+        start = self._target(place)
         length = read(self.data, start, "I")
         if start + 4 + length > len(self.data):
             raise Damaged
@@ -77,13 +98,24 @@ class Table:
         offset = read(self.data, self.vtable + entry, "H")
         return self.position + offset if offset else 0
 
-    def _target(self, field: int) -> int:
-        return field + read(self.data, field, "I")
+    def _target(self, place: int) -> int:
+        return place + read(self.data, place, "I")
+
+    def _at(self, position: int) -> "Table":
+        self.account.take(1)
+        return Table(data=self.data, position=position, account=self.account)
+
+    def _text(self, position: int) -> str:
+        length = read(self.data, position, "I")
+        if position + 4 + length > len(self.data):
+            raise Damaged
+        self.account.take(1 + length // TEXT_BYTES_A_STEP)
+        return self.data[position + 4 : position + 4 + length].decode(errors="replace")
 
     def _elements(self, slot: int) -> Iterator[int]:
-        field = self._field(slot)
-        if field:
-            start = self._target(field)
+        place = self._field(slot)
+        if place:
+            start = self._target(place)
             length = read(self.data, start, "I")
             if start + 4 + 4 * length > len(self.data):
                 raise Damaged
@@ -103,7 +135,7 @@ def root_of(data: bytes, where: str) -> Table:
     if data[4:8] != IDENTIFIER:
         hint = "a model in ORT format carries the bytes 'ORTM' at offset 4; convert with: invoke convert"
         raise ModelError("not-ort", "the file is not in ORT format", where=where, hint=hint)
-    return Table(data=data, position=read(data, 0, "I"))
+    return Table(data=data, position=read(data, 0, "I"), account=_Account(left=STEPS_A_BYTE * len(data)))
 
 
 def nodes_of(graph: Table) -> Iterator[Table]:
@@ -130,10 +162,3 @@ def _inner_graphs(node: Table) -> Iterator[Table]:
             yield single
         if kind == GRAPHS_ATTRIBUTE:
             yield from attribute.tables(12)
-
-
-def _text(data: bytes, position: int) -> str:
-    length = read(data, position, "I")
-    if position + 4 + length > len(data):
-        raise Damaged
-    return data[position + 4 : position + 4 + length].decode(errors="replace")

@@ -1,5 +1,6 @@
 """Reading from a model in ORT format what it asks of a runtime. Source: upstream's schema `ort.fbs`."""
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -47,7 +48,7 @@ def _uses(session: Table) -> ModelUses:
     graphs = tuple(graphs_of(main))
     # A value that a graph takes from the one around it has its type there; no two that are visible have one name.
     everywhere = {name: kind for graph in graphs for name, kind in _types(graph).items()}
-    found = [use for graph in graphs for use in _nodes(graph, everywhere | _types(graph))]
+    found = [use for graph in graphs for use in _nodes(graph, ChainMap(_types(graph), everywhere))]
     return ModelUses(
         format_version=session.text(0),
         uses=tuple(sorted({use: use for use in reversed(found)}.values())),

@@ -1,5 +1,6 @@
 """Zip archives that nobody vouches for, read member by member without unpacking them."""
 
+import errno
 import stat
 import zipfile
 from collections.abc import Iterator
@@ -86,11 +87,13 @@ def _checked(file: zipfile.ZipFile, where: str, *, links: bool) -> dict[str, zip
 def _diagnosed(where: str) -> Iterator[None]:
     """Turn what Python's reader raises on damaged archives into ours."""
     try:
-        with storage_errors(Path(where)):
-            yield
+        yield
     except TooLarge as error:
         what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_BYTES:,} bytes"
         raise StorageError("archive-too-large", what, where=where) from error
-    except DAMAGE as error:
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place before the beginning of the file
+            with storage_errors(Path(where)):
+                raise
         what, hint = "is damaged, cut short, or not a zip archive", "download or build it again"
         raise StorageError("corrupt-archive", what, where=where, why=str(error), hint=hint) from error

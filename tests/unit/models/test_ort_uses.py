@@ -1,6 +1,10 @@
 """What a model in ORT format asks of a runtime, read from files that ONNX Runtime 1.21.0 wrote."""
 
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 import pytest
@@ -9,8 +13,10 @@ from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper
 
 from onnx_samples import model_of, value
+from ort_samples import nested_twice, ort_file, shared
 from ortrim.core.operators import OperatorId
 from ortrim.errors import ExitCode, ModelError
+from ortrim.models.inspect import inspect_ort
 from ortrim.models.ort_uses import read_uses
 
 RECORDED = Path(__file__).parent / "data" / "branching_first.ort"
@@ -145,3 +151,20 @@ def test_a_damaged_model_is_read_or_refused(
         read_uses(path)
     except ModelError as error:
         assert error.reference == "not-ort"  # noqa: PT017 - both outcomes are right
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [nested_twice(60), shared(5_000), shared(2_000, "x" * 500_000)],
+    ids=["graphs in each other", "nodes with inputs", "long texts"],
+)
+def test_a_file_that_says_the_same_again_and_again_is_refused(tmp_path: Path, graph: Callable[[Any], int]) -> None:
+    """Places in such a file may lead to one place: a few bytes would be read for years."""
+    (tmp_path / "m.ort").write_bytes(ort_file(graph))
+    started = time.process_time()
+    with pytest.raises(ModelError) as caught:
+        read_uses(tmp_path / "m.ort")
+    assert caught.value.reference == "not-ort"
+    with suppress(ModelError):  # which looks at less
+        inspect_ort(tmp_path / "m.ort")
+    assert time.process_time() - started < 5

@@ -95,6 +95,17 @@ def test_what_is_no_zip_is_refused(tmp_path: Path, data: bytes) -> None:
     assert refused(data, tmp_path / "a.zip").reference == "corrupt-archive"
 
 
+def test_places_before_the_beginning_are_damage(tmp_path: Path) -> None:
+    """A list of members that claims to begin, or to be, anywhere: the archive's fault, not the disk's."""
+    data = bytearray(archive(("a", b"a" * 100)))
+    end = data.index(END)
+    references = set()
+    for offset in range(12, 20):
+        changed = bytes(data[: end + offset]) + b"\xff" + bytes(data[end + offset + 1 :])
+        references.add(refused(changed, tmp_path / "a.zip").reference)
+    assert references == {"corrupt-archive"}
+
+
 def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
     """As what the disk says."""
     for path in (tmp_path / "absent.zip", tmp_path):

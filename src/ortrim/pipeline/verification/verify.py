@@ -13,6 +13,7 @@ from ortrim.core.library_facts import LibrarySize
 from ortrim.core.plan import BuildJob, PlannedTarget, digest
 from ortrim.core.reports import VerifyReport
 from ortrim.core.targets import APPLE, OperatingSystem
+from ortrim.pipeline.bench.alone import in_turn
 from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.verification.devices import devices_of
@@ -47,6 +48,8 @@ class Packaged:
 def verify(planned: Planned, packaged: Packaged, request: Request, console: Console) -> VerifyReport:
     """Verify what was packaged for one target on each device asked for; see `verify_target`.
 
+    Another verification that this one would disturb is waited for; see `in_turn`.
+
     Without a device, as may be on Android, the report is that of the library and its package alone.
     """
     target = packaged.target.job.target
@@ -57,7 +60,8 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
         task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
         opened = partial(_open, packaged, target_folder(planned, packaged.target), step.note)
-        return verify_target(identity, task, devices, opened, step.progress)
+        with in_turn(task.folder, devices, step.note):
+            return verify_target(identity, task, devices, opened, step.progress)
 
 
 def _open(packaged: Packaged, folder: Path, tell: Callable[[str], None], name: DeviceName) -> Device:

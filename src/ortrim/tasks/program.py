@@ -1,5 +1,6 @@
 """The program `ortrim`: the same tasks, from any folder."""
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ program = OrtrimProgram(namespace=namespace, version=version("ortrim"), name="or
 
 def main() -> None:
     """Run the program on the command line's words and exit; quietly when nobody reads its list any more."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # or what Invoke prints waits until Python ends, and fails there
     try:
         program.run()
     except BrokenPipeError:

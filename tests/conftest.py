@@ -1,4 +1,4 @@
-"""What all tests share: unit tests first, and the marker `needs` for tools of the machine."""
+"""What all tests share: unit tests first, loopback alone, and the marker `needs` for tools of the machine."""
 
 import os
 import signal
@@ -10,8 +10,10 @@ from typing import Final
 import pytest
 
 from availability import KNOWN_TOOLS, Availability, is_present, read_unavailable
+from loopback_only import LoopbackOnly
 
 AVAILABILITY: Final = pytest.StashKey[Availability]()
+LOOPBACK: Final = LoopbackOnly()
 UNAVAILABLE_FILE: Final = Path(__file__).with_name("unavailable.toml")
 
 
@@ -38,7 +40,11 @@ def _hear_interrupts() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the list once, so that a wrong entry stops the run before any test, and hear signals."""
+    """Read the list once, so that a wrong entry stops the run before any test, and hear signals.
+
+    Images of Python set `PYTHONUNBUFFERED`, with which programs behave otherwise at a closed pipe and on signals.
+    """
+    os.environ.pop("PYTHONUNBUFFERED", None)
     _hear_interrupts()
     strict = os.environ.get("CI", "").lower() in {"1", "true"}
     config.stash[AVAILABILITY] = Availability(
@@ -56,6 +62,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         needed_tools(item)
     unit = config.rootpath / "tests" / "unit"
     items.sort(key=lambda item: not item.path.is_relative_to(unit))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep a test and the fixtures that are made for it on loopback, unless it is marked `network`."""
+    if item.get_closest_marker("network"):
+        return (yield)
+    with LOOPBACK.guarded():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Fail a test that was refused an address, whatever became of that."""
+    yield
+    LOOPBACK.check()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,6 @@ import io
 import json
 import signal
 import sys
-import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from ortrim.pipeline.compatibility.installed_runtime import read_runtime
 from ortrim.pipeline.compatibility.trials import Trials
 from ortrim.pipeline.packaging.inputs import package_inputs
 from ortrim.pipeline.planned import make_planned
+from ortrim.storage.unpack import unpack
 from ortrim.tasks.options import request_from
 from ortrim.tools.command import run
 from ortrim.tools.full_runtime import full_runtime
@@ -421,9 +421,8 @@ def test_eight_bit_floats_at_a_models_ends_end_the_process_without_exceptions(
 @pytest.mark.network
 def test_a_runtime_fits_the_models_in_its_own_package(installed: Installed, tmp_path: Path) -> None:
     """Through the command line, on the package's archive; and its configuration says the same."""
-    with tarfile.open(installed.package) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (model,) = tmp_path.glob("*/models/silero-vad.ort")
+    unpack(installed.package, tmp_path / "unpacked")
+    (model,) = tmp_path.glob("unpacked/*/models/silero-vad.ort")
     words: list[str | Path] = [sys.executable, "-m", "invoke", "check-compat", "--json", "--model", model, "--runtime"]
     done = run([*words, installed.package], cwd=ROOT)
     assert done.returncode == 0, done.stderr

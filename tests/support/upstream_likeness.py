@@ -101,7 +101,9 @@ def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     with closing(server.socket):
-        yield Upstream(tmp_path, server.server_port)
-        server.shutdown()
-        thread.join()
+        try:
+            yield Upstream(tmp_path, server.server_port)
+        finally:
+            server.shutdown()
+            thread.join()
     versions_file.cache_clear()

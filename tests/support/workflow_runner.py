@@ -34,17 +34,18 @@ def clean_clone(folder: Path) -> Path:
     return clone
 
 
-def take_packages_of_the_tests(clone: Path, sitecustomize: str = "") -> None:
+def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
     """Let `./bootstrap` find its packages in place, those that run the tests: installing them takes a minute.
 
-    ortrim itself is that of the clone. `sitecustomize` is run by each Python of the clone as it starts.
+    ortrim itself is that of the clone. `start_up` is run by each Python of the clone as it starts; Debian's would not
+    run a `sitecustomize` of ours, having one of its own.
     """
     folder = clone.resolve() / ".venv"
     venv.create(folder, with_pip=False, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-    (packages / "sitecustomize.py").write_text(sitecustomize)
+    (packages / "tests_start_up.py").write_text(start_up)
     own = sysconfig.get_path("purelib")
-    (packages / "tests.pth").write_text(f"{clone.resolve() / 'src'}\n{own}\n")
+    (packages / "tests.pth").write_text(f"{clone.resolve() / 'src'}\n{own}\nimport tests_start_up\n")
     for name in ("invoke", "pytest"):
         (folder / "bin" / name).write_text(COMMAND.format(name))
         (folder / "bin" / name).chmod(0o755)

@@ -33,9 +33,12 @@ SETTINGS: Final[dict[str, str]] = {
     "CLOUDSDK_CORE_VERBOSITY": "warning",
     "CLOUDSDK_STORAGE_PROCESS_COUNT": "1",
     "LC_ALL": "C.UTF-8",
+    "PYTHONUNBUFFERED": "1",
 }
 """What of the user's settings would change the words that are read here, wait for an answer, or print requests with
-their tokens. A single process copies a handful of files faster than several, each of which takes a second to start."""
+their tokens. A single process copies a handful of files faster than several, each of which takes a second to start.
+gcloud is written in Python, and its handler of SIGTERM writes to standard error before it cancels a test; if the signal
+interrupts another such write, a buffered stream refuses ("reentrant call"), and the test goes on (seen in 528)."""
 SECRETS: Final = re.compile(
     r"ya29\.[\w.~+/-]+=*"  # access tokens
     r"|\b1//[\w-]{10,}"  # refresh tokens

@@ -1,5 +1,6 @@
 """gcloud, as other programs stand in for it; the real one is in `tests/integration/test_firebase.py`."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,17 @@ from hypothesis import strategies as st
 from ortrim.errors import ExitCode, ToolError
 from ortrim.tools.gcloud import Gcloud, find_gcloud, without_secrets
 
+TALKER = """\
+import signal, sys, time
+def end(*_):
+    sys.stderr.write("\\nTest matrix has been cancelled.\\n")
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+for _ in range(2000):
+    print("Test is Running", file=sys.stderr)
+time.sleep(60)
+"""
+"""What gcloud does on SIGTERM, by its `ctrl_c_handler.py`, and says while it works."""
 SECRETS = (
     "ya29.a0AfH6SMB-x_y.z/1+2~3",
     "1//0gabcdefghijk-LMN",
@@ -85,6 +97,22 @@ def test_secrets_are_removed_from_what_gcloud_prints(folder: Path) -> None:
     run = gcloud.run("run", timeout_seconds=10)
     assert (run.stdout, run.stderr) == (watched.stdout, watched.stderr) == ("out (removed)\n", "err (removed)\n")
     assert heard == ["err (removed)"]
+
+
+def test_a_test_is_cancelled_while_gcloud_speaks(tmp_path: Path) -> None:
+    """Its handler writes to the very stream that the signal interrupted, which Python's buffered ones refuse."""
+    (tmp_path / "talker.py").write_text(TALKER)
+    gcloud = Gcloud(program=program(tmp_path, f"exec '{sys.executable}' '{tmp_path / 'talker.py'}'"), environment={})
+    heard: list[str] = []
+
+    def hear(line: str) -> None:
+        heard.append(line)
+        if len(heard) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gcloud.watch("run", hear=hear, check=lambda: None)
+    assert heard[-1] == "Test matrix has been cancelled."
 
 
 @given(st.text(max_size=300))

@@ -15,9 +15,9 @@ from ortrim.tools.watched import watch
 MOST_BYTES = 1 << 20
 TALKER = "import sys, time; print('one', file=sys.stderr, flush=True); sys.stdin.read(); time.sleep(60)"
 FAREWELL = """
-import signal, sys, time
+import os, signal, sys, time
 def end(*_):
-    print("last words", file=sys.stderr, flush=True)
+    os.write(2, b"last words\\n")  # the signal may interrupt the print below, and no other could begin then
     sys.exit(19)
 signal.signal(signal.SIGTERM, end)
 print("begun", file=sys.stderr, flush=True)

@@ -21,10 +21,9 @@ from typing import Any, Final, NamedTuple
 
 from ortrim.errors import StorageError
 from ortrim.storage.files import sha256_of, storage_errors, write_atomically
-from ortrim.storage.folders import locked, publish_folder
+from ortrim.storage.folders import locked, publish_folder, remove_leftovers
 
 FORM: Final = 1
-FOLDER: Final = "folder"
 CLOCK_TICK_NS: Final = 50_000_000
 """A file that was changed so shortly before may be changed again at the same time by the kernel's clock, unnoticed."""
 CHECKPOINT_SECONDS: Final = 10.0
@@ -40,6 +39,7 @@ class _Seen(NamedTuple):
 
 
 _Files = dict[str, _Seen]
+_FOLDER: Final = _Seen("folder", "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,13 +161,13 @@ def remove_entry(entry: Path) -> None:
     """Remove an entry and its record; the caller holds its lock. A kill leaves nothing that could be taken for it."""
     with storage_errors(entry):
         _record_of(entry).unlink(missing_ok=True)
-        if entry.is_dir() and not entry.is_symlink():
+        if entry.is_symlink() or entry.is_file():
+            entry.unlink(missing_ok=True)
+        else:
             leftover = entry.with_name(f".{entry.name}.partial-removed-{os.getpid()}")
             with suppress(FileNotFoundError):  # Another process may remove it at the same time.
                 entry.rename(leftover)
             shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
 
 
 @dataclass(kw_only=True)
@@ -198,6 +198,7 @@ def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Ite
     After a kill, what was not recorded is removed from it, but for `NINJAS_OWN`. Raises `StorageError`.
     """
     with locked(folder, on_wait):
+        remove_leftovers(folder)
         known = _read(folder)
         if folder.is_dir() and not (known and known.place == str(folder)):
             remove_entry(folder)
@@ -226,12 +227,14 @@ def _remove_unrecorded(folder: Path, known: _Files, now: _Files) -> None:
         for name, seen in now.items():
             before = known.get(name)
             same = before is not None and before.content == seen.content
-            if seen.content != FOLDER and not same and Path(name).name not in NINJAS_OWN:
+            if seen != _FOLDER and not same and Path(name).name not in NINJAS_OWN:
                 (folder / name).unlink(missing_ok=True)
 
 
 def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
     """Name the first file that differs from what was recorded, and how."""
+    if known == now:
+        return ""
     for name in sorted(known.keys() | now.keys()):
         before, after = known.get(name), now.get(name)
         if before is None:
@@ -248,6 +251,9 @@ def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files
     files: _Files = {}
     with storage_errors(entry):
         for name, path, found in _walk(entry):
+            if found is None:
+                files[name] = _FOLDER
+                continue
             state = _state(found)
             before = None if hashed else known.get(name)
             same = before is not None and state and before.state == state
@@ -255,8 +261,8 @@ def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files
     return files
 
 
-def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Yield the name below an entry, the path and the status of each file and folder in it; of a file, its own."""
+def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result | None]]:
+    """Yield the name below an entry, the path and the status of all in it, None for folders; of a file, its own."""
     found = entry.stat()
     if not stat.S_ISDIR(found.st_mode):
         yield "", str(entry), found
@@ -269,20 +275,23 @@ def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result]]:
                 name = prefix + child.name
                 if child.is_dir(follow_symlinks=False):
                     folders.append((f"{name}/", child.path))
-                with suppress(FileNotFoundError):  # A compiler removes its temporary files at any time.
-                    yield name, child.path, child.stat(follow_symlinks=False)
+                    yield name, child.path, None
+                    continue
+                try:
+                    found = child.stat(follow_symlinks=False)
+                except FileNotFoundError:  # A compiler removes its temporary files at any time.
+                    continue
+                yield name, child.path, found
 
 
 def _state(found: os.stat_result) -> str:
     """Return what `stat` says of a file; nothing of one that was changed just now, so that it is read again."""
-    if stat.S_ISDIR(found.st_mode) or found.st_ctime_ns > time.time_ns() - CLOCK_TICK_NS:
+    if found.st_ctime_ns > time.time_ns() - CLOCK_TICK_NS:
         return ""
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_mode:o}"
 
 
 def _content(path: str, found: os.stat_result) -> str:
-    if stat.S_ISDIR(found.st_mode):
-        return FOLDER
     if stat.S_ISLNK(found.st_mode):
         return f"link {Path(path).readlink()}"
     try:
@@ -294,7 +303,7 @@ def _content(path: str, found: os.stat_result) -> str:
 def _make_read_only(folder: Path) -> None:
     with storage_errors(folder):
         for _, path, found in _walk(folder):
-            if stat.S_ISREG(found.st_mode):
+            if found and stat.S_ISREG(found.st_mode):
                 Path(path).chmod(stat.S_IMODE(found.st_mode) & ~0o222)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import signal
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -79,8 +80,9 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
         if says_full(temporary, completed.stdout + completed.stderr):
-            why = "\n".join(completed.stderr.strip().splitlines()[-5:])
-            raise disk_full("the full runtime ran out of disk space for its outputs", temporary.parent, why=why)
+            places = (temporary.parent, Path(tempfile.gettempdir()))
+            why = (completed.stderr or completed.stdout).strip().rpartition("\n")[2][:300]
+            raise disk_full("the full runtime ran out of disk space for its outputs", *places, why=why)
         raise _refusal(model, completed)
     (temporary / INDEX).write_text(completed.stdout)
     _read_index(temporary, model)

@@ -109,10 +109,10 @@ class Bench:
 
     def mutants(self, count: int, of_each_kind: int) -> Iterator[Mutant]:
         """Yield what becomes of all mutants."""
-        preloads = {mode: self._preload(mode) for mode in ROUNDING}
+        preloads = {mode: self.preload(mode) for mode in ROUNDING}
         require(X64_USER)
         for built in self.builds:
-            for subject, session in _subjects(built):
+            for subject, session in subjects_in(built):
                 patient = Patient(
                     subject=subject,
                     library=built.library,
@@ -151,7 +151,8 @@ class Bench:
         words = ("-std=c11", "-O2", f"-I{include}", *sources, "-ldl", "-lpthread", "-lm")
         return self._compiled(f"runner-{triple}", f"{triple}.{GLIBC}", words)
 
-    def _preload(self, mode: str) -> Path:
+    def preload(self, mode: str) -> Path:
+        """Compile what has all that follows it in a process round as `mode` says."""
         words = ("-shared", "-fPIC", f"-DMODE={mode}", str(HERE / "rounding.c"), "-lm")
         return self._compiled(f"{mode}.so", f"x86_64-linux-gnu.{GLIBC}", words)
 
@@ -163,7 +164,8 @@ class Bench:
         return self.folder / name
 
 
-def _subjects(built: Built) -> Iterator[tuple[Subject, SessionSettings]]:
+def subjects_in(built: Built) -> Iterator[tuple[Subject, SessionSettings]]:
+    """Yield the models of a build that are damaged, with the settings of their sessions."""
     planned = built.planned
     models = planned.models
     for prepared, cases, plan in zip(models.prepared, planned.cases, planned.plan.models, strict=True):

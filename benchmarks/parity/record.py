@@ -19,7 +19,7 @@ NOISE_COLUMNS: Final = (
     "RMS, all",
     "ULPs, all",
     "1 - cosine, all",
-    "allowed: scale + relative",
+    "allowed: scale + relative + ULPs",
     "allowed: RMS",
 )
 MUTANT_COLUMNS: Final = (
@@ -36,6 +36,8 @@ ELSEWHERE: Final = ", other instructions"
 HERE: Final = "x64"
 """How the names of machines begin that are this one."""
 SHARES: Final = (0.5, 0.9, 0.99, 1.0)
+NOTHING: Final = 1e-15
+"""Shares up to it are those of arithmetic in float64 itself."""
 LEAST_NOISE: Final = 1e-6
 """Of a quantized model, in shares of an output's magnitude: float32 has no more digits than that to lose."""
 
@@ -102,10 +104,15 @@ def _noise_line(rows: Sequence[Noise]) -> str:
         _shown(max(each.rms for each in rows)),
         str(ulps) if kind in {"float16", "bfloat16"} else "",
         _shown(max(1 - each.cosine for each in rows)),
-        f"{bounds.scale:g} + {bounds.relative:g}" if bounds != EXACT else "equal",
-        f"{bounds.rms:g}" if bounds != EXACT else "",
+        _allowed(bounds),
+        _shown(bounds.rms) if bounds != EXACT else "",
     ]
     return f"| {' | '.join(cells)} |\n"
+
+
+def _allowed(bounds: Bounds) -> str:
+    parts = (_shown(each) for each in (bounds.scale, bounds.relative) if each)
+    return " + ".join([*parts, *([f"{bounds.ulps:g} ULPs"] if bounds.ulps else [])]) or "equal"
 
 
 def bounds_for(compared: str, kind: str, *, quantized: bool) -> Bounds:
@@ -116,7 +123,7 @@ def bounds_for(compared: str, kind: str, *, quantized: bool) -> Bounds:
 
 
 def _shown(value: float) -> str:
-    return "0" if value <= 1e-15 else f"{value:.1e}".replace("e-0", "e-").replace("e+00", "")
+    return "0" if value <= NOTHING else f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+00", "")
 
 
 def mutant_table(record: Record) -> str:

@@ -59,6 +59,7 @@ HERE: Final = {
     "build.yml: plan: Plan",
     "ci.yml: test: Prepare this machine",
     "ci.yml: test: Lint, types, tests",
+    "ci.yml: fresh: The README's second command",
     "ci.yml: android: Prepare this machine",
     "ci.yml: android: Tests that need an NDK",
     "ci.yml: required: All of the above ended well",
@@ -182,6 +183,16 @@ def test_ci_checks_everything(runner: Runner, workflows: dict[str, Any], program
     called = [line for line in runner.printed[-1].stdout.splitlines() if line.startswith("called: ")]
     words = [line.removeprefix("called: ") for line in called]
     assert words == ["python --version", "ruff check", "ruff format --check", "mypy", "pytest"]
+
+
+def test_ci_tests_fresh_systems(runner: Runner, workflows: dict[str, Any], programs: FakePrograms) -> None:
+    """In containers that see the checkout and nothing of this machine's environment but who is to run them."""
+    programs.add("docker")
+    (first, *_) = workflows["ci.yml"]["jobs"]["fresh"]["strategy"]["matrix"]["include"]
+    run(runner, workflows, "ci.yml", "fresh", matrix=first)
+    (call,) = [call for call in programs.calls if call[0] == "docker"]
+    given = ["--volume", f"{runner.clone.resolve()}:/given:ro", "--env", "ACCOUNT", first["image"]]
+    assert call == ["docker", "run", "--rm", "--init", *given, "/given/.ci/fresh", "--inside"]
 
 
 @pytest.mark.needs("javac")

@@ -20,7 +20,7 @@ from ortrim.executors.compilation import Outcome
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.tree_objects import read_objects, read_own_references
 from ortrim.executors.workspace import UNREACHED
-from ortrim.storage.files import storage_errors, write_if_changed
+from ortrim.storage.files import sha256_of, storage_errors, write_if_changed
 
 SYMBOL: Final = "ortrim_unreached"
 ROOM: Final = 256
@@ -33,7 +33,7 @@ DATA: Final = (".data", ".rodata", ".tdata", ".init_array")
 FUNCTION: Final = ".text."
 """What the section of a single function begins with, its name follows."""
 DONE: Final = "unreached.job"
-"""Names the job for which the script is complete."""
+"""Names the job for which the script is complete, and what it holds: another one would give another library."""
 UNTOLD: Final = "which kernels nothing reaches cannot be told: all are kept"
 LOOKS: Final = 8
 """How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
@@ -65,7 +65,7 @@ def leave_out_unreached(
     is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
     short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
     """
-    texts, key = mlas_texts(paths), digest(job)
+    texts = mlas_texts(paths)
     after = texts[WIDE_BLOCKS] if job.wide_blocks else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
     if not table.entries:
@@ -73,7 +73,7 @@ def leave_out_unreached(
         return linked
     done = paths.hooks / DONE
     tree = _tree(paths, job)
-    if not _is_done(paths, key):
+    if not _is_done(paths, job):
         mlas, readable = tree.linked(paths)
         linked = _link_without(table_kernels(table, mlas) | message_methods(readable), paths, link)
     for _ in range(LOOKS):
@@ -83,7 +83,7 @@ def leave_out_unreached(
         mlas, readable = tree.linked(paths)
         reached = reached_kernels(left_out, table, mlas) | wanted_methods(left_out, readable)
         if not reached:
-            write_if_changed(done, key)
+            write_if_changed(done, done_text(paths, job))
             return linked
         linked = _link_without(left_out - reached, paths, link)
     on_note(UNTOLD)
@@ -96,15 +96,22 @@ def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
     A link that is given such a symbol by the script asks for nothing, and a file that the job's index lacks would not
     be noticed. Raises `StorageError`.
     """
-    if not _is_done(paths, digest(job)):
+    if not _is_done(paths, job):
         write_script(paths, ())
 
 
-def _is_done(paths: JobPaths, key: str) -> bool:
+def done_text(paths: JobPaths, job: BuildJob) -> str:
+    """Return what says that the script, as it is, is complete for a job. Raises `StorageError`."""
+    script = paths.hooks / UNREACHED
+    with storage_errors(script):
+        return f"{digest(job)} {sha256_of(script)}"
+
+
+def _is_done(paths: JobPaths, job: BuildJob) -> bool:
     """Whether the last link is what a job came to; if not, it is no longer known what the last link is."""
     done = paths.hooks / DONE
     with storage_errors(done):
-        if done.exists() and done.read_text(encoding="utf-8") == key:
+        if done.exists() and done.read_text(encoding="utf-8") == done_text(paths, job):
             return True
         done.unlink(missing_ok=True)
         return False

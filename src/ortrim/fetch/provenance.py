@@ -21,7 +21,7 @@ ISSUER: Final = "https://token.actions.githubusercontent.com"
 STATEMENT: Final = "application/vnd.in-toto+json"
 PROVENANCE: Final = "https://slsa.dev/provenance/v1"
 MISSING: Final = 'install "ortrim[attestation]"'
-OTHER_SERVICE: Final = "signed by GitHub's own service, as in private repositories: gh attestation verify checks it"
+OTHER_SERVICE: Final = "in no public log, as those of private repositories are: gh attestation verify checks it"
 
 
 @dataclass(frozen=True, kw_only=True)

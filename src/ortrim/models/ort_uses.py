@@ -46,6 +46,7 @@ def _uses(session: Table) -> ModelUses:
     if main is None:
         raise Damaged
     graphs = tuple(graphs_of(main))
+    _require_made(main)
     # A value that a graph takes from the one around it has its type there; no two that are visible have one name.
     everywhere = {name: kind for graph in graphs for name, kind in _types(graph).items()}
     found = [use for graph in graphs for use in _nodes(graph, ChainMap(_types(graph), everywhere))]
@@ -56,6 +57,15 @@ def _uses(session: Table) -> ModelUses:
         element_types=tuple(sorted({kind for graph in graphs for kind in _element_types(graph)})),
         sparse=any(True for graph in graphs for _ in graph.tables(7)),
     )
+
+
+def _require_made(graph: Table) -> None:
+    """Refuse a graph without the nodes that its outputs come from: with its operators gone, it would fit anything."""
+    made = {name for node in graph.tables(2) for name in node.texts(9)}
+    given = {*graph.texts(5), *(weight.text(0) for weight in graph.tables(0))}
+    sparse = {values.text(0) for weight in graph.tables(7) if (values := weight.table(0))}
+    if not made | given | sparse >= set(graph.texts(6)):
+        raise Damaged
 
 
 def _nodes(graph: Table, types: Mapping[str, str]) -> Iterator[OperatorUse]:

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from ortrim.core.model_spec import CaseSpec, InputSpec, Layout, ModelSpec
+from ortrim.core.sums import is_plain_path
 from ortrim.spec.files import exists
 from ortrim.spec.problems import Location, Problem, listed, shown
 from ortrim.spec.step_rules import step_problems
@@ -25,6 +26,7 @@ LARGEST_DEFAULT: Final = 9.0
 
 def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:
     """Yield what is wrong with a model whose keys and types are right; relative paths are seen from `folder`."""
+    yield from _name(model, location)
     yield from _source(model, location, folder)
     yield from _url(model, location)
     yield from _member(model, location)
@@ -33,6 +35,13 @@ def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterat
         yield from step_problems(step, (*location, "steps", index), folder)
     for index, case in enumerate(model.cases):
         yield from _case(case, (*location, "cases", index), folder)
+
+
+def _name(model: ModelSpec, location: Location) -> Iterator[Problem]:
+    if not is_plain_path(f"{model.name}.ort"):
+        what = f"is {shown(model.name)}, which Windows takes for a device"
+        hint = "choose another name: a package has a file of it"
+        yield Problem(reference="bad-value", location=(*location, "name"), what=what, hint=hint)
 
 
 def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:

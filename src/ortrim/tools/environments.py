@@ -62,7 +62,7 @@ def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str
     foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
     machines = tuple(word for platform in platforms for word in ("--platform", platform))
     # In the system's temporary folder pip would need the same room once more.
-    with tempfile.TemporaryDirectory(dir=temporary.parent, prefix=f".{name}-pip-") as work:
+    with tempfile.TemporaryDirectory(dir=temporary, prefix=".pip-") as work:
         environment = {**pip_environment(), "TMPDIR": work}
         words = (*command, "--no-input", *foreign, *machines, *options)
         done = run(words, environment=environment, silent_seconds=PIP_SILENT_SECONDS)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ortrim.core.measurements import Distribution, Unit
-from ortrim.core.statistics import Interval, distribution, median, median_interval
+from ortrim.core.statistics import ERROR, Interval, distribution, median, median_interval
 from ortrim.verify.devices.base import CaseRun, RunnerOutput
 from ortrim.verify.rounds import Rounds, missed_runs
 
@@ -18,9 +18,10 @@ LOOKS: Final = (9, 18, 36, 72, 144, 288, 576)
 """After how many rounds a verdict may be given; each look is another chance to err."""
 PASS_ERRORS: Final = (0.0196, 0.005)
 FAIL_ERRORS: Final = (0.002, 0.005)
-"""How likely the true median is over an interval, or under it, at the first look and at each later one.
+"""How likely the true median is over an interval, or under it, at the first look and at each later one but the last.
 
-Under 5 % in all. Few rounds that are alike are often so for another reason: only all of the first nine fail a budget.
+The last look, which comes when time is over, has what is left of `ERROR`. Few rounds that are alike are often so for
+another reason: only all of the first nine fail a budget.
 """
 
 Reading = Callable[[RunnerOutput], float | None]
@@ -108,7 +109,16 @@ def _interval_of(chances: int) -> MakeInterval:
     """Return how to judge one of so many quantities of which one alone fails a budget: each as often less by chance."""
 
     def interval(samples: Sequence[float]) -> Interval:
-        look = 0 if len(samples) <= LOOKS[0] else 1
-        return median_interval(samples, below=FAIL_ERRORS[look] / chances, above=PASS_ERRORS[look])
+        below, above = (_error(len(samples), errors) for errors in (FAIL_ERRORS, PASS_ERRORS))
+        return median_interval(samples, below=below / chances, above=above)
 
     return interval
+
+
+def _error(count: int, errors: tuple[float, float]) -> float:
+    """Return how likely an interval of so many rounds may be wrong, given what earlier looks have left of `ERROR`."""
+    first, later = errors
+    earlier = [first, *(later,) * len(LOOKS)][: sum(look < count for look in LOOKS)]
+    if count in LOOKS[:-1]:
+        return later if earlier else first
+    return ERROR - sum(earlier)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import shutil
 import signal
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -134,8 +135,9 @@ def _run(
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
         if says_full(temporary, completed.stdout + completed.stderr):
-            why = "\n".join(completed.stderr.strip().splitlines()[-5:])
-            raise disk_full("the full runtime ran out of disk space for its outputs", temporary.parent, why=why)
+            places = (temporary.parent, Path(tempfile.gettempdir()))
+            why = (completed.stderr or completed.stdout).strip().rpartition("\n")[2][:300]
+            raise disk_full("the full runtime ran out of disk space for its outputs", *places, why=why)
         raise _refusal(model, completed)
     return _read_answer(completed.stdout, model)
 

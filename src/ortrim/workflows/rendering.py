@@ -9,6 +9,7 @@ from typing import Any, Final
 from ortrim.core.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.errors import Diagnostic, DiagnosticGroup, UsageError
 from ortrim.pins.actions import ActionPin, action_pins, action_reference
+from ortrim.pins.images import image_pins
 from ortrim.storage.files import storage_errors, write_if_changed
 from ortrim.workflows.inputs import INPUTS, UPLOADED
 from ortrim.workflows.matrix import MACOS, UBUNTU, UBUNTU_ARM
@@ -25,11 +26,12 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
     """Return the text of each workflow by its file's name.
 
     `specs` are the buildspecs that a release builds, as paths in the repository. Raises `SourcesError`
-    (`action-not-pinned`, `bad-pin-file`).
+    (`action-not-pinned`, `image-not-pinned`, `bad-pin-file`).
     """
     pinned = action_pins() if pins is None else pins
     values = {
         "action": partial(action_reference, pinned),
+        "image": _image,
         "inputs": INPUTS,
         "uploaded_folder": UPLOADED,
         "specs": specs,
@@ -64,6 +66,11 @@ def released_specs(folder: Path) -> tuple[str, ...]:
     """
     names = (path.name for path in folder.glob("*.toml") if not path.name.endswith(HOT_SUFFIX))
     return tuple(sorted(f"{folder.name}/{name}" for name in names))
+
+
+def _image(name: str) -> str:
+    pin = image_pins().base(name)
+    return f"{pin.pinned} # {pin.reference}"
 
 
 def _outdated(path: Path, text: str) -> Diagnostic | None:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from ortrim.core.plan import digest
+import pytest
+
 from ortrim.executors.paths import JobPaths
-from ortrim.executors.unreached import DONE, ROOM, forget_unreached, read_script, write_script
+from ortrim.executors.unreached import DONE, ROOM, done_text, forget_unreached, read_script, write_script
+from ortrim.executors.workspace import UNREACHED
 from sample_plans import sample_plan
 
 
@@ -34,10 +36,22 @@ def test_what_another_job_left_out_is_forgotten(tmp_path: Path) -> None:
     job, other = sample_plan().targets[0].job, sample_plan(profile="upstream").targets[0].job
     for left, expected in ((job, {"MlasGemm"}), (other, set())):
         write_script(paths, {"MlasGemm"})
-        (tmp_path / DONE).write_text(digest(left))
+        (tmp_path / DONE).write_text(done_text(paths, left))
         forget_unreached(paths, job)
         assert read_script(paths) == expected
         assert (tmp_path / DONE).exists() == bool(expected)
+
+
+@pytest.mark.parametrize("left", ["", '"MlasGemm" = ortrim_unreached + 0;\n'])
+def test_a_script_that_is_not_what_was_done_is_made_anew(tmp_path: Path, left: str) -> None:
+    """Cut short or changed, it gave another library, which was kept under the digest of the right one."""
+    paths, job = cast("JobPaths", Hooks(hooks=tmp_path)), sample_plan().targets[0].job
+    write_script(paths, {"MlasGemm", "MlasConv"})
+    (tmp_path / DONE).write_text(done_text(paths, job))
+    (tmp_path / UNREACHED).write_text(left)
+    forget_unreached(paths, job)
+    assert read_script(paths) == frozenset()
+    assert not (tmp_path / DONE).exists()
 
 
 def test_what_an_interrupted_build_left_out_is_forgotten(tmp_path: Path) -> None:

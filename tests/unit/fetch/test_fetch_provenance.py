@@ -5,12 +5,16 @@
 
 import json
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -100,6 +104,50 @@ def test_parts_of_two_right_ones_are_refused() -> None:
     one, other = recorded("provenance.json"), recorded("publish.json")
     refused(json.dumps({**one, "dsseEnvelope": other["dsseEnvelope"]}))
     refused(json.dumps({**one, "verificationMaterial": other["verificationMaterial"]}))
+
+
+def forged(other_digest: str = "") -> str:
+    """Return a bundle in which all fits together, signed by somebody with an authority of his own.
+
+    The certificate says what the real one says, of the same repository, workflow and commit; the entry in the public
+    log is the real one's, since nobody but the log itself can sign another.
+    """
+    bundle = deepcopy(recorded("provenance.json"))
+    material, envelope = bundle["verificationMaterial"], bundle["dsseEnvelope"]
+    real = x509.load_der_x509_certificate(b64decode(material["certificate"]["rawBytes"]))
+    authority, own = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    made = x509.CertificateBuilder(
+        issuer_name=real.issuer,
+        subject_name=real.subject,
+        public_key=own.public_key(),
+        serial_number=real.serial_number,
+        not_valid_before=real.not_valid_before_utc,
+        not_valid_after=real.not_valid_after_utc,
+    )
+    for extension in real.extensions:
+        made = made.add_extension(extension.value, extension.critical)
+    payload = b64decode(envelope["payload"]).replace(DIGEST.encode(), (other_digest or DIGEST).encode())
+    kind = envelope["payloadType"].encode()
+    signed = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+    signature = own.sign(signed, ec.ECDSA(hashes.SHA256()))
+    certificate = made.sign(authority, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+    material["certificate"]["rawBytes"] = b64encode(certificate).decode()
+    envelope["payload"], envelope["signatures"][0]["sig"] = b64encode(payload).decode(), b64encode(signature).decode()
+    return json.dumps(bundle)
+
+
+@pytest.mark.parametrize("digest", ["", 64 * "a"])
+def test_an_authority_of_ones_own_signs_nothing(digest: str) -> None:
+    """For the real file, and for another one of the forger's."""
+    refused(forged(digest))
+
+
+def test_a_signature_of_another_time_is_refused() -> None:
+    """The certificate was good for ten minutes: the log says when, and its word cannot be changed."""
+    bundle = deepcopy(recorded("provenance.json"))
+    (entry,) = bundle["verificationMaterial"]["tlogEntries"]
+    entry["integratedTime"] = str(int(entry["integratedTime"]) + 86_400)
+    refused(json.dumps(bundle))
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

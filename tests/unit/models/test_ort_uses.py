@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import onnxruntime
 import pytest
@@ -17,7 +17,8 @@ from ort_samples import nested_twice, ort_file, shared
 from ortrim.core.operators import OperatorId
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.inspect import inspect_ort
-from ortrim.models.ort_uses import read_uses
+from ortrim.models.ort_reading import Damaged, Table, graphs_of, root_of
+from ortrim.models.ort_uses import _uses, read_uses
 
 RECORDED = Path(__file__).parent / "data" / "branching_first.ort"
 INT64 = TensorProto.INT64
@@ -151,6 +152,16 @@ def test_a_damaged_model_is_read_or_refused(
         read_uses(path)
     except ModelError as error:
         assert error.reference == "not-ort"  # noqa: PT017 - both outcomes are right
+
+
+def test_a_model_whose_nodes_are_gone_is_damaged() -> None:
+    """Without operators it would fit whatever runtime: the length of the vector of nodes is one of its bytes."""
+    data = RECORDED.read_bytes()
+    nodes = next(graphs_of(cast(Table, cast(Table, root_of(data, "").table(1)).table(7))))
+    start = nodes._target(nodes._field(2))
+    changed = data[:start] + bytes(4) + data[start + 4 :]
+    with pytest.raises(Damaged):
+        _uses(root_of(changed, ""))
 
 
 @pytest.mark.parametrize(

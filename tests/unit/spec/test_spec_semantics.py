@@ -182,6 +182,12 @@ error: stray-key
   kws.toml: 'models[0].cases[0].inputs.x.high' must be greater than the default of 'low', -1, not -2
   hint: give 'low' as well""",
     ),
+    "a device of Windows": (
+        MODEL.replace('"m"', '"aux"'),
+        """error: bad-value
+  kws.toml: 'models[0].name' is 'aux', which Windows takes for a device
+  hint: choose another name: a package has a file of it""",
+    ),
     "two models of one name": (
         MODEL + MODEL,
         "error: duplicate-name\n  kws.toml: 'models[1].name' is 'm' for the second time",

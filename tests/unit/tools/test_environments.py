@@ -3,6 +3,7 @@ import os
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,22 @@ def test_settings_that_bend_the_target_are_overruled(wheels: Path, monkeypatch: 
     for name, value in {"PIP_USER": "1", "PIP_PREFIX": "/nowhere", "PIP_CONSTRAINT": "/nowhere/file"}.items():
         monkeypatch.setenv(name, value)
     assert (packages_folder("tools", write_wheel(wheels, "onepackage", "1.5")) / "onepackage.py").exists()
+
+
+def test_pip_works_where_there_is_room_anyway(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in the system's temporary folder, which may be small or absent; nothing of that stays among the packages."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
+    seen: list[Path] = []
+
+    def spy(*words: Any, environment: dict[str, str], **options: Any) -> Completed:
+        seen.append(Path(environment["TMPDIR"]))
+        assert seen[0].is_dir()
+        return run(*words, environment=environment, **options)
+
+    monkeypatch.setattr(environments, "run", spy)
+    folder = packages_folder("tools", write_wheel(wheels, "onepackage", "1.5"))
+    assert seen[0].parent.parent == folder.parent
+    assert not list(folder.glob(".pip-*"))
 
 
 def install_error(requirements: str) -> Diagnostic:

@@ -19,6 +19,18 @@ def test_ratios_are_taken_round_by_round(make_output: MakeOutput) -> None:
     assert (found.ours.high, found.baseline) == (8.8, 3.0)
 
 
+@pytest.mark.parametrize(
+    ("count", "under", "over"), [(3, 0, 0), (9, 0, 1), (12, 2, 2), (18, 3, 3), (36, 9, 9), (40, 13, 13), (144, 56, 56)]
+)
+def test_an_interval_leaves_out_what_its_look_can_afford(
+    make_output: MakeOutput, count: int, under: int, over: int
+) -> None:
+    """Failing takes more than passing at first; the last look, at any other number, has what the others left."""
+    turns = [Round(ours=make_output(load=float(ms)), baseline=make_output(load=1.0)) for ms in range(1, count + 1)]
+    found = load_time(Rounds(model="m", rounds=tuple(turns))).ours
+    assert (found.low - 1, count - found.high) == (under, over)
+
+
 def test_each_case_is_a_quantity_of_its_own(make_output: MakeOutput) -> None:
     """Figures of one case never come from another's runs."""
     turn = Round(ours=make_output(a=(1.0, 2.0, 9.0), b=(5.0, 5.0, 5.0)), baseline=make_output(a=4.0, b=4.0))

@@ -1,6 +1,9 @@
 import json
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,12 +101,22 @@ def test_the_case_that_fails_is_named(make_model: MakeModel, tmp_path: Path) -> 
     assert "inputs = { ids = { high = 4 } }" in caught.value.hint
 
 
-def test_a_full_disk_is_not_the_models_fault(make_model: MakeModel, tmp_path: Path) -> None:
-    """Outputs may be larger than the disk; that is no refusal of the model."""
+def test_a_full_disk_is_not_the_models_fault(
+    make_model: MakeModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs may be larger than the disk, or the temporary folder small; that is no refusal of the model."""
     full = runtime(tmp_path, "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1")
     with pytest.raises(StorageError) as caught:
         reference_outputs(make_model(), CASES, full, tmp_path / "reference")
     assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path / "reference"))
+    sizes = {tmp_path / "temporary": 4096}
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, free=sizes.get(path, 10**8)))
+    with pytest.raises(StorageError) as caught:
+        reference_outputs(make_model(), CASES, full, tmp_path / "reference")
+    assert caught.value.where == str(tmp_path / "temporary")
+    assert "TMPDIR" in caught.value.hint
 
 
 @pytest.mark.parametrize("script", ["echo hello", "true", """echo '{"status": "ok"}'"""])

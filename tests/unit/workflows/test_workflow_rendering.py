@@ -45,7 +45,7 @@ def test_the_committed_files_are_up_to_date() -> None:
 def test_a_step_calls_one_task(name: str, run: str) -> None:
     """No logic in YAML: one command of this repository, without a second line, a pipe, or an expression of GitHub's."""
     words = r'(?: --?[a-z-]+| "\$[A-Z]+"| [a-z0-9./_-]+)*'
-    assert re.fullmatch(rf"(\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/run)", run), name
+    assert re.fullmatch(rf"(\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/(run|fresh))", run), name
     assert "${{" not in run
 
 
@@ -62,6 +62,17 @@ def test_a_step_calls_a_task_that_exists(run: str) -> None:
 def test_an_action_is_named_by_its_commit(name: str, uses: str) -> None:
     """With the tag as a comment; a workflow of this repository is that of the same commit."""
     assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\$/\.github/workflows/build\.yml", uses), name
+
+
+def test_an_image_is_named_by_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the tag as a comment; one that is not pinned cannot be rendered."""
+    images = re.findall(r"^ +image: (.*)$", TEXTS["ci.yml"], re.MULTILINE)
+    assert [re.sub("[0-9a-f]{64}", "", image) for image in images] == [f"debian@sha256: # debian:{n}" for n in (12, 13)]
+    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
+    (tmp_path / "images.toml").write_text('[bases.debian-12]\nreference = "debian:12"\n')
+    with pytest.raises(SourcesError) as caught:
+        render_workflows(())
+    assert caught.value.reference == "image-not-pinned"
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -139,6 +139,7 @@ def test_the_build_is_taken_where_there_is_one(
     library = tmp_path / "libonnxruntime.so"
     library.write_bytes(MINIMAL)
     monkeypatch.setattr(subjects, "finished_build", lambda _: tmp_path)
+    monkeypatch.setattr(subjects, "is_kept", lambda folder: folder == tmp_path)
     monkeypatch.setattr(subjects, "result_of", lambda _: SimpleNamespace(library=library))
     report = bench(wanted, stages.console)
     assert (report.plan.library.kind, report.plan.library.full) == ("built", False)

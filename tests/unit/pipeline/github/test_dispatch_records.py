@@ -87,7 +87,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_a_full_disk_leaves_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or none, and no half of one."""
 
-    def full(*_: object) -> None:
+    def full(*_: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, "no space")
 
     kept = keep(RECORD, file_in(tmp_path))

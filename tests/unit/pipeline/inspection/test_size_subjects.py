@@ -14,6 +14,7 @@ from ortrim.pipeline.converted import Request
 from ortrim.pipeline.inspection.sizes import ONE_MAPPED, size_of, sizes_of_two, write_size_page
 from ortrim.pipeline.planned import make_planned
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.records import record_entry
 
 DATA = Path(__file__).parents[2] / "binaries" / "data" / "accounted"
 LIBRARY = "libonnxruntime.so"
@@ -43,6 +44,7 @@ def leave(folder: Path, name: str = "folded", *, mapped: bool = True) -> Path:
     shutil.copyfile(DATA / f"{name}.so", folder / LIBRARY)
     if mapped:
         shutil.copyfile(DATA / f"{name}.map", folder / "link.map")
+    record_entry(folder)
     return folder
 
 

@@ -18,7 +18,8 @@ from ortrim.binaries.link_map import MapSymbol, read_link_map
 from ortrim.tools.command import run
 
 INSTRUCTION: Final = re.compile(r"0x([0-9a-f]+):  ([0-9a-f]{8})  ")
-OPENED: Final = re.compile(r'\d+ openat\(AT_FDCWD,"([^"]+)",.*\) = (\d+)')
+X64_INSTRUCTION: Final = re.compile(r"0x([0-9a-f]+):  ((?:[0-9a-f]{2} )+)")
+OPENED: Final = re.compile(r'\d+ openat\((?:AT_FDCWD|-100),"([^"]+)",.*\) = (\d+)')
 MAPPED: Final = re.compile(r"\d+ mmap\(\w+,(\d+),(\S+),MAP_PRIVATE\S*,(\d+),(\w+)\) = 0x([0-9a-f]+)")
 CLOSED: Final = re.compile(r"\d+ close\((\d+)\) = 0")
 ASSEMBLED: Final = "Mlas"
@@ -86,6 +87,21 @@ def read_executed(lines: Iterable[str], library: Path) -> Executed:
     if not instructions:
         raise ValueError(f"nothing of {library.name} was executed, or this qemu writes another log")
     return Executed(instructions=dict(_addressed(instructions, library)))
+
+
+def read_executed_bytes(lines: Iterable[str], library: Path) -> frozenset[int]:
+    """Return the addresses of all bytes of a library for x64 that were executed. Raises `ValueError` for none."""
+    offsets: dict[int, int] = {}
+    reading = _Reading(str(library))
+    for line in lines:
+        found = X64_INSTRUCTION.match(line)
+        if found is None:
+            reading.note(line)
+        elif (offset := reading.offset_of(int(found[1], 16))) is not None:
+            offsets |= {offset + index: byte for index, byte in enumerate(bytes.fromhex(found[2]))}
+    if not offsets:
+        raise ValueError(f"nothing of {library.name} was executed, or this qemu writes another log")
+    return frozenset(dict(_addressed(offsets, library)))
 
 
 class _Reading:

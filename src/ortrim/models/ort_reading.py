@@ -51,17 +51,17 @@ class Table:
 
     def integer(self, slot: int, kind: str, default: int = 0) -> int:
         """Return a scalar field; `kind` is its `struct` letter."""
-        place = self._field(slot)
+        place = self.place_of(slot)
         return read(self.data, place, kind) if place else default
 
     def text(self, slot: int) -> str:
         """Return a string field; empty when absent."""
-        place = self._field(slot)
+        place = self.place_of(slot)
         return self._text(self._target(place)) if place else ""
 
     def table(self, slot: int) -> "Table | None":
         """Return a table field."""
-        place = self._field(slot)
+        place = self.place_of(slot)
         return self._at(self._target(place)) if place else None
 
     def tables(self, slot: int) -> "Iterator[Table]":
@@ -76,7 +76,7 @@ class Table:
 
     def bytes_at(self, slot: int) -> tuple[int, int] | None:
         """Return where the bytes of a vector of bytes begin in the file, and how many they are; None when absent."""
-        place = self._field(slot)
+        place = self.place_of(slot)
         if not place:
             return None
         start = self._target(place)
@@ -90,7 +90,18 @@ class Table:
         """Position of the table's list of field offsets."""
         return self.position - read(self.data, self.position, "i")
 
-    def _field(self, slot: int) -> int:
+    def numbers_at(self, slot: int, width: int) -> range:
+        """Return where in the file the numbers of a vector lie, each of `width` bytes; nowhere when it is absent."""
+        place = self.place_of(slot)
+        if not place:
+            return range(0)
+        start = self._target(place)
+        end = start + 4 + width * read(self.data, start, "I")
+        if end > len(self.data):
+            raise Damaged
+        return range(start + 4, end, width)
+
+    def place_of(self, slot: int) -> int:
         """Return the position of a field; 0 when it is absent."""
         entry = 4 + 2 * slot
         if entry + 2 > read(self.data, self.vtable, "H"):
@@ -113,7 +124,7 @@ class Table:
         return self.data[position + 4 : position + 4 + length].decode(errors="replace")
 
     def _elements(self, slot: int) -> Iterator[int]:
-        place = self._field(slot)
+        place = self.place_of(slot)
         if place:
             start = self._target(place)
             length = read(self.data, start, "I")

@@ -242,6 +242,38 @@ def verdicts(
             console.result(to_json(record))
 
 
+@task(
+    help={
+        "parts": "what to measure, with commas: noise,mutants (default: both, which takes hours)",
+        "mutants": "how many bytes of each library's code, and of its constants, are changed (default: 300)",
+        "each": "how many mutations of every other kind, for each model (default: 40)",
+        "output": f"folder for record and tables (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    }
+)
+def parity(
+    _context: Context,
+    parts: str = "noise,mutants",
+    mutants: str = "300",
+    each: str = "40",
+    output: str = DEFAULT_OUTPUT,
+    json: bool = False,
+) -> None:
+    """Measure what tolerances have to allow, and which damage they notice."""
+    with boundary(json_mode=json) as console:
+        _offer("parity")
+        benchmark = import_module("parity.measure")
+        wanted = benchmark.Wanted(
+            parts=benchmark.parts_named(parts),
+            count=_number(mutants, "mutants"),
+            of_each_kind=_number(each, "each"),
+            output=Path(output),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
 def _number(word: str, option: str, least: int = 1) -> int:
     if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from executed_code import code_symbols, is_dot_product, read_executed, traced
+from executed_code import code_symbols, is_dot_product, read_executed, read_executed_bytes, traced
 
 from ortrim.binaries.link_map import MapSymbol
 
@@ -107,3 +107,11 @@ def test_a_program_that_fails_is_not_read(tmp_path: Path) -> None:
     """What a failed run executed says nothing."""
     with pytest.raises(RuntimeError, match="ended with 3"):
         traced(("/bin/sh", "-c", "exit 3", "sh"), (), tmp_path / "log")
+
+
+def test_bytes_of_instructions_for_x64_are_found() -> None:
+    """The folder that a path starts at is a number there."""
+    opened = f'5313 openat(-100,"{LIBRARY}",O_RDONLY|O_CLOEXEC) = 5'
+    blocks = f"0x{START + 0x570:010x}:  48 89 e7                 movq     %rsp, %rdi\n0x0000000001:  c3   retq"
+    lines = "\n".join(opened if "openat" in line else line for line in log(blocks)).splitlines()
+    assert read_executed_bytes(lines, LIBRARY) == {0x1570, 0x1571, 0x1572}

@@ -1,0 +1,173 @@
+"""Where the measurement of parity begins."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from session_settings.subject import Built, find_build
+
+from ortrim.console import Console
+from ortrim.core.serialization import from_json, to_json
+from ortrim.core.sessions import SessionSettings
+from ortrim.errors import UsageError
+from ortrim.pins.tools import tool_requirements
+from ortrim.sources.machines import machine_parts
+from ortrim.storage.files import storage_errors
+from ortrim.storage.shipped import shipped_folder
+from ortrim.tools.base import require
+from ortrim.tools.command import run
+from ortrim.tools.emulators import EMULATIONS, X64_USER
+from ortrim.tools.environments import packages_folder
+from ortrim.tools.foreign_runtime import foreign_library
+from ortrim.verify.devices.host import Host
+from ortrim.verify.progress import Runs
+from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
+from parity.proof import ROUNDING, Mutant, Patient
+from parity.record import Record, mutant_table, noise_table
+from parity.subjects import Subject, prepared_subject, subjects_of
+
+HERE: Final = Path(__file__).parent
+MODELS: Final = HERE / "models.toml"
+SPECS: Final = (Path("buildspecs/silero-vad.toml"), MODELS)
+MUTATED: Final = (
+    "silero-vad", "text-direction", "quantized-kernels", "hey-mycroft", "encoder", "magika", "turn-detection",
+    "text-detection",
+)  # fmt: skip
+"""The models that are damaged: small and quick ones of each kind."""
+NAME: Final = "parity"
+NOISE, MUTANTS = "noise", "mutants"
+GLIBC: Final = "2.28"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to measure: `parts` are `NOISE` and `MUTANTS`, `count` mutations of a library; where the record goes."""
+
+    parts: tuple[str, ...]
+    count: int
+    of_each_kind: int
+    output: Path
+
+
+def parts_named(words: str) -> tuple[str, ...]:
+    """Return the parts of a list with commas. Raises `UsageError` (`bad-option`)."""
+    parts = tuple(words.split(","))
+    if unknown := set(parts) - {NOISE, MUTANTS}:
+        what, hint = f"{min(unknown)!r} is not a part", f"there are: {NOISE}, {MUTANTS}"
+        raise UsageError("bad-option", what, where="--parts", hint=hint)
+    return parts
+
+
+def measure(wanted: Wanted, console: Console) -> Record:
+    """Measure the parts, and write the record with them and with the others that it had, and the tables.
+
+    Raises `UsageError` (`not-built`), `StorageError`, `ToolError`, and what planning and running raise.
+    """
+    builds = [find_build(spec, console) for spec in SPECS]
+    path = wanted.output / f"{NAME}.json"
+    record = from_json(Record, path.read_bytes()) if path.is_file() else Record(machine=Host().facts())
+    with tempfile.TemporaryDirectory(prefix="ortrim-parity-") as name:
+        bench = Bench(builds=tuple(builds), folder=Path(name), console=console)
+        if NOISE in wanted.parts:
+            record = replace(record, noise=tuple(bench.noise()))
+        if MUTANTS in wanted.parts:
+            record = replace(record, mutants=tuple(bench.mutants(wanted.count, wanted.of_each_kind)))
+    with storage_errors(wanted.output):
+        wanted.output.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_json(record), encoding="utf-8")
+        tables = noise_table(record.noise) + "\n" + mutant_table(record)
+        (wanted.output / f"{NAME}.md").write_text(tables, encoding="utf-8")
+    return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """The builds, and a folder for everything that is made on the way."""
+
+    builds: tuple[Built, ...]
+    folder: Path
+    console: Console
+
+    def noise(self) -> Iterator[Noise]:
+        """Yield the differences of all models and variants under all conditions, and those of our own libraries."""
+        models = self.builds[-1].planned.models
+        subjects = tuple(subjects_of(models.loaded, models.runtime, self.folder))
+        own = {model.name for model in models.prepared}
+        here, ours, *others = self._machines()
+        plan = [(subject, here, condition) for condition in CONDITIONS for subject in subjects]
+        plan += [(subject, ours, Condition()) for subject in subjects if subject.name in own]
+        light = [subject for subject in subjects if not subject.name.startswith(HEAVY)]
+        plan += [(subject, machine, Condition()) for machine in others for subject in light]
+        with self.console.step("measure differences of untouched models") as step:
+            runs = Runs(len(plan), step.progress)
+            for subject, machine, condition in plan:
+                with runs.one(f"{subject.name}, {machine.name}, {condition.name}"):
+                    outputs = self.folder / "noise" / machine.name / condition.name / subject.name
+                    yield from noise_of(subject, machine, condition, outputs)
+
+    def mutants(self, count: int, of_each_kind: int) -> Iterator[Mutant]:
+        """Yield what becomes of all mutants."""
+        preloads = {mode: self.preload(mode) for mode in ROUNDING}
+        require(X64_USER)
+        for built in self.builds:
+            for subject, session in subjects_in(built):
+                patient = Patient(
+                    subject=subject,
+                    library=built.library,
+                    link_map=built.library.with_name("link.map"),
+                    runner=built.runner,
+                    session=session,
+                    folder=self.folder / "mutants",
+                    preloads=preloads,
+                )
+                with self.console.step(f"damage {subject.name}") as step:
+                    for number, mutant in enumerate(patient.mutants(count, of_each_kind), 1):
+                        step.progress(number, 0, mutant.kind)
+                        yield mutant
+
+    def _machines(self) -> Iterator[Machine]:
+        """Yield this machine with the official library, then with ours, then the emulated ones with the official."""
+        built = self.builds[-1]
+        models = built.planned.models
+        official = Machine(name="x64", runner=built.runner, library=models.runtime.library)
+        yield official
+        yield replace(official, name="x64 trimmed", library=built.library)
+        emulator = str(require(X64_USER).path)
+        for cpu in CPUS["x64"]:
+            yield replace(official, name=cpu, words=(emulator, "-cpu", cpu))
+        emulation = EMULATIONS["arm64"]
+        emulator, root = str(require(emulation.user).path), str(machine_parts(emulation).root)
+        library = foreign_library(models.runtime.version, models.pins.converter_requirements, "arm64")
+        assert library is not None
+        runner = self._runner("aarch64-linux-gnu")
+        for cpu in CPUS["arm64"]:
+            yield Machine(name=cpu, words=(emulator, "-L", root, "-cpu", cpu), runner=runner, library=library)
+
+    def _runner(self, triple: str) -> Path:
+        include = self.builds[-1].library.with_name("headers")
+        sources = map(str, sorted(shipped_folder("runner").glob("*.c")))
+        words = ("-std=c11", "-O2", f"-I{include}", *sources, "-ldl", "-lpthread", "-lm")
+        return self._compiled(f"runner-{triple}", f"{triple}.{GLIBC}", words)
+
+    def preload(self, mode: str) -> Path:
+        """Compile what has all that follows it in a process round as `mode` says."""
+        words = ("-shared", "-fPIC", f"-DMODE={mode}", str(HERE / "rounding.c"), "-lm")
+        return self._compiled(f"{mode}.so", f"x86_64-linux-gnu.{GLIBC}", words)
+
+    def _compiled(self, name: str, triple: str, words: tuple[str, ...]) -> Path:
+        zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+        done = run((zig, "cc", "-target", triple, *words, "-o", self.folder / name), timeout_seconds=600)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name} cannot be compiled: {done.stderr[-2000:]}")
+        return self.folder / name
+
+
+def subjects_in(built: Built) -> Iterator[tuple[Subject, SessionSettings]]:
+    """Yield the models of a build that are damaged, with the settings of their sessions."""
+    planned = built.planned
+    models = planned.models
+    for prepared, cases, plan in zip(models.prepared, planned.cases, planned.plan.models, strict=True):
+        if prepared.name in MUTATED:
+            yield prepared_subject(prepared, cases, models.runtime), plan.session

@@ -1,0 +1,155 @@
+"""What was measured of parity, and the tables of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal
+
+from ortrim.core.measurements import Host
+from ortrim.core.statistics import quantile
+from ortrim.core.tolerances import DEFAULTS, EXACT, QUANTIZED, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from parity.distribution import Noise
+from parity.proof import Mutant
+
+NOISE_COLUMNS: Final = (
+    "compared with",
+    "element type",
+    "outputs",
+    "largest difference: 50 %, 90 %, 99 %, all",
+    "RMS, all",
+    "ULPs, all",
+    "1 - cosine, all",
+    "allowed: scale + relative + ULPs",
+    "allowed: RMS",
+)
+MUTANT_COLUMNS: Final = (
+    "mutation",
+    "mutants",
+    "end the process",
+    "change an output",
+    "matter",
+    "of these caught by the reference",
+    "caught",
+    "of lesser changes caught",
+)
+ELSEWHERE: Final = ", other instructions"
+HERE: Final = "x64"
+"""How the names of machines begin that are this one."""
+SHARES: Final = (0.5, 0.9, 0.99, 1.0)
+NOTHING: Final = 1e-15
+"""Shares up to it are those of arithmetic in float64 itself."""
+LEAST_NOISE: Final = 1e-6
+"""Of a quantized model, in shares of an output's magnitude: float32 has no more digits than that to lose."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """All that was measured: differences of untouched models, and what became of each mutant."""
+
+    schema: Literal["ortrim-parity/1"] = "ortrim-parity/1"
+    machine: Host
+    noise: tuple[Noise, ...] = ()
+    mutants: tuple[Mutant, ...] = ()
+
+    def limit_of(self, mutant: Mutant) -> float:
+        """Return the largest difference that conditions alone made of the model's kind.
+
+        It is that of all models that compute in float32, and of a quantized model its own on this machine.
+        """
+        return max(
+            LEAST_NOISE,
+            *(
+                each.largest
+                for each in self.noise
+                if each.compared == "reference"
+                and (each.quantized or each.element_type == "float32")
+                and each.quantized == mutant.quantized
+                and (not each.quantized or (each.model == mutant.model and each.machine.startswith(HERE)))
+            ),
+            0.0,
+        )
+
+    def matters(self, mutant: Mutant) -> bool:
+        """Whether a mutant changes an output by more than conditions do, or ends the process."""
+        return mutant.outcome == "ended" or mutant.change > self.limit_of(mutant)
+
+
+def noise_table(noise: Iterable[Noise]) -> str:
+    """Return a Markdown table: by element type, what differences there are and what tolerances allow."""
+    rows = sorted(noise, key=_group)
+    groups = [list(group) for _, group in groupby(rows, _group)]
+    return "".join((_head(NOISE_COLUMNS), *map(_noise_line, groups)))
+
+
+def _group(noise: Noise) -> tuple[str, bool, str]:
+    """Return what outputs are compared with and where, whether the model is quantized, and the element type."""
+    elsewhere = noise.compared == "same graph" and not noise.machine.startswith(HERE)
+    return noise.compared + (ELSEWHERE if elsewhere else ""), noise.quantized, noise.element_type
+
+
+def _head(columns: Sequence[str]) -> str:
+    return f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
+
+
+def _noise_line(rows: Sequence[Noise]) -> str:
+    compared, quantized, kind = _group(rows[0])
+    bounds = bounds_for(compared, kind, quantized=quantized)
+    largest = sorted(each.largest for each in rows)
+    ulps = max(each.ulps for each in rows)
+    cells = [
+        compared,
+        f"{kind}{', quantized model' if quantized else ''}",
+        f"{len(rows):,}",
+        ", ".join(_shown(quantile(largest, share)) for share in SHARES),
+        _shown(max(each.rms for each in rows)),
+        str(ulps) if kind in {"float16", "bfloat16"} else "",
+        _shown(max(1 - each.cosine for each in rows)),
+        _allowed(bounds),
+        _shown(bounds.rms) if bounds != EXACT else "",
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _allowed(bounds: Bounds) -> str:
+    parts = (_shown(each) for each in (bounds.scale, bounds.relative) if each)
+    return " + ".join([*parts, *([f"{bounds.ulps:g} ULPs"] if bounds.ulps else [])]) or "equal"
+
+
+def bounds_for(compared: str, kind: str, *, quantized: bool) -> Bounds:
+    """Return what parity allows."""
+    by_original = QUANTIZED if quantized else DEFAULTS
+    defaults = {"same graph": SAME_GRAPH, "same graph" + ELSEWHERE: SAME_GRAPH_ELSEWHERE}.get(compared, by_original)
+    return defaults.get(kind, EXACT)
+
+
+def _shown(value: float) -> str:
+    return "0" if value <= NOTHING else f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+00", "")
+
+
+def mutant_table(record: Record) -> str:
+    """Return a Markdown table: by kind of mutation, how many mutants matter and how many are caught."""
+    kinds = dict.fromkeys(each.kind for each in record.mutants)
+    groups = {kind: [each for each in record.mutants if each.kind == kind] for kind in kinds} | {"all": record.mutants}
+    return "".join((_head(MUTANT_COLUMNS), *(_mutant_line(kind, group, record) for kind, group in groups.items())))
+
+
+def _mutant_line(kind: str, mutants: Sequence[Mutant], record: Record) -> str:
+    def count(wanted: Callable[[Mutant], bool]) -> int:
+        return sum(1 for each in mutants if wanted(each))
+
+    lesser = [each for each in mutants if each.outcome == "differs" and not record.matters(each)]
+    cells = [
+        len(mutants),
+        count(lambda each: each.outcome == "ended"),
+        count(lambda each: each.outcome == "differs"),
+        count(record.matters),
+        count(lambda each: record.matters(each) and (each.outcome == "ended" or each.by_reference)),
+        count(lambda each: record.matters(each) and each.caught),
+    ]
+    caught = sum(1 for each in lesser if each.caught)
+    return f"| {kind} | {' | '.join(f'{cell:,}' for cell in cells)} | {caught:,} of {len(lesser):,} |\n"
+
+
+def missed(record: Record) -> tuple[Mutant, ...]:
+    """Return the mutants that matter and are not caught."""
+    return tuple(each for each in record.mutants if record.matters(each) and not each.caught)

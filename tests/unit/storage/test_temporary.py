@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.storage import temporary
 from ortrim.storage.temporary import own_temporary_folder
 
 HOLDER = """
@@ -88,6 +87,6 @@ def test_without_a_place_all_stays_as_it_is(place: Path, monkeypatch: pytest.Mon
     def fail(**_: object) -> str:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(temporary.tempfile, "mkdtemp", fail)
+    monkeypatch.setattr(tempfile, "mkdtemp", fail)
     with own_temporary_folder():
         assert Path(tempfile.gettempdir()) == place

@@ -12,6 +12,7 @@ from ortrim.errors import ExitCode, SourcesError, StorageError
 from ortrim.pins import shipped
 from ortrim.pins.shipped import pin_text
 from ortrim.pins.unit_index import IndexFound, find_index, learnt_index, save_learnt, shipped_index
+from ortrim.storage.records import record_entry
 from unit_samples import VARIANT, sample_index
 
 UNKNOWN = Variant(ort_version="9.9.9", target="linux-x64", toolchain="zig", exceptions=True)
@@ -127,7 +128,7 @@ def test_learnt_index_is_found_again(tmp_path: Path) -> None:
     save_learnt(index_of(UNKNOWN))
     assert path == tmp_path / "cache" / "units" / "onnxruntime-9.9.9-linux-x64-zig-exceptions.json"
     assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
-    assert list(path.parent.iterdir()) == [path]
+    assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
 
 
 @pytest.mark.parametrize(
@@ -137,15 +138,25 @@ def test_damaged_learnt_index_is_set_aside(content: bytes) -> None:
     """An empty, truncated, binary, huge or older file counts as none, and the note names it; learning mends it."""
     path = save_learnt(index_of(UNKNOWN))
     path.write_bytes(content)
+    record_entry(path)
     assert str(path) in set_aside(UNKNOWN)
     save_learnt(index_of(UNKNOWN))
     assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
+
+
+def test_a_learnt_index_that_is_not_what_was_learnt_is_none() -> None:
+    """One character of it would decide what is compiled."""
+    path = save_learnt(index_of(UNKNOWN))
+    path.write_text(path.read_text().replace("generated_source.c", "generated_source.d"))
+    assert find_index(UNKNOWN) == IndexFound(index=None)
+    assert not path.exists()
 
 
 def test_hostile_learnt_index_is_set_aside() -> None:
     """An index whose paths CMake would read as more than paths is not used."""
     path = save_learnt(index_of(UNKNOWN))
     path.write_text(path.read_text().replace("generated_source.c", "a;execute_process(COMMAND id)"))
+    record_entry(path)
     assert "units.0.path" in set_aside(UNKNOWN)
 
 
@@ -153,6 +164,7 @@ def test_learnt_index_of_another_variant_is_set_aside() -> None:
     """A file that was renamed or copied does not pass for another variant's."""
     path = save_learnt(index_of(UNKNOWN))
     path.write_text(render_index(index_of(VARIANT)))
+    record_entry(path)
     assert f"it is the index of {VARIANT.stem}" in set_aside(UNKNOWN)
 
 
@@ -179,7 +191,7 @@ def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: 
     with pytest.raises(StorageError) as caught:
         save_learnt(index_of(UNKNOWN))
     assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
-    assert list(path.parent.iterdir()) == [path]
+    assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
     assert path.read_bytes() == before
 
 

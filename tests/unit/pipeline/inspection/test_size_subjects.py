@@ -14,6 +14,7 @@ from ortrim.pipeline.converted import Request
 from ortrim.pipeline.inspection.sizes import ONE_MAPPED, size_of, sizes_of_two, write_size_page
 from ortrim.pipeline.planned import make_planned
 from ortrim.storage.cache import cache_folder
+from ortrim.storage.records import record_entry
 
 DATA = Path(__file__).parents[2] / "binaries" / "data" / "accounted"
 LIBRARY = "libonnxruntime.so"
@@ -43,6 +44,7 @@ def leave(folder: Path, name: str = "folded", *, mapped: bool = True) -> Path:
     shutil.copyfile(DATA / f"{name}.so", folder / LIBRARY)
     if mapped:
         shutil.copyfile(DATA / f"{name}.map", folder / "link.map")
+    record_entry(folder)
     return folder
 
 
@@ -62,6 +64,7 @@ def test_a_packages_library_has_the_map_of_its_build(stages: Stages, tmp_path: P
     build = leave(cache_folder("builds") / "ours")
     twin = leave(cache_folder("builds") / "atwin")
     (twin / LIBRARY).write_bytes((twin / LIBRARY).read_bytes()[:-1] + b"\xff")
+    record_entry(twin)
     leave(tmp_path / "package" / place, mapped=False)
     sized = size_of(str(tmp_path / "package"), stages.request(), None, stages.console)
     assert sized.link_map == build / "link.map"

@@ -259,7 +259,7 @@ def parity(
     output: str = DEFAULT_OUTPUT,
     json: bool = False,
 ) -> None:
-    """Measure what tolerances have to allow, and which damage they notice."""
+    """Measure what tolerances have to allow and notice."""
     with boundary(json_mode=json) as console:
         _offer("parity")
         benchmark = import_module("parity.measure")

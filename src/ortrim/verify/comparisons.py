@@ -8,6 +8,8 @@ from ortrim.core.statistics import Interval
 from ortrim.verify.quantities import Quantity
 
 SEVERITY: Final = (Verdict.NOT_JUDGED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
+RESOLUTION: Final = 0.002
+"""By how much two copies of one library may differ for good, since the page cache holds them otherwise."""
 NO_BASELINE: Final = "there is no baseline to be compared with"
 
 
@@ -58,7 +60,7 @@ def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> 
         spread=_spread(quantity.ratio, judged if is_ratio else None) if quantity.ratio and quantity.model else None,
         budget=budget,
         budget_is_ratio=is_ratio,
-        verdict=_verdict(interval, quantity.unit, judged),
+        verdict=_verdict(interval, quantity.unit, judged, RESOLUTION if quantity.model else 0.0),
         reason=NO_BASELINE if incomparable else "",
     )
 
@@ -70,8 +72,11 @@ def _spread(interval: Interval, budget: float | None) -> float:
     return abs((interval.low if interval.median > budget else interval.high) / interval.median - 1)
 
 
-def _verdict(interval: Interval | None, unit: Unit, budget: float | None) -> Verdict:
-    """Judge one value; a ratio without a baseline cannot be judged, which must not pass for a pass."""
+def _verdict(interval: Interval | None, unit: Unit, budget: float | None, resolution: float) -> Verdict:
+    """Judge one value; a ratio without a baseline cannot be judged, which must not pass for a pass.
+
+    What is measured fails when it is over the budget by more than `resolution`, a share of it.
+    """
     if budget is None:
         return Verdict.NOT_JUDGED
     if interval is None:
@@ -79,4 +84,4 @@ def _verdict(interval: Interval | None, unit: Unit, budget: float | None) -> Ver
     most = interval.median if unit == "runs" else interval.high  # a stall of the machine is no missed deadline
     if most <= budget:
         return Verdict.PASS
-    return Verdict.INCONCLUSIVE if interval.low <= budget else Verdict.FAIL
+    return Verdict.INCONCLUSIVE if interval.low <= budget * (1 + resolution) else Verdict.FAIL

@@ -126,6 +126,13 @@ def test_of_many_cases_one_fails_by_chance(make_output: MakeOutput, cases: int, 
     assert (found.case, found.verdict) == ("c0", verdict)
 
 
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.001, Verdict.INCONCLUSIVE), (1.003, Verdict.FAIL)])
+def test_a_copy_of_the_baseline_does_not_fail(make_output: MakeOutput, ratio: float, verdict: Verdict) -> None:
+    """However many rounds there are: two copies of one file are not quite alike in memory."""
+    found = judged(Budgets(load_ratio=1.0), rounds(make_output, [ratio] * 144, [1.0] * 144, "load"))["load"]
+    assert found.verdict is verdict
+
+
 def test_rounds_for_one_measure_tell_of_no_other(make_output: MakeOutput) -> None:
     """A short round's figures of what it was not made for are not comparable."""
     long = rounds(make_output, [1.0] * 9, [1.0] * 9)

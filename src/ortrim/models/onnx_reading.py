@@ -11,9 +11,9 @@ from ortrim.core.models import ModelFacts, TensorInfo
 from ortrim.errors import ModelError
 from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
 from ortrim.models.onnx_types import COMPARABLE, ELEMENT_TYPES, type_words
+from ortrim.models.other_formats import ZIP, format_by_name, other_format
 from ortrim.models.texts import require_texts
 
-_HEAD_BYTES: Final = 64
 _GIVE_ONNX: Final = "give the original ONNX model"
 
 
@@ -25,11 +25,12 @@ def read_onnx(path: Path, where: str) -> onnx.ModelProto:
     size = path.stat().st_size
     if size > LARGEST_MODEL_BYTES:
         refuse_size(size, where)
-    with path.open("rb") as file:
-        _refuse_other_format(file.read(_HEAD_BYTES), where)
+    _refuse_other_format(path, where)
     try:
         model = onnx.load_model(path, format="protobuf", load_external_data=False)
     except DecodeError as error:
+        if named := format_by_name(path):
+            _refuse(f"the file {named.what}", where, named.hint, why=str(error))
         hint = "export or download the model again; the file may be cut short"
         _refuse("the file is damaged or not an ONNX model", where, hint, why=str(error))
     if not (model.HasField("graph") and model.HasField("ir_version")):
@@ -112,22 +113,16 @@ def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
     return dimension.dim_param or None
 
 
-def _refuse_other_format(head: bytes, where: str) -> None:
+def _refuse_other_format(path: Path, where: str) -> None:
     """Recognise what people give instead of a model."""
-    if not head:
-        _refuse("the file is empty", where, "export or download the model again")
-    if head[4:8] == b"ORTM":
+    if found := other_format(path):
+        _refuse(f"the file {found.what}", where, found.hint)
+    with path.open("rb") as file:
+        head = file.read(8)
+    if head[4:] == b"ORTM":
         _refuse("the file is in ORT format already", where, _GIVE_ONNX)
-    if head[4:8] == b"TFL3":
-        _refuse("the file is a TensorFlow Lite model", where, "convert it with tf2onnx first")
-    if head.startswith(b"version https://git-lfs"):
-        _refuse("the file is only a pointer to Git LFS", where, "run: git lfs pull")
-    if head.startswith((b"PK\x03\x04", b"\x1f\x8b")):
-        _refuse(
-            "the file is an archive", where, "unpack it and give the .onnx file inside (PyTorch files: export to ONNX)"
-        )
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", b"{")):
-        _refuse("the file is text: a web page or JSON", where, "the download may have been an error page")
+    if head.startswith(ZIP):
+        _refuse("the file is an archive", where, "unpack it and give the .onnx file inside")
 
 
 def _refuse(what: str, where: str, hint: str, *, why: str = "") -> NoReturn:

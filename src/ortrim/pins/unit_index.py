@@ -45,7 +45,7 @@ def learnt_index(variant: Variant) -> IndexFound:
     """Return what an earlier full build taught; a file that cannot be read or believed is set aside with a note."""
     try:
         path = cache_folder(LEARNT) / f"{variant.stem}.json"
-        content = _read(path) if is_kept(path) else None
+        content = None if path.is_file() and not is_kept(path) else _read(path)
         return IndexFound(index=None if content is None else _index_of(variant, content, str(path)))
     except (SourcesError, StorageError) as error:
         note = f"what was learnt of an earlier build is set aside: {error.where} {error.what} ({error.why})"

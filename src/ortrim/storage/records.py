@@ -26,7 +26,8 @@ from ortrim.storage.folders import locked, publish_folder, remove_leftovers
 FORM: Final = 1
 CLOCK_TICK_NS: Final = 50_000_000
 """A file that was changed so shortly before may be changed again at the same time by the kernel's clock, unnoticed."""
-CHECKPOINT_SECONDS: Final = 10.0
+CHECKPOINT_SHARE: Final = 0.05
+"""The share of its time that a build spends at most on recording what it has made so far."""
 NINJAS_OWN: Final = frozenset({".ninja_log", ".ninja_deps"})
 """What ninja appends to at each step; without them it compiles everything again."""
 
@@ -84,6 +85,11 @@ def cache_damages() -> tuple[str, ...]:
     return tuple(_WATCHES[-1].damages)
 
 
+def is_verifying() -> bool:
+    """Whether all that is read from the cache is hashed."""
+    return _WATCHES[-1].verify
+
+
 def cached_folder(
     destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None, *, large: bool = False
 ) -> bool:
@@ -135,7 +141,7 @@ def damage_of(entry: Path, *, large: bool = False) -> str:
     known = _read(entry)
     if known is None or known.place not in {entry.name, str(entry)}:
         return "it has no record, or a damaged one" if known is None else f"it is {known.place} under another name"
-    now = _seen_in(entry, known.files, hashed=not large or _WATCHES[-1].verify)
+    now = _seen_in(entry, known.files, hashed=not large or is_verifying())
     if why := _difference(known.files, now):
         return why
     if now != known.files:
@@ -176,18 +182,21 @@ class KeptFolder:
 
     path: Path
     _files: _Files
-    _recorded: float = field(default_factory=time.monotonic)
+    _recorded: float = 0.0
+    _cost: float = 0.0
 
     def checkpoint(self) -> None:
         """Record what is there if that was not done lately, so that a kill costs little; call it at each step."""
-        if time.monotonic() - self._recorded >= CHECKPOINT_SECONDS:
+        if (time.monotonic() - self._recorded) * CHECKPOINT_SHARE >= self._cost:
             self.record(ended=False)
 
     def record(self, *, ended: bool) -> None:
         """Record what is there. Raises `StorageError`."""
+        started = time.monotonic()
         self._files = _seen_in(self.path, self._files, hashed=False)
         _write(self.path, _Record(place=str(self.path), ended=ended, files=self._files))
         self._recorded = time.monotonic()
+        self._cost = self._recorded - started
 
 
 @contextmanager
@@ -204,7 +213,7 @@ def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Ite
             remove_entry(folder)
             known = None
         if known and folder.is_dir():
-            now = _seen_in(folder, known.files, hashed=_WATCHES[-1].verify)
+            now = _seen_in(folder, known.files, hashed=is_verifying())
             if known.ended and (why := _difference(known.files, now)):
                 discard(folder, why)
             elif not known.ended:

@@ -1,9 +1,10 @@
 """The program `ortrim`: the same tasks, from any folder."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from pathlib import Path
 
 from invoke.config import Config
 from invoke.exceptions import Exit, ParseError
@@ -26,14 +27,21 @@ class OrtrimConfig(Config):
 class OrtrimProgram(Program):
     """Invoke's program, with a list of the tasks for who asks for none and ortrim's exit code for bad options."""
 
+    def normalize_argv(self, argv: list[str] | None) -> None:
+        """Take words behind `--` for files, whatever they begin with; Invoke keeps them from tasks."""
+        super().normalize_argv(argv)
+        words = list(self.argv)
+        end = words.index("--") if "--" in words else len(words)
+        self.argv = [*words[:end], *(f"./{word}" if word.startswith("-") else word for word in words[end + 1 :])]
+
     def parse_core(self, argv: list[str] | None) -> None:
         """Read the options that stand before any task."""
-        with _usage_errors():
+        with _usage_errors(argv):
             super().parse_core(argv)
 
     def parse_tasks(self) -> None:
         """Read tasks and their options."""
-        with _usage_errors():
+        with _usage_errors(self.argv):
             super().parse_tasks()
 
     def parse_cleanup(self) -> None:
@@ -67,8 +75,13 @@ def main() -> None:
 
 
 @contextmanager
-def _usage_errors() -> Iterator[None]:
+def _usage_errors(argv: Sequence[str] | None = None) -> Iterator[None]:
     try:
         yield
     except ParseError as error:
-        raise Exit(message=f"error: bad-usage\n  {error}\n  hint: run ortrim --list", code=ExitCode.USAGE) from error
+        files = (word for word in argv or () if word.startswith("-") and Path(word).is_file())
+        file = next(files, "")
+        hint = (
+            f"the file's name begins with a dash; write ./{file}, or put -- before it" if file else "run ortrim --list"
+        )
+        raise Exit(message=f"error: bad-usage\n  {error}\n  hint: {hint}", code=ExitCode.USAGE) from error

@@ -129,7 +129,7 @@ def test_what_onnx_runtime_forgives_is_forgiven(model: onnx.ModelProto, base: Pa
         (b"\x1c\x00\x00\x00TFL3", "TensorFlow Lite"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00", "Git LFS"),
         (b"PK\x03\x04rest", "archive"),
-        (b"\x1f\x8b\x08rest", "archive"),
+        (b"\x1f\x8b\x08rest", "compressed by gzip"),
         (b"\xff\xfe\xfd" * 20, "damaged"),
         (relu().SerializeToString()[:-9], "damaged"),
         (b"\x08\x08", "no model"),

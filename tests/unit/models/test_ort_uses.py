@@ -158,7 +158,7 @@ def test_a_model_whose_nodes_are_gone_is_damaged() -> None:
     """Without operators it would fit whatever runtime: the length of the vector of nodes is one of its bytes."""
     data = RECORDED.read_bytes()
     nodes = next(graphs_of(cast(Table, cast(Table, root_of(data, "").table(1)).table(7))))
-    start = nodes._target(nodes._field(2))
+    start = nodes._target(nodes.place_of(2))
     changed = data[:start] + bytes(4) + data[start + 4 :]
     with pytest.raises(Damaged):
         _uses(root_of(changed, ""))

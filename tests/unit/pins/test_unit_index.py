@@ -1,6 +1,5 @@
 import dataclasses
 import errno
-import shutil
 from pathlib import Path
 
 import pytest
@@ -129,7 +128,7 @@ def test_learnt_index_is_found_again(tmp_path: Path) -> None:
     save_learnt(index_of(UNKNOWN))
     assert path == tmp_path / "cache" / "units" / "onnxruntime-9.9.9-linux-x64-zig-exceptions.json"
     assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
-    assert [file for file in path.parent.iterdir() if not file.name.startswith(".")] == [path]
+    assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
 
 
 @pytest.mark.parametrize(
@@ -143,6 +142,14 @@ def test_damaged_learnt_index_is_set_aside(content: bytes) -> None:
     assert str(path) in set_aside(UNKNOWN)
     save_learnt(index_of(UNKNOWN))
     assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
+
+
+def test_a_learnt_index_that_is_not_what_was_learnt_is_none() -> None:
+    """One character of it would decide what is compiled."""
+    path = save_learnt(index_of(UNKNOWN))
+    path.write_text(path.read_text().replace("generated_source.c", "generated_source.d"))
+    assert find_index(UNKNOWN) == IndexFound(index=None)
+    assert not path.exists()
 
 
 def test_hostile_learnt_index_is_set_aside() -> None:
@@ -162,11 +169,12 @@ def test_learnt_index_of_another_variant_is_set_aside() -> None:
 
 
 def test_learnt_index_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
-    """A folder in its place is removed; a cache folder that cannot be made is as if nothing was learnt."""
+    """A folder in its place, or a cache folder that cannot be made, is as if nothing was learnt."""
     folder = tmp_path / "cache" / "units" / f"{UNKNOWN.stem}.json"
     folder.mkdir(parents=True)
-    assert find_index(UNKNOWN) == IndexFound(index=None)
-    shutil.rmtree(folder.parent)
+    assert str(folder) in set_aside(UNKNOWN)
+    folder.rmdir()
+    folder.parent.rmdir()
     folder.parent.write_text("in the way")
     assert str(folder.parent) in set_aside(UNKNOWN)
 
@@ -183,7 +191,7 @@ def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: 
     with pytest.raises(StorageError) as caught:
         save_learnt(index_of(UNKNOWN))
     assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
-    assert [file for file in path.parent.iterdir() if not file.name.startswith(".")] == [path]
+    assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
     assert path.read_bytes() == before
 
 

@@ -63,7 +63,8 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
 
 
 def _converted(model: PreparedModel, *_: Any, **__: Any) -> OrtModel:
-    path = model.path.with_suffix(".ort")
+    # Beside the copy's folder, which holds what was recorded of it and nothing else.
+    path = model.path.parent.with_suffix(".ort")
     write_atomically(path, ort_model(1, 4))
     return OrtModel(
         name=model.name, path=path, sha256=sha256_of(path), size_bytes=1, ort_version="1.21.0",

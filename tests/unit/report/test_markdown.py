@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ortrim.core.artifacts import CompiledUnits
 from ortrim.core.reports import VerifyReport
+from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.markdown_text import escaped
 from sample_reports import hostile_board
@@ -29,6 +30,15 @@ def test_what_was_compiled_is_counted(report: VerifyReport) -> None:
     pruned = replace(report, units=CompiledUnits(compiled=177, total=610))
     assert "| compiled | 177 of 610 files |" in markdown_report(pruned)
     assert "| compiled | every file |" in markdown_report(replace(report, units=None))
+
+
+def test_what_was_damaged_in_the_cache_is_told(report: VerifyReport) -> None:
+    """Each entry has a line, in both forms."""
+    damaged = replace(report, damaged_cache=("builds/1a2b: a.so has changed; it was removed and is made anew",))
+    assert "| damaged-cache | builds/1a2b: a.so has changed; it was removed and is made anew |" in markdown_report(
+        damaged
+    )
+    assert "builds/1a2b: a.so has changed" in html_report(damaged)
 
 
 def test_every_table_is_whole_whatever_the_names_are(ugly_report: VerifyReport) -> None:

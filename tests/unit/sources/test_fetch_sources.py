@@ -3,6 +3,7 @@ import shutil
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -19,7 +20,7 @@ from ortrim.pins.source_sets import ComponentPin
 from ortrim.sources import apt, apt_session, archives
 from ortrim.sources import fetch as fetch_module
 from ortrim.sources.apt_sources import Mirror
-from ortrim.sources.fetch import fetch_sources
+from ortrim.sources.fetch import fetch_sources, sound_sources
 from ortrim.sources.resolution import resolve_sources
 from ortrim.sources.tree import licences
 from ortrim.tools.command import Completed
@@ -113,6 +114,23 @@ def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: 
     again = fetch_sources(runtime, "auto")
     assert again.folder == first.folder
     assert "debian: taken from the cache" in again.notes
+
+
+def test_a_source_that_was_edited_is_not_compiled(fake: FakeSources) -> None:
+    """One literal in an unpacked file: the tree is unpacked anew when it is looked at, and before it is read at all."""
+    tree = fetch_sources(fake.runtime("archive"), "archive")
+    file = tree.folder / "onnxruntime/tools/ci_build/build.py"
+
+    def found_again() -> Path:
+        return fetch_sources(fake.runtime("archive"), "archive").folder
+
+    for look in (found_again, partial(sound_sources, tree)):
+        file.chmod(0o644)
+        file.write_text("# built\n")
+        assert fetch_sources(fake.runtime("archive"), "archive", unread=True).folder == tree.folder
+        assert file.read_text() == "# built\n"
+        assert look() == tree.folder
+        assert file.read_text() == "# build\n"
 
 
 def test_resolving_fetches_nothing_and_agrees_with_fetching(fake: FakeSources, cache: Path) -> None:

@@ -405,8 +405,9 @@ def test_checkpoints_come_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
     with kept_folder(tmp_path / "tree") as kept:
         written: list[bool] = []
         monkeypatch.setattr(kept, "record", lambda *, ended: written.append(ended))
+        monkeypatch.setattr(records, "CHECKPOINT_SHARE", 0.0)
         kept.checkpoint()
         assert written == []
-        monkeypatch.setattr(records, "CHECKPOINT_SECONDS", 0.0)
+        monkeypatch.setattr(records, "CHECKPOINT_SHARE", 1e9)
         kept.checkpoint()
         assert written == [False]

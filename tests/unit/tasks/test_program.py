@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from onnx_samples import relu, write
 from ortrim.errors import ExitCode
 from ortrim.tasks import namespace
 from ortrim.tools.command import run
@@ -20,7 +21,7 @@ TASKS = (
     "devices", "doctor", "fetch", "history", "hot", "inspect", "lint", "page", "plan", "prepare", "profile", "reduce",
     "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver", "ci.farm",
     "ci.judge", "ci.plan", "ci.prepare", "measure.build", "measure.footprint", "measure.levers", "measure.memory",
-    "measure.preparation", "measure.session", "measure.verdicts", "pins.compare", "pins.index", "pins.propose",
+    "measure.parity", "measure.preparation", "measure.session", "measure.verdicts", "pins.compare", "pins.index", "pins.propose",
     "pins.update", "release.draft", "release.publish",
 )  # fmt: skip
 
@@ -67,6 +68,24 @@ def test_help_of_build_names_the_issues_options(ortrim: Run) -> None:
     printed = ortrim("--help", "build").out
     for option in ("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"):
         assert f"--{option}" in printed
+
+
+@pytest.mark.parametrize("words", [("--", "-rf.onnx"), ("--json", "--", "-rf.onnx"), ("./-rf.onnx",)])
+def test_files_whose_names_begin_with_a_dash_are_read(ortrim: Run, words: tuple[str, ...]) -> None:
+    """What stands behind `--` is no option."""
+    write(Path("-rf.onnx"), relu())
+    ended = ortrim("inspect", *words)
+    assert (ended.code, ended.err) == (0, "")
+    assert "onnx model" in ended.out
+
+
+@pytest.mark.parametrize("name", ["-rf.onnx", "-x=1.onnx"])
+def test_a_file_that_is_taken_for_options_is_explained(ortrim: Run, name: str) -> None:
+    """How to name it is the hint."""
+    write(Path(name), relu())
+    ended = ortrim("inspect", name)
+    assert ended.code == 2
+    assert ended.err.endswith(f"hint: the file's name begins with a dash; write ./{name}, or put -- before it\n")
 
 
 @pytest.mark.parametrize(

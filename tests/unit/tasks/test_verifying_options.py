@@ -1,11 +1,15 @@
 """Options of the tasks that verify."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ortrim.errors import ExitCode, UsageError
+from ortrim.storage import records
+from ortrim.storage.records import cached_folder
+from ortrim.tasks.boundary import boundary
 from ortrim.tasks.options import request_from
 
 Run = Callable[..., Any]
@@ -32,3 +36,27 @@ def test_both_tasks_take_cores(ortrim: Run, task: str) -> None:
     ended = ortrim(task, "--cores", "f0")
     assert (ended.code, ended.out) == (ExitCode.USAGE, "")
     assert ended.err.startswith("error: bad-option\n")
+
+
+@pytest.mark.parametrize(("words", "verify"), [((), False), (("--verify-cache",), True)])
+def test_the_cache_is_hashed_when_asked(
+    ortrim: Run, monkeypatch: pytest.MonkeyPatch, *, words: tuple[str, ...], verify: bool
+) -> None:
+    """Without the option, and not on CI, large entries are looked at by `stat`."""
+    asked: list[bool] = []
+
+    monkeypatch.setenv("CI", "")
+    monkeypatch.setattr(
+        "ortrim.tasks.build.build_targets", lambda *_: tuple(map(asked.append, [records.is_verifying()]))[1:]
+    )
+    assert ortrim("build", *words).code == ExitCode.OK
+    assert asked == [verify]
+
+
+def test_damage_in_the_cache_is_a_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """On the terminal of whatever task finds it."""
+    for content in ("old", "new"):
+        with boundary():
+            cached_folder(tmp_path / "entry", lambda folder: (folder / "file").touch())
+        (tmp_path / "entry" / "file").write_text(content)
+    assert "warning: damaged-cache: " in capfd.readouterr().out

@@ -48,8 +48,8 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path
 
 
 def left_behind(cache: Path) -> list[str]:
-    """List what lies in the cache beside locks."""
-    return [entry.name for entry in cache.iterdir() if not entry.name.endswith(".lock")]
+    """List what lies in the cache beside locks and records."""
+    return [entry.name for entry in cache.iterdir() if entry.suffix not in {".lock", ".record"}]
 
 
 def test_packages_are_installed_once(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +59,16 @@ def test_packages_are_installed_once(wheels: Path, monkeypatch: pytest.MonkeyPat
     assert (folder / "onepackage.py").read_text() == "VERSION = '1.5'\n"
     monkeypatch.setattr(environments, "run", None)
     assert packages_folder("tools", line) == folder
+
+
+def test_a_tool_that_was_damaged_is_installed_anew(wheels: Path) -> None:
+    """Whatever was done to it."""
+    line = write_wheel(wheels, "onepackage", "1.5")
+    folder = packages_folder("tools", line)
+    (folder / "onepackage.py").chmod(0o644)
+    (folder / "onepackage.py").write_text("VERSION = '1.6'\n")
+    assert packages_folder("tools", line) == folder
+    assert (folder / "onepackage.py").read_text() == "VERSION = '1.5'\n"
 
 
 def test_a_folder_is_named_after_what_it_holds(wheels: Path) -> None:

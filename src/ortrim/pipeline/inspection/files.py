@@ -14,6 +14,7 @@ from ortrim.binaries.xcframework import holds_framework
 from ortrim.core.serialization import to_data
 from ortrim.errors import Diagnostic, ModelError
 from ortrim.models.inspect import inspect_config, inspect_onnx, inspect_ort
+from ortrim.models.other_formats import format_by_name, other_format
 from ortrim.pipeline.inspection.android import inspect_aar
 from ortrim.pipeline.inspection.apple import inspect_macho, inspect_xcframework
 from ortrim.pipeline.inspection.archives import inspect_archive
@@ -39,12 +40,17 @@ def inspect_file(path: Path) -> dict[str, Any]:
     """
     if path.is_dir() and (path.suffix in APPLE_SUFFIXES or any(path.glob(f"*{XCFRAMEWORK}"))):
         return {"kind": "framework" if path.suffix == FRAMEWORK else "xcframework", **inspect_xcframework(path)}
+    if path.is_dir():
+        _refuse_other(path)
     if not path.is_file():
         what = "is not a file" if path.exists() else "there is no such file"
         raise ModelError("file-missing", what, where=str(path))
     with storage_errors(path), path.open("rb") as file:
         head = file.read(1024)
-    return _by_head(path, head) or _by_name(path) or _by_trying(path, as_text=_is_text(head))
+    if found := _by_head(path, head) or _by_name(path):
+        return found
+    _refuse_other(path)
+    return _by_trying(path, as_text=_is_text(head))
 
 
 def _by_head(path: Path, head: bytes) -> dict[str, Any] | None:
@@ -72,7 +78,14 @@ def _zip(path: Path) -> dict[str, Any]:
         apple = holds_framework(archive.members)
     if apple:
         return {"kind": "xcframework", **inspect_xcframework(path)}
+    _refuse_other(path)
     return {"kind": "android archive", **inspect_aar(path)}
+
+
+def _refuse_other(path: Path) -> None:
+    """Say what a file is that only needs to become a model first."""
+    if other := other_format(path):
+        raise ModelError("unknown-kind", other.what, where=str(path), hint=other.hint)
 
 
 def _by_name(path: Path) -> dict[str, Any] | None:
@@ -91,6 +104,8 @@ def _by_trying(path: Path, *, as_text: bool) -> dict[str, Any]:
     try:
         return {"kind": kind, **to_data(read(path))}
     except Diagnostic as error:
+        if named := format_by_name(path):
+            raise ModelError("unknown-kind", named.what, where=str(path), hint=named.hint) from error
         what, why = "is none of the kinds of file that are known", f"as {kind}: {error.what}"
         raise ModelError("unknown-kind", what, where=str(path), why=why, hint=KINDS) from error
 

@@ -24,6 +24,7 @@ from ortrim.pipeline.bench.subjects import Asked
 from ortrim.pipeline.converted import Request
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import locked
+from ortrim.storage.records import record_entry
 from ortrim.verify.devices.base import RunnerOutput, RunRequest
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
@@ -136,10 +137,11 @@ def test_the_build_is_taken_where_there_is_one(
     stages: Stages, machine: Machine, wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the converted model and what its package says of its session."""
-    library = tmp_path / "libonnxruntime.so"
+    library = tmp_path / "build" / "libonnxruntime.so"
+    library.parent.mkdir()
     library.write_bytes(MINIMAL)
-    monkeypatch.setattr(subjects, "finished_build", lambda _: tmp_path)
-    monkeypatch.setattr(subjects, "is_kept", lambda folder: folder == tmp_path)
+    record_entry(library.parent)
+    monkeypatch.setattr(subjects, "finished_build", lambda _: library.parent)
     monkeypatch.setattr(subjects, "result_of", lambda _: SimpleNamespace(library=library))
     report = bench(wanted, stages.console)
     assert (report.plan.library.kind, report.plan.library.full) == ("built", False)

@@ -64,6 +64,7 @@ def test_a_packages_library_has_the_map_of_its_build(stages: Stages, tmp_path: P
     build = leave(cache_folder("builds") / "ours")
     twin = leave(cache_folder("builds") / "atwin")
     (twin / LIBRARY).write_bytes((twin / LIBRARY).read_bytes()[:-1] + b"\xff")
+    record_entry(twin)
     leave(tmp_path / "package" / place, mapped=False)
     sized = size_of(str(tmp_path / "package"), stages.request(), None, stages.console)
     assert sized.link_map == build / "link.map"

@@ -1,0 +1,98 @@
+"""What is given in place of an ONNX model: each is called by its name, with the way to ONNX."""
+
+import gzip
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from onnx_samples import relu
+from ortrim.errors import ExitCode, ModelError
+from ortrim.models.inspect import inspect_onnx
+from ortrim.models.other_formats import other_format
+from ortrim.pipeline.inspection.files import inspect_file
+
+ONNX: Final = relu().SerializeToString()
+HEADER: Final = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+
+
+def zipped(*names: str) -> bytes:
+    """Return a zip archive with members of these names."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name in names:
+            file.writestr(name, b"x")
+    return buffer.getvalue()
+
+
+FILES: Final = {
+    "model.pt": (zipped("model/data.pkl", "model/version", "model/data/0"), "saved by torch.save", "torch.onnx.export"),
+    "model.pth": (pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2), "saved by torch.save", "torch.onnx.export"),
+    "script.pt": (zipped("m/data.pkl", "m/code/__torch__.py"), "TorchScript", "torch.onnx.export"),
+    "model.pt2": (zipped("m/serialized_exported_program.json"), "torch.export", "torch.onnx.export"),
+    "model.keras": (zipped("metadata.json", "config.json", "model.weights.h5"), "Keras", "from_keras"),
+    "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(50), "HDF5", "from_keras"),
+    "model.tflite": (b"\x1c\x00\x00\x00TFL3" + bytes(40), "TensorFlow Lite", "--tflite"),
+    "frozen.pb": (b"\x0a\x10\x0a\x01x\x12\x0bPlaceholder", "TensorFlow", "--graphdef"),
+    "saved_model.pb": (b"\x08\x01\x12\x7f\x0a\x05serve", "TensorFlow", "--saved-model"),
+    "model.mlmodel": (b"\x08\x04\x12\x7f\x0a\x06\x0a\x01x", "Core ML", "converted from"),
+    "model.safetensors": (struct.pack("<Q", len(HEADER)) + HEADER + bytes(4), "safetensors", "optimum-cli"),
+    "model.gguf": (b"GGUF" + bytes(40), "GGUF", "original model"),
+    "model.pkl": (pickle.dumps({"a": 1}), "pickled Python object", "ONNX"),
+    "forest.pkl": (b"\x80\x04\x95\x00csklearn.ensemble\n", "scikit-learn", "skl2onnx"),
+    "model.onnx.gz": (gzip.compress(ONNX), "compressed by gzip", "unpack"),
+    "model.zip": (zipped("net/model.onnx"), "'net/model.onnx'", "unpack"),
+    "inputs.npz": (zipped("x.npy", "y.npy"), "NumPy", "data"),
+    "pointer.bin": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Git LFS", "git lfs pull"),
+    "page": (b"\n<!DOCTYPE html><html></html>", "web page", "download it again"),
+    "answer": (b'{"error": "not found"}', "JSON", "download it again"),
+    "empty": (b"", "empty", "again"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_inspect_says_what_a_file_is(tmp_path: Path, name: str) -> None:
+    """And how it becomes an ONNX model."""
+    content, what, hint = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        inspect_file(tmp_path / name)
+    assert (caught.value.reference, caught.value.exit_code) == ("unknown-kind", ExitCode.MODEL)
+    assert what in caught.value.what
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if not name.endswith((".pb", ".mlmodel"))])
+def test_so_does_whatever_reads_a_model(tmp_path: Path, name: str) -> None:
+    """Also under the name of one."""
+    content, what, hint = FILES[name]
+    (tmp_path / "model.onnx").write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        inspect_onnx(tmp_path / "model.onnx")
+    assert caught.value.reference == "not-onnx"
+    assert what in caught.value.what
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "what"), [("m.mlpackage", "x", "Core ML"), ("m", "saved_model.pb", "SavedModel")]
+)
+def test_folders_that_are_models_are_told(tmp_path: Path, folder: str, file: str, what: str) -> None:
+    """A Core ML package and a SavedModel are folders."""
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / file).touch()
+    with pytest.raises(ModelError) as caught:
+        inspect_file(tmp_path / folder)
+    assert what in caught.value.what
+
+
+@pytest.mark.parametrize("content", [ONNX, b"# operators\nai.onnx;14;Relu\n", b"\x80", zipped("AndroidManifest.xml")])
+def test_what_may_be_ours_is_left_to_its_reader(tmp_path: Path, content: bytes) -> None:
+    """Nothing is taken for another format by chance."""
+    (tmp_path / "file").write_bytes(content)
+    assert other_format(tmp_path / "file") is None

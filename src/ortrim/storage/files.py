@@ -32,17 +32,22 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise _diagnosed(error, path) from error
 
 
-def require_writable(folder: Path) -> None:
+def require_writable(folder: Path, option: str = "--output") -> None:
     """Find out before the work whether files can be written into a folder that need not exist yet; makes nothing.
 
-    Raises `StorageError` (`not-permitted`, `path-in-the-way`).
+    `option` is what chooses another one, empty when nothing does. Raises `StorageError` (`not-permitted`,
+    `path-in-the-way`).
     """
     nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
-    with storage_errors(folder):
-        if not nearest.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(nearest))
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, "no write permission", str(nearest))
+    try:
+        with storage_errors(folder):
+            if not nearest.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(nearest))
+            if not os.access(nearest, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "no write permission", str(nearest))
+    except StorageError as error:
+        error.hint += f", or choose another folder with {option}" if option else ""
+        raise
 
 
 def sha256_of(path: Path) -> str:
@@ -95,12 +100,23 @@ def _diagnosed(error: OSError, path: Path) -> StorageError:
     if ran_out_of_space(error, path):
         return disk_full("there is no space left", path, why=why)
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        hint = "give this user write access, or choose another cache folder with ORTRIM_CACHE"
-        return StorageError("not-permitted", "cannot be written by this user", where=where, why=why, hint=hint)
+        return _not_permitted(path, why)
     if error.errno in {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}:
         hint = "move the file or folder that has this name out of the way"
         return StorageError("path-in-the-way", "something else has this name", where=where, why=why, hint=hint)
     return StorageError("storage-failed", "could not be read or written", where=where, why=why)
+
+
+def _not_permitted(path: Path, why: str) -> StorageError:
+    where = str(path)
+    if path.is_file() and not os.access(path, os.R_OK):
+        hint = "give this user read access to it"
+        return StorageError("not-permitted", "cannot be read by this user", where=where, why=why, hint=hint)
+    nearest = next(each for each in (path.absolute(), *path.absolute().parents) if each.is_dir())
+    hint = f"give this user write access to {nearest}"
+    if variable := _chosen_by(path.absolute()):
+        hint += f", or choose another folder with {variable}"
+    return StorageError("not-permitted", "cannot be written by this user", where=where, why=why, hint=hint)
 
 
 def require_space(folder: Path, size_bytes: int, work: str) -> None:

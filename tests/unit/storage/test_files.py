@@ -92,6 +92,36 @@ def test_each_cause_has_its_own_reference(tmp_path: Path, number: int, reference
     assert caught.value.where == str(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("place", "remedy"),
+    [
+        ("cache/sources/x", ", or choose another folder with ORTRIM_CACHE"),
+        ("tmp/ortrim.1/work", ", or choose another folder with TMPDIR"),
+        ("artifacts/kws", ""),
+    ],
+)
+def test_what_may_not_be_written_has_a_remedy_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, remedy: str
+) -> None:
+    """A variable is advised only where it decides."""
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / place).parent.mkdir(parents=True)
+    with pytest.raises(StorageError) as caught, storage_errors(tmp_path / place):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / place))
+    assert caught.value.what == "cannot be written by this user"
+    assert caught.value.hint == f"give this user write access to {(tmp_path / place).parent}{remedy}"
+
+
+def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write access would not help."""
+    (tmp_path / "m.onnx").touch()
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.R_OK)
+    with pytest.raises(StorageError) as caught, storage_errors(tmp_path / "m.onnx"):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "m.onnx"))
+    assert (caught.value.what, caught.value.hint) == ("cannot be read by this user", "give this user read access to it")
+
+
 def test_a_folder_that_can_be_written_is_found_so_without_being_made(tmp_path: Path) -> None:
     """Asking beforehand leaves nothing behind, however deep the folder is."""
     require_writable(tmp_path / "a" / "b" / "c")
@@ -115,6 +145,7 @@ def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeyp
     with pytest.raises(StorageError) as caught:
         require_writable(tmp_path / "new")
     assert caught.value.reference == "not-permitted"
+    assert caught.value.hint == f"give this user write access to {tmp_path}, or choose another folder with --output"
 
 
 def test_a_file_is_written_only_when_its_text_changes(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def find_hot(request: Request, console: Console, runs: int = RUNS) -> HotOperato
     Raises as planning, `time_operators` and writing do; the file then stays as it was.
     """
     file = hot_file(request.spec)
-    require_writable(file.parent)
+    require_writable(file.parent, option="")
     planned = planned_here(request, console)
     with console.step("compile the runner") as step:
         runner = _runner(planned, request, step)

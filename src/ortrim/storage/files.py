@@ -67,7 +67,8 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            _write(descriptor, content.encode() if isinstance(content, str) else content, durable=durable)
+            write = _write if durable else _write_soon
+            write(descriptor, content.encode() if isinstance(content, str) else content)
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
         except BaseException:
@@ -87,12 +88,16 @@ def write_if_changed(path: Path, content: str) -> bool:
     return True
 
 
-def _write(descriptor: int, data: bytes, *, durable: bool) -> None:
+def _write(descriptor: int, data: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_soon(descriptor: int, data: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
 
 
 def _diagnosed(error: OSError, path: Path) -> StorageError:

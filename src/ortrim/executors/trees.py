@@ -6,13 +6,15 @@ it back.
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ortrim.core.plan import BuildJob, digest
+from ortrim.errors import StorageError
 from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
@@ -20,10 +22,16 @@ from ortrim.storage.folders import locked, locked_if_free
 
 KEPT: Final = 6
 """One tree of a pruned build takes 110 to 150 MB, half of it the precompiled header."""
+STAMPS: Final = "out/*/*.ninja*"
+"""What ninja has written last in a tree, its logs (`.ninja_log`, `.ninja_deps`) among them."""
+SLACK_SECONDS: Final = 60.0
+"""How far the clocks of this machine and of its disk, which may be another's, can differ."""
 
 
 @contextmanager
-def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> Iterator[Path]:
+def build_tree(
+    job: BuildJob, on_wait: Callable[[], None], apart: str = "", on_note: Callable[[str], None] = lambda _: None
+) -> Iterator[Path]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
     Jobs share one when they differ in their operators alone, or in the linkage: the static library is joined of what
@@ -34,9 +42,30 @@ def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> I
     tree = cache_folder("trees") / (f"{name}-{apart}" if apart else name)
     with locked(tree, on_wait):
         with storage_errors(tree):
+            if tree.is_dir() and _newest((tree, *tree.glob(STAMPS))) > time.time() + SLACK_SECONDS:
+                on_note("the clock was ahead when this was compiled before: it is compiled anew")
+                shutil.rmtree(tree)
             tree.mkdir(exist_ok=True)
             tree.touch()
         yield tree
+
+
+def require_past(*folders: Path) -> None:
+    """Refuse inputs that are newer than now: build files would be older than what they are made of, for ever.
+
+    Raises `StorageError` (`clock-behind`).
+    """
+    for folder in folders:
+        with storage_errors(folder):
+            ahead = _newest((folder,)) - time.time()
+        if ahead > SLACK_SECONDS:
+            what = f"was written {ahead / 3600:,.1f} hours from now, by this machine's clock"
+            hint = f"set the clock; if it is right now, it was ahead then: remove {folder}, which is made anew"
+            raise StorageError("clock-behind", what, where=str(folder), hint=hint)
+
+
+def _newest(paths: Iterable[Path]) -> float:
+    return max(path.stat().st_mtime for path in paths)
 
 
 def _shared(job: BuildJob) -> BuildJob:

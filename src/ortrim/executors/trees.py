@@ -6,13 +6,16 @@ it back. A tree that is not what the last build left in it goes, too, and so doe
 cache that was moved: CMake has written the names of folders all over it.
 """
 
-from collections.abc import Callable, Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ortrim.core.plan import BuildJob, digest
+from ortrim.errors import StorageError
 from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
@@ -21,10 +24,16 @@ from ortrim.storage.records import KeptFolder, kept_folder, remove_entry
 
 KEPT: Final = 6
 """One tree of a pruned build takes 160 to 200 MB, half of it the precompiled header."""
+STAMPS: Final = "out/*/*.ninja*"
+"""What ninja has written last in a tree, its logs (`.ninja_log`, `.ninja_deps`) among them."""
+SLACK_SECONDS: Final = 60.0
+"""How far the clocks of this machine and of its disk, which may be another's, can differ."""
 
 
 @contextmanager
-def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> Iterator[KeptFolder]:
+def build_tree(
+    job: BuildJob, on_wait: Callable[[], None], apart: str = "", on_note: Callable[[str], None] = lambda _: None
+) -> Iterator[KeptFolder]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
     Jobs share one when they differ in their operators alone, or in the linkage: the static library is joined of what
@@ -35,6 +44,10 @@ def build_tree(job: BuildJob, on_wait: Callable[[], None], apart: str = "") -> I
     tree = cache_folder("trees") / (f"{name}-{apart}" if apart else name)
     with kept_folder(tree, on_wait) as kept:
         with storage_errors(tree):
+            if _newest((tree, *tree.glob(STAMPS))) > time.time() + SLACK_SECONDS:
+                on_note("the clock was ahead when this was compiled before: it is compiled anew")
+                shutil.rmtree(tree)
+                tree.mkdir()
             tree.touch()
         yield kept
 
@@ -44,6 +57,24 @@ def shared_zig() -> Iterator[Path]:
     """Hold the folder of what zig compiles of its own libraries for small programs, whose workspaces do not stay."""
     with kept_folder(cache_folder("zig") / "programs") as kept:
         yield kept.path
+
+
+def require_past(*folders: Path) -> None:
+    """Refuse inputs that are newer than now: build files would be older than what they are made of, for ever.
+
+    Raises `StorageError` (`clock-behind`).
+    """
+    for folder in folders:
+        with storage_errors(folder):
+            ahead = _newest((folder,)) - time.time()
+        if ahead > SLACK_SECONDS:
+            what = f"was written {ahead / 3600:,.1f} hours from now, by this machine's clock"
+            hint = f"set the clock; if it is right now, it was ahead then: remove {folder}, which is made anew"
+            raise StorageError("clock-behind", what, where=str(folder), hint=hint)
+
+
+def _newest(paths: Iterable[Path]) -> float:
+    return max(path.stat().st_mtime for path in paths)
 
 
 def _shared(job: BuildJob) -> BuildJob:

@@ -68,8 +68,10 @@ def _unpack_either(archive: Path, members: Members) -> None:
 
 def _unpack_zip(archive: Path, members: Members) -> None:
     with bounded_zip(archive, MAXIMUM_ENTRIES) as file:
-        for entry in file.infolist():
+        entries = file.infolist()
+        for entry in entries:  # before anything is written
             members.count(entry.file_size)
+        for entry in entries:
             mode = entry.external_attr >> 16
             if stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
                 raise members.unsafe(entry.filename, "a link or a device in a zip archive")

@@ -1,4 +1,5 @@
 import os
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from fake_sources import private_cache
 from ortrim.core.plan import BuildJob
 from ortrim.errors import ExitCode, StorageError
-from ortrim.executors.trees import KEPT, build_tree, forget_old_trees
+from ortrim.executors.trees import KEPT, build_tree, forget_old_trees, require_past
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import locked
 from sample_plans import FOREST, sample_plan, system_gcc
@@ -43,6 +44,34 @@ def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
         (tree / "object.o").touch()
     assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
     assert (tree / "object.o").is_file()
+
+
+@pytest.mark.parametrize("name", ["", "out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"])
+def test_a_tree_from_the_future_is_made_anew(name: str) -> None:
+    """The clock was ahead when it was used: ninja would configure it a hundred times over, or take old objects."""
+    with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
+        tree = kept.path
+        for file in ("out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"):
+            (tree / file).parent.mkdir(parents=True, exist_ok=True)
+            (tree / file).touch()
+    ahead = time.time() + 3600
+    os.utime(tree / name, (ahead, ahead))
+    said: list[str] = []
+    with build_tree(JOB, lambda: pytest.fail("waited"), on_note=said.append) as held:
+        assert held.path == tree
+        assert list(tree.iterdir()) == []
+    assert len(said) == 1
+    assert "clock" in said[0]
+
+
+def test_inputs_from_the_future_are_refused(tmp_path: Path) -> None:
+    """Sources that were unpacked while the clock was ahead, or tools: with them no build would come to its end."""
+    require_past(tmp_path)
+    ahead = time.time() + 86_400
+    os.utime(tmp_path, (ahead, ahead))
+    with pytest.raises(StorageError) as caught:
+        require_past(tmp_path.parent, tmp_path)
+    assert (caught.value.reference, caught.value.where) == ("clock-behind", str(tmp_path))
 
 
 def test_both_linkages_share_a_tree() -> None:

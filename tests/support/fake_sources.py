@@ -3,14 +3,18 @@
 import hashlib
 import io
 import tarfile
+import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from ortrim.pins.runtime import RuntimePins
 from ortrim.pins.source_sets import COMPONENTS, ComponentPin, GitPin, SourceSet
 
+NO_LINKS: Mapping[str, str] = MappingProxyType({})
 RUNTIME_FILES = {"VERSION_NUMBER": "1.21.0\n", "tools/ci_build/build.py": "# build\n", "LICENSE": "MIT\n"}
 
 
@@ -36,7 +40,19 @@ class FakeSources:
 
     def add(self, name: str, files: dict[str, str]) -> ComponentPin:
         """Make a component's archive and put it where the cache keeps downloads."""
-        content = tarball(files)
+        return self._keep(name, tarball(files))
+
+    def add_zip(self, name: str, files: dict[str, str], links: Mapping[str, str] = NO_LINKS) -> ComponentPin:
+        """Make a component's archive as git makes zips, with symbolic links."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for path, text in (*files.items(), *links.items()):
+                info = zipfile.ZipInfo(f"top/{path}")
+                info.external_attr = (0o120755 if path in links else 0o100644) << 16
+                archive.writestr(info, text)
+        return self._keep(name, buffer.getvalue())
+
+    def _keep(self, name: str, content: bytes) -> ComponentPin:
         digest = hashlib.sha256(content).hexdigest()
         pin = ComponentPin(
             name=name, version="1", licence="MIT", origin="url", location=f"http://127.0.0.1:9/{name}",

@@ -1,12 +1,13 @@
 """A stand-in for GitHub's program `gh`: takes the words that the real one takes, refuses others, keeps what it is told.
 
 Words, exit codes (1 for a failure, 4 without a login) and messages are those of gh 2.x, by its manual. What it keeps is
-in the JSON file that `GH_STAND_IN` names, and no token is.
+in the JSON file that `GH_STAND_IN` names, and no token is; files of releases lie in the folder beside it, `.files`.
 """
 
 import argparse
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,6 +40,9 @@ def release_create(state: dict[str, Any], words: argparse.Namespace) -> None:
     for file in words.files:
         if not Path(file).is_file():
             fail(f"no matches found for `{file}`")
+        kept = Path(os.environ["GH_STAND_IN"]).with_suffix(".files")
+        kept.mkdir(exist_ok=True)
+        shutil.copyfile(file, kept / Path(file).name)
         assets.append({"name": Path(file).name, "size": Path(file).stat().st_size})
     names = [asset["name"] for asset in assets]
     if len(set(names)) != len(names):

@@ -6,6 +6,10 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 FACTS: Final = "build.json"
+PREFIX: Final = "delivered-"
+"""How the names of deliveries begin; what follows is the spec and the package."""
+FOLDERS: Final = "-folders.zip"
+"""How the name of a release's archive ends that holds what lies in folders of a delivery, and their `SHA256SUMS`."""
 WORKFLOW: Final = "build.yml"
 """What makes deliveries on GitHub; runs of any other workflow have none."""
 

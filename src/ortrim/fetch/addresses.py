@@ -8,7 +8,7 @@ from ortrim.fetch.snippets import SnippetFile
 
 
 def snippet_files(lock: Lock) -> tuple[SnippetFile, ...]:
-    """Return the files of a locked release with the addresses that GitHub's pages give them.
+    """Return the files of a locked release with the addresses that GitHub's pages give them, but for those in archives.
 
     Raises `UsageError` (`snippet-needs-release`) for a run, whose artifacts have no lasting address.
     """
@@ -21,4 +21,5 @@ def snippet_files(lock: Lock) -> tuple[SnippetFile, ...]:
     return tuple(
         SnippetFile(name=file.path, url=f"{base}/{quote(file.path)}", sha256=file.sha256, size_bytes=file.size)
         for file in lock.files
+        if "/" not in file.path
     )

@@ -37,7 +37,7 @@ Word = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$"
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
 class LockedArtifact:
-    """An artifact of a run: the SHA-256 is that of the archive as GitHub stores it."""
+    """An artifact of a run, or an archive of a release: the SHA-256 is that of the archive as GitHub stores it."""
 
     name: Word
     sha256: Sha256

@@ -54,7 +54,7 @@ def _workflow(signer: str) -> str:
 def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
     """Raise `NetworkError` (`lock-mismatch`), with what differs, unless an offer still has what was locked.
 
-    Without a `store` only the archives of a run are compared; commit and files are known once they are in the store.
+    Without a `store` only the archives are compared; commit and files are known once they are in the store.
     More than what was locked is no difference. Raises as `Offer.commit` and `Offer.files` do.
     """
     differences = [*_other_artifacts(lock, offer.artifacts)]

@@ -5,15 +5,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from ortrim.core.delivery import FOLDERS, PREFIX
 from ortrim.core.targets import APPLE, TARGETS, OperatingSystem, matches
 from ortrim.errors import UsageError
 
-ASSEMBLED: Final = {"android": (OperatingSystem.ANDROID,), "apple": APPLE}
-"""What a package for several targets is called after, the name of its assembly -> the systems of its targets."""
+ASSEMBLED: Final = {
+    package: tuple(name for name, target in TARGETS.items() if target.system in systems)
+    for package, systems in (("android", (OperatingSystem.ANDROID,)), ("apple", APPLE))
+}
+"""What a package for several targets is called after, the name of its assembly -> its targets."""
 PACKAGES: Final = sorted((*TARGETS, *ASSEMBLED), key=len, reverse=True)
-DELIVERY: Final = re.compile(rf"delivered-(?P<spec>[A-Za-z0-9._-]+)-(?P<package>{'|'.join(PACKAGES)})")
+DELIVERY: Final = re.compile(rf"{PREFIX}(?P<spec>[A-Za-z0-9._-]+)-(?P<package>{'|'.join(PACKAGES)})")
 ASSET: Final = re.compile(
-    rf"ortrim-(?P<spec>[A-Za-z0-9._-]+?)-(?P<package>{'|'.join(PACKAGES)})-(?P<version>[0-9][^/]*)"
+    rf"ortrim-(?P<spec>[A-Za-z0-9._-]+?)-(?P<package>{'|'.join(PACKAGES)})(?:-[0-9][^/]*|{re.escape(FOLDERS)})"
 )
 
 
@@ -27,8 +31,8 @@ class Selection:
     def takes(self, spec: str, package: str) -> bool:
         """Whether a package, for one target or for a system, is wanted."""
         patterns = [pattern.strip() for pattern in self.target.split(",") if pattern.strip()]
-        inside = (name for name, target in TARGETS.items() if target.system in ASSEMBLED.get(package, ()))
-        names = [package, *inside]
+        around = (each for each, inside in ASSEMBLED.items() if package in inside)
+        names = [package, *ASSEMBLED.get(package, ()), *around]
         of_target = not patterns or any(matches(pattern, name) for pattern in patterns for name in names)
         return of_target and self.spec in {"", spec}
 

@@ -21,7 +21,7 @@ class Offer(Protocol):
 
     @property
     def artifacts(self) -> tuple[LockedArtifact, ...]:
-        """The archives that the files are in; empty for a release."""
+        """The archives that files are in; a release has some for folders alone."""
 
     def downloads(self, store: Store) -> tuple[Download, ...]:
         """Return what is not in the store yet."""
@@ -30,4 +30,4 @@ class Offer(Protocol):
         """Return the commit that it was made of; of a run it is known once everything is in the store."""
 
     def files(self, store: Store) -> tuple[FileEntry, ...]:
-        """Return the files, in order; of a run they are known once everything is in the store."""
+        """Return the files, in order; those in archives are known once everything is in the store."""

@@ -95,7 +95,7 @@ def _fill(folder: Path, files: Iterable[FileEntry], store: Store) -> None:
         path = folder / entry.path
         path.parent.mkdir(parents=True, exist_ok=True)
         store.copy(entry, path)
-    (folder / SUMS).write_text(sums_text(files), encoding="utf-8")
+    (folder / SUMS).write_bytes(sums_text(files).encode())  # the same bytes on every system
 
 
 def _swap(output: Path, work: Path, when_placed: Callable[[], None]) -> None:

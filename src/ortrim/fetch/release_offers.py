@@ -1,4 +1,4 @@
-"""What a release has of what is wanted: files whose digests its `SHA256SUMS` says."""
+"""What a release has of what is wanted: files whose digests its `SHA256SUMS` says, some of them archives of folders."""
 
 import tempfile
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from ortrim.core.artifacts import FileEntry
+from ortrim.core.delivery import FOLDERS
 from ortrim.core.sums import LARGEST_SUMS, SUMS, first_clash, parse_sums
 from ortrim.errors import NetworkError, PackageError
+from ortrim.fetch.deliveries import all_files, fetch_archive
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.names import Selection, wanted_assets
 from ortrim.fetch.side_by_side import Download
@@ -31,7 +33,6 @@ class ReleaseOffer:
     release: Release
     tagged: str
     assets: tuple[tuple[FileEntry, Asset], ...]
-    artifacts: tuple[LockedArtifact, ...] = ()
 
     @property
     def page(self) -> str:
@@ -43,10 +44,19 @@ class ReleaseOffer:
         """Which release it is."""
         return f"release {self.release.tag_name}" + (", a pre-release" if self.release.prerelease else "")
 
+    @property
+    def artifacts(self) -> tuple[LockedArtifact, ...]:
+        """The archives that hold the folders of deliveries, as a lock file names them."""
+        archives = (entry for entry, _ in self.assets if entry.path.endswith(FOLDERS))
+        return tuple(LockedArtifact(name=entry.path, sha256=entry.sha256) for entry in archives)
+
     def downloads(self, store: Store) -> tuple[Download, ...]:
         """Return what is not in the store yet, each content once."""
         by_digest = {entry.sha256: (entry, asset) for entry, asset in self.assets}
-        missing = {entry.sha256 for entry in store.missing(entry for entry, _ in by_digest.values())}
+        archives = {archive.sha256 for archive in self.artifacts}
+        single = (entry for entry, _ in by_digest.values() if entry.sha256 not in archives)
+        missing = {entry.sha256 for entry in store.missing(single)}
+        missing |= {sha256 for sha256 in archives if store.remembered(sha256) is None}
         return tuple(
             Download(
                 name=asset.name, size_bytes=asset.size, run=partial(_fetch, self.repository, (entry, asset), store)
@@ -59,9 +69,10 @@ class ReleaseOffer:
         """Return the commit of the tag."""
         return self.tagged
 
-    def files(self, _store: Store) -> tuple[FileEntry, ...]:
-        """Return the files."""
-        return tuple(entry for entry, _ in self.assets)
+    def files(self, store: Store) -> tuple[FileEntry, ...]:
+        """Return the files, with those of archives, which are in the store. Raises as `all_files`."""
+        single = (entry for entry, _ in self.assets if not entry.path.endswith(FOLDERS))
+        return all_files(store, self.artifacts, single, self.page)
 
 
 def look_up_release(client: GitHub, repository: Repository, tag: str, selection: Selection) -> ReleaseOffer:
@@ -113,10 +124,13 @@ def _entry(asset: Asset, sha256: str, release: Release) -> FileEntry:
 def _fetch(
     repository: Repository, wanted: tuple[FileEntry, Asset], store: Store, client: GitHub, on_bytes: OnBytes
 ) -> None:
-    """Fetch a file into the store."""
+    """Fetch a file into the store, or those of an archive."""
     entry, asset = wanted
-    path = store.path_of(entry.sha256)
-    download_asset(client, repository, asset, path, sha256=entry.sha256, on_bytes=on_bytes)
+    download = partial(download_asset, client, repository, asset, sha256=entry.sha256, on_bytes=on_bytes)
+    if entry.path.endswith(FOLDERS):
+        fetch_archive(store, asset.name, entry.sha256, download)
+        return
+    download(store.path_of(entry.sha256))
     if not store.has(entry):
         what = f"{asset.name!r} has another size than GitHub says"
         raise NetworkError("artifact-digest-mismatch", what, where=str(repository))

@@ -4,15 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
 from ortrim.core.artifacts import FileEntry
-from ortrim.core.delivery import FACTS, WORKFLOW
-from ortrim.core.sums import SUMS, first_clash
+from ortrim.core.delivery import WORKFLOW
 from ortrim.errors import NetworkError, PackageError, UsageError
-from ortrim.fetch.deliveries import delivered_files, fetch_delivery, made_of
+from ortrim.fetch.deliveries import all_files, fetch_delivery, made_of
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.names import Selection, wanted_artifacts
 from ortrim.fetch.side_by_side import Download
@@ -70,7 +68,7 @@ class RunOffer:
 
         Raises `PackageError` (`deliveries-differ`) where they were made of several, and as `made_of`.
         """
-        commits = {artifact.name: made_of(store, artifact) for artifact in self.chosen}
+        commits = {artifact.name: made_of(store, artifact) for artifact in self.artifacts}
         if len(set(commits.values())) > 1:
             why = "\n".join(f"{name}: {commit}" for name, commit in commits.items())
             what, hint = "the deliveries were made of different commits", "fetch one of them: --spec, --target"
@@ -78,16 +76,8 @@ class RunOffer:
         return commits.popitem()[1]
 
     def files(self, store: Store) -> tuple[FileEntry, ...]:
-        """Return the files of all deliveries, which are in the store, but for what they say of themselves.
-
-        Raises `PackageError` (`name-twice`) where not every file system could hold them side by side.
-        """
-        entries = {entry for each in self.chosen for entry in delivered_files(store, each) if entry.path != FACTS}
-        found = tuple(sorted(entries, key=attrgetter("path")))
-        if clash := first_clash([SUMS, *(entry.path for entry in found)]):
-            what = f"not every file system can hold their files {clash[0]!r} and {clash[1]!r}"
-            raise PackageError("name-twice", what, where=self.page, hint="fetch one of them: --spec, --target")
-        return found
+        """Return the files of all deliveries, which are in the store. Raises as `all_files`."""
+        return all_files(store, self.artifacts, (), self.page)
 
 
 def look_up_run(

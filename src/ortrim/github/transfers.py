@@ -36,7 +36,9 @@ def _fill_and_rename(transfer: Transfer, file: IO[bytes], destination: Path) -> 
         transfer.run()
         file.flush()
         os.fsync(file.fileno())
+        file.close()  # Windows neither renames nor removes what is open
         partial.chmod(0o644)
         partial.replace(destination)
     finally:
+        file.close()
         partial.unlink(missing_ok=True)

@@ -56,7 +56,8 @@ def _lay_out_component(component: ComponentPin, archive: Path, folder: Path, wor
         data = work / f"{component.name}.data"
         write_data_archive(archive, data)
         archive = data
-    unpack(archive, folder, strip=component.strip, members=dict(component.take))
+    zip_links = component.origin == "url"
+    unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=zip_links)
     if component.interface is not None:
         (folder / "CMakeLists.txt").write_text(_interface_project(component.name, component.interface))
 
@@ -71,7 +72,7 @@ def _interface_project(name: str, target: str) -> str:
 
 
 def _settle_licence(folder: Path, name: str, licence: str) -> None:
-    """Copy a component's licence text to where `licences` looks; a wheel may lack it, so known texts travel along."""
+    """Copy a component's licence text to where `licences` looks; an archive may lack it, so known ones travel along."""
     destination = folder / LICENCES_FOLDER / f"{name}.txt"
     found = next((folder / name / each for each in LICENCE_NAMES if (folder / name / each).is_file()), None)
     text = pin_text(f"licences/{licence}.txt") if found is None else None

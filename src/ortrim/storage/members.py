@@ -3,7 +3,8 @@
 import os
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
@@ -13,6 +14,16 @@ from ortrim.storage.bounded import TooLarge
 MAXIMUM_ENTRIES: Final = 200_000
 MAXIMUM_BYTES: Final = 4 << 30
 MAXIMUM_NAME: Final = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A link: where it goes, what the archive calls it, and what it says that it leads to."""
+
+    path: Path
+    name: str
+    target: str
+    hard: bool = False
 
 
 class Members:
@@ -57,29 +68,37 @@ class Members:
         path.chmod(0o755 if executable else 0o644)
         self.written += 1
 
-    def link(self, path: Path, member: tarfile.TarInfo) -> None:
-        """Make one link, after all files and after the hard links, if all of it stays inside."""
-        if member.islnk():
-            self._hard_link(path, member)
-            return
+    def make_links(self, links: Iterable[Link]) -> None:
+        """Make the links after all files, hard ones first, so that no file is written through one."""
+        ordered = sorted(links, key=lambda link: not link.hard)
+        for link in ordered:
+            (self._hard_link if link.hard else self._link)(link)
+        for link in ordered:
+            if not link.hard:
+                self._settle(link)
+
+    def _link(self, link: Link) -> None:
+        """Make a symbolic link if all of it stays inside and nothing is in its place."""
+        path = link.path
         # Nothing is made through an earlier link: a chain of links can leave where each alone does not.
-        if not self._inside(os.path.realpath(path.parent / member.linkname)) or os.path.realpath(path.parent) != str(
+        if not self._inside(os.path.realpath(path.parent / link.target)) or os.path.realpath(path.parent) != str(
             path.parent
         ):
-            raise self.unsafe(member.name, f"a link that leads outside, to {member.linkname[:200]!r}")
+            raise self.unsafe(link.name, f"a link that leads outside, to {link.target[:200]!r}")
+        if not link.target or len(link.target) > MAXIMUM_NAME or os.path.lexists(path):
+            raise self.unsafe(link.name, "a link in the place of another member, or to no name that a file can have")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        path.symlink_to(member.linkname)
+        path.symlink_to(link.target)
 
-    def settle_link(self, path: Path, member: tarfile.TarInfo) -> None:
+    def _settle(self, link: Link) -> None:
         """Look again once all links are there: refuse one that leads outside, remove one that leads nowhere."""
         try:
-            actual = os.path.realpath(path, strict=True)
+            actual = os.path.realpath(link.path, strict=True)
         except OSError:
-            path.unlink(missing_ok=True)
+            link.path.unlink(missing_ok=True)
             return
         if not self._inside(actual):
-            raise self.unsafe(member.name, f"a chain of links that leads outside, to {actual[:200]!r}")
+            raise self.unsafe(link.name, f"a chain of links that leads outside, to {actual[:200]!r}")
 
     def unsafe(self, name: str, why: str) -> StorageError:
         """Make the diagnostic of a member that must not be unpacked."""
@@ -87,14 +106,14 @@ class Members:
         what = f"holds {name[:200]!r}, which could do harm"
         return StorageError("unsafe-archive", what, where=str(self._archive), why=why, hint=hint)
 
-    def _hard_link(self, path: Path, member: tarfile.TarInfo) -> None:
-        source = self.path_of(member.linkname)
+    def _hard_link(self, link: Link) -> None:
+        source = self.path_of(link.target)
         if source is None or source.is_symlink() or not source.is_file():
-            raise self.unsafe(member.name, f"a link to {member.linkname[:200]!r}, which is not a file taken from here")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path != source:
-            path.unlink(missing_ok=True)
-            path.hardlink_to(source)
+            raise self.unsafe(link.name, f"a link to {link.target[:200]!r}, which is not a file taken from here")
+        link.path.parent.mkdir(parents=True, exist_ok=True)
+        if link.path != source:
+            link.path.unlink(missing_ok=True)
+            link.path.hardlink_to(source)
 
     def _inside(self, path: str) -> bool:
         return Path(path).is_relative_to(self.destination)

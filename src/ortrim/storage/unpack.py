@@ -11,7 +11,7 @@ from typing import IO, Final, cast
 from ortrim.errors import StorageError
 from ortrim.storage.bounded import DAMAGE, TooLarge, bounded_stream, bounded_zip
 from ortrim.storage.files import storage_errors
-from ortrim.storage.members import MAXIMUM_BYTES, MAXIMUM_ENTRIES, Members
+from ortrim.storage.members import MAXIMUM_BYTES, MAXIMUM_ENTRIES, MAXIMUM_NAME, Link, Members
 
 EVERYTHING: Final = {"": ""}
 OF_THE_DISK: Final = frozenset(
@@ -19,11 +19,19 @@ OF_THE_DISK: Final = frozenset(
 )
 
 
-def unpack(archive: Path, destination: Path, *, strip: int = 0, members: Mapping[str, str] = EVERYTHING) -> None:
+def unpack(
+    archive: Path,
+    destination: Path,
+    *,
+    strip: int = 0,
+    members: Mapping[str, str] = EVERYTHING,
+    zip_links: bool = False,
+) -> None:
     """Unpack a tar (plain, gzip, bzip2, xz), zip or wheel into `destination`, a new or empty folder.
 
     `strip` leading folders are removed from each name; `members` then maps the names to take, a folder or a
-    file each, to names below `destination` (`""` is the top of either). Links to nothing are
+    file each, to names below `destination` (`""` is the top of either). A tar may have links that stay inside, and so
+    may a zip with `zip_links`: archives of git's are such, wheels and what GitHub keeps are not. Links to nothing are
     left out; owners, set-user bits and other people's write permission are dropped. Raises `StorageError` and
     leaves nothing: `unsafe-archive` (an absolute path, `..`, a link out, a device), `archive-too-large`,
     `corrupt-archive`, `nothing-unpacked`, or what the disk says.
@@ -34,16 +42,19 @@ def unpack(archive: Path, destination: Path, *, strip: int = 0, members: Mapping
             what = "archives are unpacked into empty folders only"
             raise StorageError("path-in-the-way", what, where=str(destination))
     try:
-        _unpack(archive, Members(archive, destination, strip, members))
+        _unpack(archive, Members(archive, destination, strip, members), zip_links=zip_links)
     except BaseException:
         shutil.rmtree(destination, ignore_errors=True)
         raise
 
 
-def _unpack(archive: Path, members: Members) -> None:
+def _unpack(archive: Path, members: Members, *, zip_links: bool) -> None:
     where = str(archive)
     try:
-        _unpack_either(archive, members)
+        if _is_zip(archive):
+            _unpack_zip(archive, members, links=zip_links)
+        else:
+            _unpack_tar(archive, members)
     except TooLarge as error:
         what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_BYTES:,} bytes"
         raise StorageError("archive-too-large", what, where=where) from error
@@ -57,34 +68,37 @@ def _unpack(archive: Path, members: Members) -> None:
         raise StorageError("nothing-unpacked", "holds no file that is wanted of it", where=where)
 
 
-def _unpack_either(archive: Path, members: Members) -> None:
+def _is_zip(archive: Path) -> bool:
     with archive.open("rb") as file:
-        start = file.read(2)
-    if start == b"PK":
-        _unpack_zip(archive, members)
-    else:
-        _unpack_tar(archive, members)
+        return file.read(2) == b"PK"
 
 
-def _unpack_zip(archive: Path, members: Members) -> None:
+def _unpack_zip(archive: Path, members: Members, *, links: bool) -> None:
+    found: list[Link] = []
+    allowed = {0, stat.S_IFREG, stat.S_IFDIR, *([stat.S_IFLNK] if links else [])}
     with bounded_zip(archive, MAXIMUM_ENTRIES) as file:
         entries = file.infolist()
         for entry in entries:  # before anything is written
             members.count(entry.file_size)
         for entry in entries:
             mode = entry.external_attr >> 16
-            if stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
+            if stat.S_IFMT(mode) not in allowed:
                 raise members.unsafe(entry.filename, "a link or a device in a zip archive")
             path = members.path_of(entry.filename)
-            if path is not None and entry.is_dir():
+            if path is not None and stat.S_ISLNK(mode):
+                with file.open(entry) as content:
+                    target = content.read(MAXIMUM_NAME + 1).decode()
+                found.append(Link(path=path, name=entry.filename, target=target))
+            elif path is not None and entry.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
             elif path is not None:
                 with file.open(entry) as content:
                     members.write(path, content, executable=bool(mode & 0o100))
+    members.make_links(found)
 
 
 def _unpack_tar(archive: Path, members: Members) -> None:
-    links: list[tuple[Path, tarfile.TarInfo]] = []
+    links: list[Link] = []
     with (
         bounded_stream(archive, 2 * MAXIMUM_BYTES) as stream,
         tarfile.open(fileobj=cast(IO[bytes], stream), mode="r:") as file,
@@ -98,11 +112,11 @@ def _unpack_tar(archive: Path, members: Members) -> None:
             if member.isdir():
                 path.mkdir(parents=True, exist_ok=True)
             elif member.issym() or member.islnk():
-                links.append((path, member))
+                links.append(Link(path=path, name=member.name, target=member.linkname, hard=member.islnk()))
             elif (content := file.extractfile(member)) is not None:
                 members.write(path, content, executable=bool(member.mode & 0o100))
         stream.drain()
-    _make_links(links, members)
+    members.make_links(links)
 
 
 def _check(member: tarfile.TarInfo, members: Members) -> None:
@@ -112,12 +126,3 @@ def _check(member: tarfile.TarInfo, members: Members) -> None:
     """
     if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
         raise members.unsafe(member.name, "a device or a pipe")
-
-
-def _make_links(links: list[tuple[Path, tarfile.TarInfo]], members: Members) -> None:
-    """Make the links last, so that no file can be written through one."""
-    for path, member in sorted(links, key=lambda link: link[1].issym()):
-        members.link(path, member)
-    for path, member in links:
-        if member.issym():
-            members.settle_link(path, member)

@@ -76,8 +76,7 @@ MANAGERS: Final = (
 
 def install_command(package: str) -> str:
     """Return the command that installs a package of the system here, with `sudo` for a user who is not root."""
-    prefix = "" if os.geteuid() == 0 else "sudo "
     for manager, command in MANAGERS:
         if shutil.which(manager):
-            return prefix + command.format(package)
+            return ("" if os.geteuid() == 0 else "sudo ") + command.format(package)
     return f"brew install {package}" if shutil.which("brew") else f"your system's package manager, for {package}"

@@ -211,7 +211,14 @@ def _patience(ends: float, request: StopRequest | None) -> float | None:
 def started(
     words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int = subprocess.PIPE
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception."""
+    """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception.
+
+    Raises `ToolError` (`tool-missing`, `tool-not-startable`, `unsupported-host`).
+    """
+    if not hasattr(os, "killpg"):
+        what = "cannot be started: it could not be stopped with all its children on this system"
+        hint = "on Windows, use the Windows Subsystem for Linux"
+        raise ToolError("unsupported-host", what, where=words[0], hint=hint)
     with termination_raises(), _open(words, cwd, environment, stderr) as process:
         try:
             yield process

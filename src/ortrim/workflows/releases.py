@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.delivery import FACTS
+from ortrim.core.delivery import FACTS, FOLDERS, PREFIX
 from ortrim.core.sums import SUMS
 from ortrim.errors import NetworkError, PackageError, UsageError
-from ortrim.storage.files import storage_errors
+from ortrim.storage.files import sha256_of, storage_errors
 from ortrim.storage.sums import check_listed
 from ortrim.tools.github_cli import gh
 
@@ -23,20 +24,19 @@ MOST_RELEASES: Final = 1000
 
 
 def draft_release(tag: str, deliveries: Path, changelog: Path) -> tuple[str, ...]:
-    """Make a draft of a release with the files at the top of each folder in `deliveries`, and return their names.
+    """Make a draft of a release with all files of each folder in `deliveries`, and return the names of its files.
 
-    An earlier draft is replaced. Every file is held against its delivery's `SHA256SUMS` first; the draft has one for
-    all. What lies deeper is in the archives, too; what a delivery says of itself, the tag says. Raises `UsageError`
-    `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`, `no-notes`), `NetworkError` `not-a-draft` when it is
-    published already, and as `check_listed` and `gh` do.
+    A release has no folders: what lies in those of a delivery goes into one archive, since hundreds of single files
+    are more than GitHub takes at once. An earlier draft is replaced. Every file is compared with its delivery's
+    `SHA256SUMS` first; the draft has one for all, and each archive one of its own. What a delivery says of itself, the
+    tag says. Raises `UsageError` `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`, `no-notes`),
+    `NetworkError` `not-a-draft` when it is published already, and as `check_listed` and `gh` do.
     """
     _require_tag(tag)
     notes = notes_of(tag, changelog)
-    assets = _assets(deliveries)
     with tempfile.TemporaryDirectory(prefix="ortrim-release-") as work:
-        for name, (path, _) in assets.items():
-            shutil.copyfile(path, Path(work) / name)
-        (Path(work) / SUMS).write_text("".join(f"{digest}  {name}\n" for name, (_, digest) in sorted(assets.items())))
+        assets = _fill(Path(work), deliveries)
+        (Path(work) / SUMS).write_text("".join(f"{assets[name]}  {name}\n" for name in sorted(assets)))
         text = Path(work) / ".notes.md"
         text.write_text(notes, encoding="utf-8")
         files = sorted(path for path in Path(work).iterdir() if path != text)
@@ -91,23 +91,38 @@ def notes_of(tag: str, changelog: Path) -> str:
     raise PackageError("no-notes", f"says nothing of {tag}", where=str(changelog), hint=hint)
 
 
-def _assets(deliveries: Path) -> dict[str, tuple[Path, str]]:
-    found: dict[str, tuple[Path, str]] = {}
+def _fill(work: Path, deliveries: Path) -> dict[str, str]:
+    """Lay out the files of a release, and return the digest of each."""
+    made: dict[str, str] = {}
+    taken = {SUMS.lower()}
     for sums in sorted(deliveries.glob(f"*/{SUMS}")):
-        for path, digest in _listed(sums.parent):
-            if path.name in found:
-                raise PackageError("name-twice", "two deliveries have a file of this name", where=path.name)
-            found[path.name] = (path, digest)
-    if not found or len(found) >= MOST_ASSETS:
-        what = f"{len(found)} files are to be released; there have to be some, and fewer than {MOST_ASSETS}"
+        delivery = sums.parent
+        listed = check_listed(delivery, "delivery", str(delivery))
+        inner = {path: digest for path, digest in listed.items() if "/" in path}
+        archive = f"ortrim-{delivery.name.removeprefix(PREFIX)}{FOLDERS}"
+        names = [path for path in listed if path not in {FACTS, *inner}] + [archive] * bool(inner)
+        for name in names:
+            if name.lower() in taken:  # not all file systems tell capitals from small letters
+                raise PackageError("name-twice", "two deliveries have a file of this name", where=name)
+            taken.add(name.lower())
+            if name == archive:
+                _write_folders(work / archive, delivery, inner)
+            else:
+                shutil.copyfile(delivery / name, work / name)
+            made[name] = listed.get(name) or sha256_of(work / name)
+    if not made or len(made) >= MOST_ASSETS:
+        what = f"{len(made)} files are to be released; there have to be some, and fewer than {MOST_ASSETS}"
         raise PackageError("nothing-delivered", what, where=str(deliveries), hint="see the jobs that deliver")
-    return found
+    return made
 
 
-def _listed(delivery: Path) -> list[tuple[Path, str]]:
-    """Return the files at the top of a delivery with their digests, each held against it."""
-    listed = check_listed(delivery, "delivery", str(delivery))
-    return [(delivery / path, digest) for path, digest in listed.items() if "/" not in path and path != FACTS]
+def _write_folders(archive: Path, delivery: Path, inner: dict[str, str]) -> None:
+    """Write what lies in folders of a delivery, and `SHA256SUMS` of that; the same files give the same bytes."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in sorted(inner):
+            file.writestr(zipfile.ZipInfo(path), (delivery / path).read_bytes(), zipfile.ZIP_DEFLATED)
+        sums = "".join(f"{inner[path]}  {path}\n" for path in sorted(inner))
+        file.writestr(zipfile.ZipInfo(SUMS), sums, zipfile.ZIP_DEFLATED)
 
 
 def _require_tag(tag: str) -> None:

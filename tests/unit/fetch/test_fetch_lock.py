@@ -109,7 +109,6 @@ def test_a_lock_file_with_a_changed_character_is_another_or_none(data: st.DataOb
         ("size = 3\n", "size = 3\nmode = 7\n"),
         (A, A.upper()),
         ("[[file]]", "[[files]]"),
-        ("[[file]]", '[[artifact]]\nname = "x"\nsha256 = "' + A + '"\n\n[[file]]'),
         ("[origin]", "[[origin]]"),
     ],
 )

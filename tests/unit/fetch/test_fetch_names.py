@@ -53,6 +53,17 @@ def test_an_xcframework_belongs_to_each_of_its_slices(target: str) -> None:
     assert wanted_assets(["ortrim-kws-apple-1.21.0.zip"], Selection(spec="kws", target=target), "here")
 
 
+@pytest.mark.parametrize("package", ["android", "apple"])
+def test_archives_of_folders_and_reports_belong_to_a_package_of_several_targets(package: str) -> None:
+    """Chosen by the package's name or by that of one of its targets; no other package's choice brings them."""
+    one = "android-x86" if package == "android" else "ios-arm64"
+    names = {f"ortrim-kws-{package}-folders.zip", f"ortrim-kws-{one}-1.21.0.report.json"}
+    there = [*names, "ortrim-kws-linux-x64-folders.zip"]
+    for target in (package, one):
+        assert set(wanted_assets(there, Selection(target=target), "here")) == names
+    assert wanted_assets([*names, *ASSETS], Selection(target="linux-x64", spec="kws"), "here") == (ASSETS[4],)
+
+
 def test_every_target_can_be_fetched() -> None:
     """Also by its own name alone."""
     for identifier in TARGETS:

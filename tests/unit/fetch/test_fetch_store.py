@@ -9,9 +9,9 @@ from ortrim.core.artifacts import FileEntry
 from ortrim.core.sums import sums_text
 from ortrim.errors import StorageError
 from ortrim.fetch.deliveries import delivered_files
+from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.placing import place
 from ortrim.fetch.store import Store
-from ortrim.github.records import Artifact
 
 
 def kept(store: Store, folder: Path, **files: bytes) -> tuple[FileEntry, ...]:
@@ -76,7 +76,7 @@ def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tm
 
 def test_a_delivery_that_is_gone_is_not_half_there(store: Store, tmp_path: Path) -> None:
     """Somebody may empty the cache at any time."""
-    artifact = Artifact(id=1, name="a", size_in_bytes=1, expired=False, digest=f"sha256:{64 * 'a'}")
+    artifact = LockedArtifact(name="a", sha256=64 * "a")
     entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
     store.remember(64 * "a", entries)
     assert delivered_files(store, artifact) == entries

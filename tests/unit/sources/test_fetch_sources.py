@@ -95,6 +95,27 @@ def test_licences_are_found_for_every_component(fake: FakeSources) -> None:
     assert "add_library(Eigen3::Eigen ALIAS" in (tree.folder / "eigen/CMakeLists.txt").read_text()
 
 
+def test_a_zip_of_git_may_have_links_and_lack_the_boost_licence(fake: FakeSources) -> None:
+    """As upstream's own list has them: mp11 ships no text, which its headers name; re2 has a link."""
+    fake.add_zip("mp11", {"include/boost/mp11.hpp": ""})
+    fake.change("mp11", licence="BSL-1.0")
+    fake.add_zip("re2", {"LICENSE": "re2's own"}, links={"python/LICENSE": "../LICENSE"})
+    tree = fetch_sources(fake.runtime("archive"), "archive")
+    found = {name: path.read_text() for name, _, path in licences(tree)}
+    assert found["mp11"].startswith("Boost Software License - Version 1.0")
+    assert (tree.folder / "re2/python/LICENSE").read_text() == found["re2"] == "re2's own"
+
+
+def test_a_wheel_has_no_links(fake: FakeSources, cache: Path) -> None:
+    """No tool makes such a wheel, and none would install it."""
+    fake.add_zip("re2", {"LICENSE": "text"}, links={"python/LICENSE": "../LICENSE"})
+    fake.change("re2", origin="wheel", location="re2==1")
+    with pytest.raises(StorageError) as caught:
+        fetch_sources(fake.runtime("archive"), "archive")
+    assert caught.value.reference == "unsafe-archive"
+    assert nothing_published(cache)
+
+
 def test_missing_licence_is_refused(fake: FakeSources, cache: Path) -> None:
     """Sources whose licence text is nowhere cannot be shipped, so they are not used."""
     fake.add("re2", {"re2.h": ""})

@@ -4,6 +4,8 @@ import io
 import lzma
 import stat
 import tarfile
+import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -53,12 +55,25 @@ def zip_bytes(entries: dict[str, bytes], mode: int = 0) -> bytes:
     return buffer.getvalue()
 
 
-def refused(tmp_path: Path, content: bytes, reference: str) -> StorageError:
+def git_zip(*entries: tuple[str, bytes | str]) -> bytes:
+    """Make a zip as git archives it: files (name, bytes) and symbolic links (name, target), also of one name."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are there twice
+        for name, content in entries:
+            info = zipfile.ZipInfo(name)
+            info.create_system = 3
+            info.external_attr = (stat.S_IFREG | 0o644 if isinstance(content, bytes) else stat.S_IFLNK | 0o755) << 16
+            file.writestr(info, content)
+    return buffer.getvalue()
+
+
+def refused(tmp_path: Path, content: bytes, reference: str, *, zip_links: bool = False) -> StorageError:
     """Unpack `content`, which must be refused, and check that nothing is left inside or outside."""
     archive = tmp_path / "archive"
     archive.write_bytes(content)
     with pytest.raises(StorageError) as caught:
-        unpack(archive, tmp_path / "out")
+        unpack(archive, tmp_path / "out", zip_links=zip_links)
     assert caught.value.reference == reference
     assert caught.value.exit_code == ExitCode.STORAGE
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
@@ -135,10 +150,90 @@ def test_links_out_and_devices_are_refused(tmp_path: Path, entries: tuple[TarEnt
     refused(tmp_path, tar_bytes(("good", b"g"), *entries), "unsafe-archive")
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (("l", "/etc/passwd"),),
+        (("l", "../outside"),),
+        (("d/l", "../../outside"),),
+        (("d/../l", "good"),),
+        (("/l", "good"),),
+        (("p/q/r", "../.."), ("s", "p/q/r/..")),
+        (("s", "p/q/r/.."), ("p/q/r", "../..")),
+        (("d", "e/f"), ("e/f/x", b""), ("d/l", "x")),
+        # Written through a link, which comes before or after; a link over a file, a folder and another link.
+        (("d", "e"), ("d/x", b"through"), ("e/y", b"")),
+        (("d/x", b"through"), ("e/y", b""), ("d", "e")),
+        (("good", "other"), ("other", b"")),
+        (("l", "good"), ("l", b"file")),
+        (("l", "good"), ("l", "other"), ("other", b"")),
+        (("l", ""),),
+        (("l", "x/" * 600 + "../" * 600 + "good"),),
+    ],
+)
+def test_links_of_a_zip_obey_the_rules_of_a_tars(tmp_path: Path, entries: tuple[tuple[str, bytes | str], ...]) -> None:
+    """None leads outside, alone or in a chain; none replaces or hides a member, whichever of both comes first."""
+    refused(tmp_path, git_zip(("good", b"g"), *entries), "unsafe-archive", zip_links=True)
+
+
+@pytest.mark.parametrize("target", [b"a\0b", b"\xff\xfe"])
+def test_link_of_a_zip_to_what_is_no_name_is_damage(tmp_path: Path, target: bytes) -> None:
+    """Bytes that no path can have."""
+    refused(tmp_path, zip_bytes({"l": target}, stat.S_IFLNK | 0o777), "corrupt-archive", zip_links=True)
+
+
+def test_huge_target_of_a_link_is_not_read(tmp_path: Path) -> None:
+    """A link of 8 MiB, which compresses to nothing, takes no memory."""
+    content = zip_bytes({"l": b"a" * (8 << 20)}, stat.S_IFLNK | 0o777)
+    tracemalloc.start()
+    try:
+        refused(tmp_path, content, "unsafe-archive", zip_links=True)
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_links_of_a_zip_inside_are_kept_and_dangling_ones_left_out(tmp_path: Path) -> None:
+    """As of git's archives of flatbuffers and re2, whose links lead to files and folders that come later."""
+    entries = (
+        ("top/java/Game", "../tests/Game"), ("top/python/LICENSE", "../LICENSE"), ("top/tests/Game/A.java", b"A"),
+        ("top/LICENSE", b"text"), ("top/dangling", "nothing"), ("top/loop", "loop"),
+    )  # fmt: skip
+    (tmp_path / "archive").write_bytes(git_zip(*entries))
+    unpack(tmp_path / "archive", tmp_path / "out", strip=1, zip_links=True)
+    assert (tmp_path / "out/java/Game").readlink() == Path("../tests/Game")
+    assert (tmp_path / "out/java/Game/A.java").read_bytes() == b"A"
+    assert (tmp_path / "out/python/LICENSE").read_bytes() == b"text"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["LICENSE", "java", "python", "tests"]
+
+
+NAMES = st.lists(st.sampled_from(["a", "b", "c", "..", "."]), min_size=1, max_size=3).map("/".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(entries=st.lists(st.tuples(NAMES, st.one_of(NAMES, NAMES.map("/".__add__), st.just(b"own"))), max_size=7))
+def test_no_zip_of_links_reaches_outside(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, bytes | str]]
+) -> None:
+    """Whatever links and files there are: all is inside, files hold their own bytes, nothing else changed."""
+    folder = tmp_path_factory.mktemp("links")
+    (folder / "a").write_bytes(b"outside")
+    (folder / "archive").write_bytes(git_zip(*entries))
+    try:
+        unpack(folder / "archive", folder / "out", zip_links=True)
+    except StorageError:
+        assert not (folder / "out").exists()
+    assert (folder / "a").read_bytes() == b"outside"
+    assert {path.name for path in folder.iterdir()} <= {"a", "archive", "out"}
+    for path in (folder / "out").rglob("*"):
+        assert path.resolve(strict=True).is_relative_to(folder / "out")
+        assert path.is_dir() or path.read_bytes() == b"own"
+
+
 def test_file_is_not_written_through_a_link(tmp_path: Path) -> None:
     """A member below a link of the archive becomes a file of its own; the link that is in its way is refused."""
     entries = (special("d", tarfile.SYMTYPE, "e"), ("d/x", b"through"), ("e/y", b""))
-    refused(tmp_path, tar_bytes(*entries), "corrupt-archive")
+    refused(tmp_path, tar_bytes(*entries), "unsafe-archive")
 
 
 def test_links_inside_are_kept_and_dangling_ones_left_out(tmp_path: Path) -> None:
@@ -160,8 +255,8 @@ def test_links_inside_are_kept_and_dangling_ones_left_out(tmp_path: Path) -> Non
 
 
 def test_link_in_a_zip_is_refused(tmp_path: Path) -> None:
-    """A zip entry that says it is a symbolic link is refused."""
-    refused(tmp_path, zip_bytes({"l": b"/etc/passwd"}, stat.S_IFLNK | 0o777), "unsafe-archive")
+    """Where nobody asked for links, as of wheels and deliveries: also one that stays inside."""
+    refused(tmp_path, git_zip(("file", b"f"), ("l", "file")), "unsafe-archive")
 
 
 def test_permissions_are_reduced_to_executable_or_not(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.core.delivery import FACTS, DeliveryFacts
+from ortrim.core.delivery import FACTS, FOLDERS, DeliveryFacts
 from ortrim.core.serialization import to_json
 from ortrim.core.sums import SUMS
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
@@ -51,9 +51,10 @@ def draft(delivered: Path, tag: str = "v1.0.0") -> tuple[str, ...]:
 
 
 def test_a_draft_has_every_file_and_one_list_of_sums(programs: FakePrograms, delivered: Path) -> None:
-    """The files at the top of each delivery, but for what it says of itself; the tag has to be there already."""
+    """Those of each delivery, but for what it says of itself; the tag has to be there already."""
     names = draft(delivered)
-    assert names == ("ortrim-demo-linux-arm64.tar.gz", "ortrim-demo-linux-x64.tar.gz", SUMS)
+    made = (f"ortrim-demo-{name}{end}" for name in ("linux-arm64", "linux-x64") for end in (FOLDERS, ".tar.gz"))
+    assert names == (*made, SUMS)
     _, (_, *words) = programs.calls
     assert words[:5] == ["release", "create", "v1.0.0", "--draft", "--verify-tag"]
     assert sorted(Path(word).name for word in words[words.index("--notes-file") + 2 :]) == sorted(names)
@@ -64,7 +65,7 @@ def test_an_earlier_draft_is_replaced(hub: FakePrograms, delivered: Path, drafts
     """As of a run that failed and whose jobs are run again; GitHub may have several. The tag stays."""
     releases = [{"tagName": "v1.0.0", "isDraft": True}] * drafts + [{"tagName": "v0.9.0", "isDraft": False}]
     hub.answer("gh", "release", "list", stdout=json.dumps(releases))
-    assert len(draft(delivered)) == 3
+    assert len(draft(delivered)) == 5
     _, *removed, created = hub.calls
     assert removed == [["gh", "release", "delete", "v1.0.0", "--yes"]] * drafts
     assert created[:4] == ["gh", "release", "create", "v1.0.0"]

@@ -1,6 +1,5 @@
 """`bench`: models measured on this machine, warm, in turn, with one choice of settings or with many."""
 
-import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -149,5 +148,7 @@ def _with_runs(loaded: Sample, output: RunnerOutput, times: Mapping[str, Repetit
 
 
 def _children_seconds() -> float:
+    import resource  # noqa: PLC0415 - Windows has no such module, and other tasks run there
+
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -84,7 +84,7 @@ def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Con
     selection = Selection(spec=origin.spec, target=origin.target)
     with console.step(f"look up {origin.words}"):
         offer = _offer(Wanted(release=origin.release, run=origin.run, selection=selection), connection, digests)
-        require_same_offer(lock, offer, store if origin.release else None)
+        require_same_offer(lock, offer, None if offer.artifacts else store)
     _download(offer, connection, store, console)
     require_same_offer(lock, offer, store)
 

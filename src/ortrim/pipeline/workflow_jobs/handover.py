@@ -11,6 +11,7 @@ from ortrim.core.plan import PlannedTarget
 from ortrim.core.serialization import to_json
 from ortrim.core.sums import SUMS, sums_text
 from ortrim.errors import SourcesError, StorageError, ToolError
+from ortrim.fetch.snippets import XCFRAMEWORK
 from ortrim.pipeline.packaging.packages import Group, groups
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.sources.git import git
@@ -96,6 +97,8 @@ def _assembled(folder: Path) -> Iterator[tuple[Path, str]]:
             inside = file.relative_to(package).as_posix()
             is_own = "/" in inside or inside.startswith(package.name)
             yield file, inside if is_own else f"{package.name}.{inside}"
+            if inside.endswith(XCFRAMEWORK):  # Swift's package manager fetches it by an address of its own
+                yield file, f"{package.name}{XCFRAMEWORK}"
 
 
 def _named(planned: Planned, target: PlannedTarget) -> str:

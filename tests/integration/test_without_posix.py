@@ -1,0 +1,103 @@
+"""What an app's developer uses, in a Python that lacks what Windows lacks. Nothing of it ran on a real Windows."""
+
+import json
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import ortrim
+from github_fetching import LINUX, RELEASED, Apps, running_apps, sums
+from github_state import COMMIT
+from onnx_samples import relu, write
+from ortrim.errors import ExitCode
+from ortrim.tools.command import Completed, run
+
+HOOK: Final = Path(__file__).parent / "data" / "without_posix.py"
+
+
+@pytest.fixture
+def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
+    """Run the stand-in for GitHub; an app has an empty folder."""
+    with running_apps(monkeypatch, tmp_path) as running:
+        yield running
+
+
+def called(folder: Path, *words: str | Path, **environment: str) -> Completed:
+    """Run the program; what it prints goes into pipes, which are no UTF-8 on Windows."""
+    set_up = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", **environment}
+    return run((sys.executable, "-W", "error", HOOK, *words), cwd=folder, environment=set_up)
+
+
+def test_every_module_can_be_imported(tmp_path: Path) -> None:
+    """None takes a module or a name for granted that is POSIX's alone, down to what only builds need."""
+    names = [each.name for each in pkgutil.walk_packages(ortrim.__path__, "ortrim.") if ".data." not in each.name]
+    assert len(names) > 500
+    code = HOOK.read_text().replace("from ortrim.tasks.program import main", "").replace("    main()", "")
+    script = tmp_path / "all.py"
+    script.write_text(f"{code}\n    import importlib\n    [importlib.import_module(name) for name in {names}]\n")
+    done = run((sys.executable, "-W", "error", script), environment=os.environ)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [("--list",), ("--version",), ("fetch", "--help"), ("--help", "fetch"), ("schema",)])
+def test_what_needs_nothing_of_the_machine_is_answered(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The first things that anybody tries."""
+    done = called(tmp_path, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_a_release_is_fetched_twice(apps: Apps, tmp_path: Path) -> None:
+    """Whole, with sums that `fetch` itself reads again; the second call asks nobody."""
+    apps.service.release("v1", RELEASED)
+    words = ("fetch", "--repo", "127.0.0.1/octo/ort", "--release", "v1", "--token-file", tmp_path / "token")
+    (tmp_path / "token").write_text(apps.service.token)
+    done = called(apps.folder / "app", *words, GITHUB_API_URL=apps.service.url)
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert COMMIT in done.stdout
+    assert (apps.output() / "SHA256SUMS").read_bytes() == sums(RELEASED)
+    assert (apps.output() / f"{LINUX}.tar.gz").read_bytes() == RELEASED[f"{LINUX}.tar.gz"]
+    asked = len(apps.service.seen)
+    again = called(apps.folder / "app", "fetch", GITHUB_API_URL=apps.service.url)
+    assert again.returncode == 0, again.stderr
+    assert len(apps.service.seen) == asked
+
+
+def test_without_a_token_a_private_release_is_not_found(apps: Apps) -> None:
+    """`gh` is a program, and is not asked; a public release needs no token."""
+    apps.service.release("v1", RELEASED)
+    environment = {"GITHUB_API_URL": apps.service.url, "GH_TOKEN": "", "GITHUB_TOKEN": ""}
+    done = called(apps.folder / "app", "fetch", "--repo", "127.0.0.1/octo/ort", "--release", "v1", **environment)
+    assert done.returncode == ExitCode.NETWORK
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_is_inspected(tmp_path: Path) -> None:
+    """As text and as JSON."""
+    write(tmp_path / "m.onnx", relu())
+    done = called(tmp_path, "inspect", "--file", "m.onnx", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)
+    assert called(tmp_path, "inspect", "--file", "m.onnx").returncode == 0
+
+
+@pytest.mark.parametrize("words", [("lint", "--model", "m.onnx"), ("build",), ("doctor",), ("bench",)])
+def test_what_runs_programs_says_where_it_can(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A sentence and an exit code of its own, instead of a traceback."""
+    write(tmp_path / "m.onnx", relu())
+    done = called(tmp_path, *words)
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.returncode == ExitCode.TOOL
+
+
+def test_the_size_of_a_library_is_shown(tmp_path: Path) -> None:
+    """What of it can be read without another program."""
+    library = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "tiny.so"
+    done = called(tmp_path, "size", library)
+    assert done.returncode == 0, done.stderr
+    assert "3,664 bytes" in done.stdout

@@ -56,7 +56,7 @@ def kept(given: Ingredients, root: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """Return the folder that a preparation would be kept in, without making it."""
     folders: list[Path] = []
     with monkeypatch.context() as patch:
-        patch.setattr(preparation, "publish_folder", lambda folder, _: folders.append(folder))
+        patch.setattr(preparation, "cached_folder", lambda folder, _: folders.append(folder))
         patch.setattr(preparation, "_read", lambda *_: None)
         prepare_by_steps(given, root)
     return folders[0]

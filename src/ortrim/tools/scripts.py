@@ -11,10 +11,12 @@ from typing import Any, Final
 import ortrim
 from ortrim.storage.files import storage_errors
 from ortrim.tools.command import Completed, run
+from ortrim.tools.memory import is_shortage, out_of_memory
 
 SCRIPTS: Final = Path(ortrim.__file__).parent / "data" / "scripts"
 TIMEOUT_SECONDS: Final = 1800
 LAST_LINES: Final = 8
+LONGEST_WORDS: Final = 300
 SAFE_PATH: Final = "-P"
 """Keeps the folder of our scripts off the search path, where a name of theirs could hide a package."""
 
@@ -47,14 +49,26 @@ def run_script(
     """Run `script` on `request` and return its answer.
 
     It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
-    folder below `folder`. Raises `ScriptCrash`, or `ToolError`, `tool-timeout` among them.
+    folder below `folder`. A request's `memory_bytes` are a limit that the script sets itself. Raises `ScriptCrash`,
+    `MemoryShortage`, or `ToolError`, `tool-timeout` among them.
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
         request_path.write_text(json.dumps(dict(request)))
         words: tuple[str | Path, ...] = (*python.words, SAFE_PATH, script, request_path)
         done = run(words, environment=python.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
+        said, own_limit = _said(done, Path(working) / "answer.json"), request.get("memory_bytes")
+        if is_shortage(said, own_limit if isinstance(own_limit, int) else None):
+            raise out_of_memory(script.stem, said.rpartition("\n")[2][:LONGEST_WORDS])
         return _answer(done, Path(working) / "answer.json")
+
+
+def _said(done: Completed, path: Path) -> str:
+    """Return what a script answered, or else what it printed last."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return (done.stderr or done.stdout).strip()
 
 
 def _answer(done: Completed, path: Path) -> dict[str, Any]:

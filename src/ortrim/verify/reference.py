@@ -17,6 +17,7 @@ from ortrim.storage.files import sha256_of
 from ortrim.storage.folders import publish_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
+from ortrim.tools.memory import is_shortage, out_of_memory
 from ortrim.verify.advice import advice
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.base import SavedOutput
@@ -78,6 +79,9 @@ def _run(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, te
         what = f"the full runtime {error.what}"
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
+        said = completed.stdout + completed.stderr
+        if is_shortage(said):
+            raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
         raise _refusal(model, completed)
     (temporary / INDEX).write_text(completed.stdout)
     _read_index(temporary, model)

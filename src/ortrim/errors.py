@@ -29,6 +29,7 @@ class ExitCode(IntEnum):
     BINARY = 20
     NETWORK = 21
     STORAGE = 22
+    MEMORY = 23
     INTERRUPTED = 130
 
 
@@ -181,6 +182,12 @@ class StorageError(Diagnostic):
     """The disk is full, a folder is not writable, or stored data is damaged."""
 
     exit_code = ExitCode.STORAGE
+
+
+class MemoryShortage(Diagnostic):
+    """Memory ran out, by a limit or for good; no model is at fault."""
+
+    exit_code = ExitCode.MEMORY
 
 
 class Interrupted(Diagnostic):

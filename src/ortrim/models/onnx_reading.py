@@ -13,6 +13,7 @@ from ortrim.models.limits import LARGEST_MODEL_BYTES, refuse_size
 from ortrim.models.onnx_types import COMPARABLE, ELEMENT_TYPES, type_words
 from ortrim.models.other_formats import ZIP, format_by_name, other_format
 from ortrim.models.texts import require_texts
+from ortrim.tools.memory import SHORTAGE, out_of_memory
 
 _GIVE_ONNX: Final = "give the original ONNX model"
 
@@ -20,7 +21,8 @@ _GIVE_ONNX: Final = "give the original ONNX model"
 def read_onnx(path: Path, where: str) -> onnx.ModelProto:
     """Read a model without its external data.
 
-    Raises `ModelError`: `not-onnx` (empty, another format, damaged, names that are no text), `model-too-large`.
+    Raises `ModelError`: `not-onnx` (empty, another format, damaged, names that are no text), `model-too-large`; and
+    `MemoryShortage`.
     """
     size = path.stat().st_size
     if size > LARGEST_MODEL_BYTES:
@@ -29,6 +31,8 @@ def read_onnx(path: Path, where: str) -> onnx.ModelProto:
     try:
         model = onnx.load_model(path, format="protobuf", load_external_data=False)
     except DecodeError as error:
+        if SHORTAGE.search(str(error)):
+            raise out_of_memory(where, str(error)) from error
         if named := format_by_name(path):
             _refuse(f"the file {named.what}", where, named.hint, why=str(error))
         hint = "export or download the model again; the file may be cut short"

@@ -17,6 +17,7 @@ from ortrim.storage.files import storage_errors
 from ortrim.storage.records import watched_cache
 from ortrim.storage.temporary import own_temporary_folder
 from ortrim.tools.command import silence_told_to, termination_raises
+from ortrim.tools.memory import out_of_memory
 
 ErrorData = dict[str, str | int]
 
@@ -50,6 +51,8 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator
         _fail(console, _goodbye(heard), heard, json_mode=json_mode)
     except BrokenPipeError:
         raise Exit(code=end_unread()) from None
+    except MemoryError as error:
+        _fail(console, out_of_memory(why=str(error)), heard, json_mode=json_mode)
     except OSError as error:  # a terminal that was closed cannot be written
         _fail(console, _goodbye(heard) if heard else _storage_error(error), heard, json_mode=json_mode)
     else:

@@ -11,11 +11,13 @@ from typing import Any, Final
 import ortrim
 from ortrim.storage.files import disk_full, says_full, storage_errors
 from ortrim.tools.command import Completed, run
+from ortrim.tools.memory import is_shortage, out_of_memory
 
 SCRIPTS: Final = Path(ortrim.__file__).parent / "data" / "scripts"
 TIMEOUT_SECONDS: Final = 1800
 LAST_LINES: Final = 8
 OUT_OF_SPACE: Final = "a program that works on the model ran out of disk space"
+LONGEST_WORDS: Final = 300
 SAFE_PATH: Final = "-P"
 """Keeps the folder of our scripts off the search path, where a name of theirs could hide a package."""
 
@@ -48,13 +50,17 @@ def run_script(
     """Run `script` on `request` and return its answer.
 
     It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
-    folder below `folder`. Raises `ScriptCrash`, `ToolError` (`tool-timeout`) or `StorageError` (`disk-full`).
+    folder below `folder`. A request's `memory_bytes` are a limit that the script sets itself. Raises `ScriptCrash`,
+    `MemoryShortage`, `ToolError` (`tool-timeout`) or `StorageError` (`disk-full`).
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
         request_path.write_text(json.dumps(dict(request)))
         words: tuple[str | Path, ...] = (*python.words, SAFE_PATH, script, request_path)
         done = run(words, environment=python.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
+        said, own_limit = _said(done, Path(working) / "answer.json"), request.get("memory_bytes")
+        if is_shortage(said, own_limit if isinstance(own_limit, int) else None):
+            raise out_of_memory(script.stem, said.rpartition("\n")[2][:LONGEST_WORDS])
         try:
             answer = _answer(done, Path(working) / "answer.json")
         except ScriptCrash as crash:
@@ -64,6 +70,14 @@ def run_script(
         if "failure" in answer and says_full(folder, json.dumps(answer)):
             raise disk_full(OUT_OF_SPACE, folder, why=str(answer.get("words") or answer["failure"]))
         return answer
+
+
+def _said(done: Completed, path: Path) -> str:
+    """Return what a script answered, or else what it printed last."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return (done.stderr or done.stdout).strip()
 
 
 def _answer(done: Completed, path: Path) -> dict[str, Any]:

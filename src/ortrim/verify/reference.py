@@ -24,6 +24,7 @@ from ortrim.storage.files import disk_full, says_full, sha256_of, storage_errors
 from ortrim.storage.records import cached_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.full_runtime import FullRuntime
+from ortrim.tools.memory import is_shortage, out_of_memory
 from ortrim.verify.advice import advice
 from ortrim.verify.cases import Case
 from ortrim.verify.coverage import coverage_of, marked_copy
@@ -134,10 +135,13 @@ def _run(
         what = f"the full runtime {error.what}"
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:
-        if says_full(temporary, completed.stdout + completed.stderr):
+        said = completed.stdout + completed.stderr
+        if says_full(temporary, said):
             places = (temporary.parent, Path(tempfile.gettempdir()))
             why = (completed.stderr or completed.stdout).strip().rpartition("\n")[2][:300]
             raise disk_full("the full runtime ran out of disk space for its outputs", *places, why=why)
+        if is_shortage(said):
+            raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
         raise _refusal(model, completed)
     return _read_answer(completed.stdout, model)
 

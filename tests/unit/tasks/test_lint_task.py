@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from onnx import helper
 
-from onnx_samples import model_of, relu, value, write
+from onnx_samples import model_of, relu, value, weighted, write
 from ortrim.binaries.leaves import Accounting, Leaf
-from ortrim.errors import ToolError, VerifyError
+from ortrim.errors import ExitCode, ToolError, VerifyError
 from ortrim.lint.facts import KernelFacts, RunFacts
 from ortrim.pipeline.models import lint
 from ortrim.pipeline.models.lint_runtime import Looked
@@ -173,3 +173,14 @@ def test_models_with_steps_are_judged_after_them(
     (result,) = json.loads(Path("lint.sarif").read_text())["runs"][0]["results"]
     address = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert address == f"file://{named_by_machine}"
+
+
+def test_weights_that_are_not_beside_the_model_are_named(ortrim: Run, looked: dict[str, Looked]) -> None:
+    """Instead of findings about a model that nobody could run."""
+    write(Path("m.onnx"), weighted("m.onnx_data"))
+    ended = ortrim("lint", "m.onnx", "--no-run")
+    assert ended.code == ExitCode.MODEL
+    assert ended.err == (
+        "error: missing-external-data\n  m.onnx: the model keeps weights in 'm.onnx_data', which is not beside it\n"
+        "  why: missing: m.onnx_data\n  hint: put it into the model's folder\n"
+    )

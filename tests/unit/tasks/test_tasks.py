@@ -240,9 +240,10 @@ def test_a_failure_is_one_json_document(ortrim: Run, task: str) -> None:
         (OSError(errno.EROFS, "Read-only file system", "/some/file"), (22, "not-permitted")),
         (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/some/file"), (22, "path-in-the-way")),
         (OSError(errno.EIO, "Input/output error"), (22, "storage-failed")),
+        (MemoryError("Unable to allocate 7 GiB"), (23, "out-of-memory")),
         (SpecError("a-b", "what", where="/some/file"), (10, "a-b")),
     ],
-    ids=["interrupt", "disk-full", "read-only", "in-the-way", "nameless", "diagnostic"],
+    ids=["interrupt", "disk-full", "read-only", "in-the-way", "nameless", "memory", "diagnostic"],
 )
 def test_what_goes_wrong_has_its_code_and_words(
     ortrim: Run, answer: Answer, task: str, raised: BaseException, ending: tuple[int, str]

@@ -32,7 +32,9 @@ TYPES = {"string": np.str_, "bool": np.bool_}
 def main(request_path: Path) -> None:
     """Answer `{"load": words, "trials": [{"sizes": {...}, "failure": words}], "skipped": words}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
-    resource.setrlimit(resource.RLIMIT_AS, (request["memory_bytes"],) * 2)
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = request["memory_bytes"] if most == resource.RLIM_INFINITY else min(request["memory_bytes"], most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     answer: dict[str, Any] = {"load": "", "trials": [], "skipped": ""}
     try:
         session = load(request["model"])

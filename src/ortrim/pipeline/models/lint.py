@@ -15,6 +15,7 @@ from ortrim.errors import Diagnostic, ModelError, UsageError
 from ortrim.lint.facts import LintFacts, RuntimeFacts
 from ortrim.lint.judgement import Linted, ModelFindings, judge
 from ortrim.lint.sarif import sarif_log
+from ortrim.models.copies import require_files
 from ortrim.models.limits import LARGEST_MODEL_BYTES, OLDEST_OPSET, limits_of
 from ortrim.pins.runtime import runtime_pins, supported_versions
 from ortrim.pipeline.converted import Request, load
@@ -72,8 +73,9 @@ class Library:
 def lint_models(asked: LintRequest, console: Console) -> Linted:
     """Judge models; bad ones end with a diagnostic or have findings.
 
-    Raises `UsageError` (`no-model`, `bad-option`), `ModelError` for a file that is no model, what a buildspec's models
-    raise, `ToolError` when the full runtime cannot be had, and what `size_of` raises.
+    Raises `UsageError` (`no-model`, `bad-option`), `ModelError` for a file that is no model or that lacks the files
+    with its weights (`missing-external-data`), what a buildspec's models raise, `ToolError` when the full runtime
+    cannot be had, and what `size_of` raises.
     """
     subjects = [subject for path in asked.models for subject in _subjects(path, asked, console)]
     if not subjects:
@@ -147,7 +149,11 @@ def _check_version(word: str | None) -> None:
 def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:
     from ortrim.models.graph_reading import read_graph  # noqa: PLC0415 - it imports onnx
 
-    return [read_graph(subject.path) for subject in subjects]
+    graphs = [read_graph(subject.path) for subject in subjects]
+    for subject, graph in zip(subjects, graphs, strict=True):
+        names = sorted({weight.external for weight in graph.weights if weight.external})
+        require_files(subject.path.parent, tuple(names), subject.name)
+    return graphs
 
 
 def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool | None) -> ModelFindings:

@@ -89,7 +89,7 @@ if __name__ == "__main__":
     builtins.__import__ = import_as_on_windows
     platform.system = lambda: "Windows"
     platform.machine = lambda: "AMD64"
-    filelock.FileLock = filelock.SoftFileLock  # type: ignore[misc]
+    filelock.FileLock = filelock.SoftFileLock
     selectors.DefaultSelector = no_program  # type: ignore[misc, assignment]
     subprocess.Popen.__init__ = no_program  # type: ignore[method-assign]
     io.open = open_as_on_windows

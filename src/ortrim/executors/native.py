@@ -22,7 +22,7 @@ from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.results import BuildFacts, collect, finished_build, linked_archive, result_of, write_facts
 from ortrim.executors.static_library import write_static_library
-from ortrim.executors.trees import build_tree, forget_old_trees, require_past, shared_zig
+from ortrim.executors.trees import build_tree, empty_unless_made_of, forget_old_trees, require_past, shared_zig
 from ortrim.executors.unreached import forget_unreached
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
@@ -80,6 +80,7 @@ class NativeExecutor:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         require_past(self.inputs.sources, self.inputs.tools)
         with build_tree(job, self._say_that_it_waits, self.place.apart, self.on_note) as tree:
+            empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
             if not (tree.path / "out").exists():
                 require_space(tree.path, TREE_BYTES, "building")
             paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)

@@ -59,6 +59,22 @@ def shared_zig() -> Iterator[Path]:
         yield kept.path
 
 
+def empty_unless_made_of(tree: Path, *inputs: Path) -> None:
+    """Empty a tree that was compiled from other copies of its inputs, such as sources that were unpacked anew since.
+
+    A precompiled header knows the times of the files in it, and clang refuses it once they have others. Raises
+    `StorageError`.
+    """
+    made_of = tree / "inputs"
+    with storage_errors(tree):
+        now = "".join(f"{folder} {folder.stat().st_mtime_ns}\n" for folder in inputs)
+        if made_of.is_file() and made_of.read_text(encoding="utf-8") == now:
+            return
+        shutil.rmtree(tree)
+        tree.mkdir()
+        made_of.write_text(now, encoding="utf-8")
+
+
 def require_past(*folders: Path) -> None:
     """Refuse inputs that are newer than now: build files would be older than what they are made of, for ever.
 

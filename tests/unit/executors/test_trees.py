@@ -10,7 +10,7 @@ import pytest
 from fake_sources import private_cache
 from ortrim.core.plan import BuildJob
 from ortrim.errors import ExitCode, StorageError
-from ortrim.executors.trees import KEPT, build_tree, forget_old_trees, require_past
+from ortrim.executors.trees import KEPT, build_tree, empty_unless_made_of, forget_old_trees, require_past
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.folders import locked
 from sample_plans import FOREST, sample_plan, system_gcc
@@ -44,6 +44,20 @@ def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
         (tree / "object.o").touch()
     assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
     assert (tree / "object.o").is_file()
+
+
+def test_a_tree_of_other_copies_of_its_inputs_is_made_anew(tmp_path: Path) -> None:
+    """Sources that were unpacked anew have other times, which precompiled headers do not take."""
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    tree = tree_of(JOB)
+    empty_unless_made_of(tree, sources)
+    (tree / "object.o").touch()
+    empty_unless_made_of(tree, sources)
+    assert (tree / "object.o").is_file()
+    os.utime(sources, ns=(0, 1))
+    empty_unless_made_of(tree, sources)
+    assert not (tree / "object.o").exists()
 
 
 @pytest.mark.parametrize("name", ["", "out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"])

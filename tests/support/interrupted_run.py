@@ -18,5 +18,7 @@ if __name__ == "__main__":
     try:
         with closing(opening()) as device:
             device.run(request)
+    except SystemExit:  # what SIGTERM and SIGHUP raise is a KeyboardInterrupt, too
+        raise
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)

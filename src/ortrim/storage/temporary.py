@@ -6,7 +6,6 @@ process, so that the next run of the same user can tell it from one in use, also
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ def own_temporary_folder() -> Iterator[None]:
     locked, and on Windows, all stays as it is.
     """
     before = tempfile.tempdir
-    made = None if sys.platform == "win32" else _made()
+    made = _made() if hasattr(os, "geteuid") else None
     if made is None:
         yield
         return

@@ -124,7 +124,8 @@ def termination_raises() -> Iterator[list[signal.Signals]]:
         heard.append(signal.Signals(number))
         raise Terminated(128 + number)
 
-    names = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    here = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has one
+    names = here if threading.current_thread() is threading.main_thread() else []
     ours = [name for name in names if signal.getsignal(name) is signal.SIG_DFL]
     for name in ours:
         signal.signal(name, end)

@@ -7,7 +7,8 @@
 /* Milliseconds of the monotonic clock. */
 double now_ms(void);
 /* A number of bytes, or of milliseconds, that the system does not tell. */
-enum { UNKNOWN_BYTES = -1, UNKNOWN_MS = -1 };
+#define UNKNOWN_BYTES INT64_C(-1)
+#define UNKNOWN_MS (-1.0)
 /* Milliseconds that this thread was ready to run and waited for a processor, or UNKNOWN_MS (not Linux). */
 double waited_ms(void);
 

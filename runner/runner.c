@@ -134,7 +134,7 @@ static void measure(struct runtime *runtime, const struct options *options) {
   json_string("runtime_version", runtime->version);
   json_milliseconds("open_ms", runtime->open_ms);
   json_milliseconds("load_ms", runtime->load_ms);
-  if (runtime->load_waited_ms == UNKNOWN_MS) json_null("load_waited_ms");
+  if (runtime->load_waited_ms < 0) json_null("load_waited_ms");
   else json_milliseconds("load_waited_ms", runtime->load_waited_ms);
   json_open("cases", '[');
   for (size_t i = 0; i < options->case_count; i++) run_case(runtime, options, &options->cases[i]);

@@ -99,7 +99,7 @@ void runtime_load(struct runtime *runtime, const struct options *options) {
   enter_stage("load", options->model);
   double start = now_ms(), waited = waited_ms();
   model_load(runtime, settings, options);
-  runtime->load_waited_ms = waited == UNKNOWN_MS ? UNKNOWN_MS : waited_ms() - waited;
+  runtime->load_waited_ms = waited < 0 ? UNKNOWN_MS : waited_ms() - waited;
   runtime->load_ms = now_ms() - start;
   api->ReleaseSessionOptions(settings);
   require(runtime, EXIT_MODEL, api->GetAllocatorWithDefaultOptions(&runtime->allocator));

@@ -10,12 +10,16 @@ from ortrim.core.tolerance_spec import Tolerance
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """The bounds that an output of one element type is compared with; the fields are those of `Tolerance`.
+    """The bounds that an output of one element type is compared with: the fields of `Tolerance`, and `rounding`.
 
-    Without `argmax_agreement`, only a distribution over classes is judged by it.
+    Without `argmax_agreement`, only a distribution over classes is judged by it. `rounding` is what rounding numbers
+    near 1 may change, whatever becomes of them: a Sigmoid's 0.0002 is 0.5 less 0.4998. A distribution over classes has
+    none, for a Softmax subtracts nothing; others have at most 1 % of the output's largest magnitude in any case, so
+    that outputs of tiny numbers are compared, too.
     """
 
     absolute: float = 0.0
+    rounding: float = 0.0
     relative: float = 0.0
     scale: float = 0.0
     ulps: float = 0.0
@@ -29,8 +33,8 @@ EXACT: Final = Bounds()
 """No difference at all; what is equal needs no other bound."""
 
 DEFAULTS: Final[Mapping[str, Bounds]] = {
-    "float64": Bounds(relative=1e-7, scale=1e-8, rms=1e-8, cosine=0.9999, iou=0.95),
-    "float32": Bounds(relative=1e-4, scale=1e-4, rms=1e-4, cosine=0.9999, iou=0.95),
+    "float64": Bounds(rounding=2**-52, relative=1e-7, scale=1e-8, rms=1e-8, cosine=0.9999, iou=0.95),
+    "float32": Bounds(rounding=2**-23, relative=1e-4, scale=1e-4, rms=1e-4, cosine=0.9999, iou=0.95),
     "float16": Bounds(relative=1e-2, scale=8e-2, rms=6e-2, cosine=0.999, iou=0.9),
     "bfloat16": Bounds(relative=2e-2, scale=3e-2, rms=2e-2, cosine=0.999, iou=0.9),
 }
@@ -65,8 +69,11 @@ docs/parity.md has the measurements that all of these rest on.
 def bounds_of(
     element_type: str, tolerances: Mapping[Any, Tolerance], defaults: Mapping[str, Bounds] = DEFAULTS
 ) -> Bounds:
-    """Return the bounds of an element type: key by key the buildspec's, else the type's default."""
+    """Return the bounds of an element type: key by key the buildspec's, else the type's default.
+
+    A buildspec's `absolute` takes the place of `rounding`, too.
+    """
     default = defaults.get(element_type, EXACT)
     own = tolerances.get(element_type)
     given = {key: value for key, value in asdict(own).items() if value is not None} if own else {}
-    return replace(default, **given)
+    return replace(default, **({"rounding": 0.0} if "absolute" in given else {}), **given)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ortrim.core.measurements import Coverage
+from ortrim.errors import VerifyError
 from ortrim.storage.files import storage_errors
 
 if TYPE_CHECKING:
@@ -48,12 +49,18 @@ def marked_copy(model: Path, folder: Path) -> Marked:
     """Count a model's nodes and, if it has bodies, write a copy with a marker in each into `folder`, which is made.
 
     Constants, which are no computation, and calls of the model's own functions, which stand for what is inside, are no
-    nodes. Marker number i is in body number i. Raises `StorageError`.
+    nodes. Marker number i is in body number i. Raises `VerifyError` (`reference-failed`) for a file that is no model,
+    and `StorageError`.
     """
     import onnx  # noqa: PLC0415 - heavy, and only needed when references are made anew
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 - likewise
 
     with storage_errors(folder):
-        read = onnx.load_model(model, load_external_data=False)
+        try:
+            read = onnx.load_model(model, load_external_data=False)
+        except DecodeError as error:
+            what, hint = "the model changed since it was prepared", "run the same command again"
+            raise VerifyError("reference-failed", what, where=str(model), why=str(error), hint=hint) from error
         functions = {(function.domain, function.name) for function in read.functions}
         found: list[tuple[str, onnx.GraphProto | onnx.FunctionProto]] = [
             *_bodies(read.graph, ""),

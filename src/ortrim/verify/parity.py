@@ -30,6 +30,8 @@ SUM_SLACK: Final = {"float16": 1e-2, BFLOAT16: 3e-2}
 """How far the probabilities of a distribution may be from 1 together; 1e-3 in wider types."""
 BOXES: Final = re.compile(r"box|roi|det|rect", re.IGNORECASE)
 CORNERS: Final = 4
+ROUNDING_SHARE: Final = 1e-2
+"""The most that `rounding` may be of an output's largest magnitude."""
 LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -241,7 +243,8 @@ def difference_of(
 ) -> Difference:
     """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are.
 
-    `magnitude` takes the place of the reference's own where that is 0.
+    `magnitude` is the largest of the output in any case: it limits `rounding`, and takes the place of the reference's
+    own where that is 0.
     """
     if reference.size == 0:
         return Difference(nan_mismatch=0)
@@ -254,7 +257,8 @@ def difference_of(
     theirs, mine = np.where(finite, theirs, 0.0), np.where(finite, mine, 0.0)
     absolute = _absolute(theirs, mine, unequal)
     axis = class_axis(theirs, kind) if finite.all() else None
-    allowed = _allowed(theirs, kind, bounds, axis, magnitude)
+    rounding = min(bounds.rounding, ROUNDING_SHARE * (magnitude or _magnitude(theirs))) if axis is None else 0.0
+    allowed = rounding + _allowed(theirs, kind, bounds, axis, magnitude)
     top, top_reason = _top(theirs, mine, allowed, axis, bounds)
     iou = _least_iou(theirs, mine) if kind in FLOATS and holds_boxes(theirs, output.name) else None
     worst = np.unravel_index(np.argmax(_share(absolute, allowed)), absolute.shape)
@@ -263,7 +267,7 @@ def difference_of(
         allowed=float(allowed[worst]),
         max_absolute=float(absolute.max()),
         max_relative=float(_relative(absolute, theirs, mine).max()),
-        rms=_relative_rms(absolute, theirs) if math.isfinite(bounds.rms) else None,
+        rms=_relative_rms(np.where(absolute > rounding, absolute, 0.0), theirs) if math.isfinite(bounds.rms) else None,
         rms_allowed=bounds.rms if math.isfinite(bounds.rms) else None,
         ulps=float((absolute / _unit(theirs, kind)).max()) if kind in SIGNIFICANT_BITS else None,
         cosine=_cosine(theirs, mine),

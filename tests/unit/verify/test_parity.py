@@ -103,6 +103,25 @@ def test_small_probabilities_are_not_below_any_tolerance(save: Save) -> None:
         assert "top-1 agreement 0.0000" in found.reason
 
 
+def test_a_small_number_may_be_the_difference_of_larger_ones(save: Save) -> None:
+    """A Sigmoid's 0.000165 is off by what rounds 0.5; seen with the demo in the official library for ARM64."""
+    bounds = bounds_of("float32", {})
+    for sizes in ((1.6549e-4,), (1.6549e-4, 2e-5, 8e-5)):
+        probabilities = floats(*sizes)
+        rounded = probabilities + np.float32(2**-25)
+        assert difference_of(probabilities, rounded, output_of("float32"), bounds).reason == ""
+        assert difference_of(probabilities, probabilities * np.float32(1.002), output_of("float32"), bounds).reason
+    exact = bounds_of("float32", {"float32": Tolerance(absolute=0)})
+    assert "1 of 1 element" in difference_of(floats(1e-4), floats(1.0003e-4), output_of("float32"), exact).reason
+
+
+@pytest.mark.parametrize("factor", [0.97, 1.03])
+def test_an_output_of_tiny_numbers_is_compared(factor: float) -> None:
+    """What rounding may change is a small share of whatever the output holds."""
+    tiny = np.random.default_rng(1).uniform(1e-9, 1e-8, 100).astype(np.float32)
+    assert difference_of(tiny, tiny * np.float32(factor), output_of("float32"), bounds_of("float32", {})).reason
+
+
 @pytest.mark.parametrize(
     ("theirs", "ours", "words"),
     [

@@ -22,7 +22,7 @@ class Tolerance:
     """
 
     absolute: Annotated[float, Field(ge=0)] | None = None
-    """Difference that every element is allowed, whatever the values."""
+    """Difference that every element is allowed, whatever its value; by default what rounding changes (parity.md)."""
     relative: Annotated[float, Field(ge=0)] | None = None
     """Difference as a share of the reference's element."""
     scale: Annotated[float, Field(ge=0)] | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ortrim.core.processors import CPUS
+from ortrim.core.tolerance_spec import Tolerance
 from ortrim.core.tolerances import DEFAULTS, EXACT, LEVELS, Bounds
 from ortrim.spec.problems import REFERENCES, listed
 from ortrim.spec.schema import PATTERN_WORDS, buildspec_schema, resolved
@@ -136,18 +137,21 @@ def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:
 
 def _tolerances() -> str:
     """Return the defaults that depend on the element type, for which the schema has no words."""
-    names = [field.name for field in fields(Bounds)]
+    names = [field.name for field in fields(Tolerance)]
     rows = [
         *((f"`{kind}`", bounds) for kind, bounds in DEFAULTS.items()),
         ("floats, `int8` and `uint8` of a quantized model", LEVELS),
         ("all others", EXACT),
     ]
-    lines = [f"| {kind} | {' | '.join(_bound(getattr(bounds, name)) for name in names)} |\n" for kind, bounds in rows]
+    lines = [f"| {kind} | {' | '.join(_bound(bounds, name) for name in names)} |\n" for kind, bounds in rows]
     head = f"| element type | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
     return f"\nThe defaults:\n\n{head}{''.join(lines)}"
 
 
-def _bound(value: float | None) -> str:
+def _bound(bounds: Bounds, name: str) -> str:
+    value: float | None = getattr(bounds, name)
+    if name == "absolute" and bounds.rounding:
+        return f"at most {bounds.rounding:.1e}"
     return "in distributions: 1" if value is None else "any" if math.isinf(value) else f"{value:g}"
 
 

@@ -12,6 +12,7 @@ from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.zig import zig_toolchain
 from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder
+from own_caches import zig_of_tests
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 
@@ -32,7 +33,7 @@ def ran(folder: Path, instruction: str, offset: int) -> int:
     toolchain = zig_toolchain(TARGETS["linux-armhf"], "2.28", "0.17.0")
     tools = packages_folder("tools", tool_requirements())
     inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=shipped_folder("cmake"))
-    paths = prepare_workspace(folder / "work", inputs, toolchain)
+    paths = prepare_workspace(folder / "work", inputs, toolchain, zig=zig_of_tests())
     paths.configured.mkdir()
     (paths.configured / "program.c").write_text(PROGRAM)
     words = (f'-DINSTRUCTION="{instruction}"', f"-DOFFSET={offset}", "-marm", "-Os", "-nostdlib", "-static")

@@ -27,6 +27,7 @@ from ortrim.storage.shipped import shipped_folder
 from ortrim.toolchains.zig_apple import zig_apple_toolchain
 from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder
+from own_caches import zig_of_tests
 from sample_plans import sample_plan
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
@@ -89,7 +90,7 @@ def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_p
     abseil = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "abseil_cpp"
     tools = packages_folder("tools", tool_requirements())
     inputs = Inputs(sources=abseil, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
-    paths = prepare_workspace(tmp_path / "work", inputs, toolchain)
+    paths = prepare_workspace(tmp_path / "work", inputs, toolchain, zig=zig_of_tests())
     (paths.configured / "CoreFoundation").mkdir(parents=True)
     shutil.copy(hooks / "apple_time_zone.h", paths.configured / "CoreFoundation" / "CFTimeZone.h")
     source = abseil / "absl" / "time" / "internal" / "cctz" / "src" / "time_zone_lookup.cc"
@@ -108,7 +109,7 @@ def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
     tools = packages_folder("tools", tool_requirements())
     hooks = shipped_folder("cmake")
     inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
-    paths = prepare_workspace(folder / "work", inputs, toolchain)
+    paths = prepare_workspace(folder / "work", inputs, toolchain, zig=zig_of_tests())
     paths.configured.mkdir(parents=True)
     (folder / "library.cc").write_text(SOURCE)
     (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n")

@@ -18,6 +18,7 @@ from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import Completed, run
 from ortrim.tools.emulators import EMULATIONS
 from ortrim.tools.environments import packages_folder
+from own_caches import zig_of_tests
 from sample_plans import sample_plan
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
@@ -67,7 +68,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     job = sample_plan(request.param, linkage="static").targets[0].job
     tools = packages_folder("tools", tool_requirements())
     inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=shipped_folder("cmake"))
-    paths = prepare_workspace(folder / "work", inputs, job.toolchain)
+    paths = prepare_workspace(folder / "work", inputs, job.toolchain, zig=zig_of_tests())
     paths.configured.mkdir()
     (folder / "library.cc").write_text(LIBRARY)
     (folder / "exports.lds").write_text("{ global: OrtGetApiBase; local: *; };")

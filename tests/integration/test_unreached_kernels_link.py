@@ -22,6 +22,7 @@ from ortrim.storage.files import write_if_changed
 from ortrim.storage.shipped import shipped_folder
 from ortrim.tools.command import run
 from ortrim.tools.environments import packages_folder
+from own_caches import zig_of_tests
 from sample_plans import sample_plan
 
 pytestmark = pytest.mark.network
@@ -95,7 +96,7 @@ def tree(tmp_path: Path) -> Tree:
         hooks=shipped_folder("cmake"),
     )
     toolchain = sample_plan().targets[0].job.toolchain
-    paths = prepare_workspace(work, inputs, toolchain)
+    paths = prepare_workspace(work, inputs, toolchain, zig=zig_of_tests())
     lines = [NINJA, f"wrappers = {paths.wrappers}"]
     folder = Path(paths.resolve(MLAS))
     folder.mkdir(parents=True)

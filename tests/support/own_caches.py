@@ -26,3 +26,8 @@ def own_cache(folder: Path, *shared: str) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="trees-of-a-test-", dir=trees.parent) as own:
         link_parts(folder, {kind: cache_folder(kind) for kind in shared} | {"trees": Path(own)})
         yield {**os.environ, "ORTRIM_CACHE": str(folder)}
+
+
+def zig_of_tests() -> Path:
+    """Return where zig keeps, from run to run, what it compiled of its own libraries: each time would take a minute."""
+    return cache_folder("tests") / "zig"

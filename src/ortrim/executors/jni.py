@@ -43,7 +43,7 @@ def build_jni_library(job: BuildJob, result: JobResult, inputs: Inputs, jdk: Jdk
 
     def fill(destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
-        with shared_zig() as zig:
+        with shared_zig(job.toolchain) as zig:
             paths = prepare_workspace(destination / "work", inputs, job.toolchain, zig=zig)
             _write_headers(job, paths, jdk)
             _compile(job, result.library, paths, place)

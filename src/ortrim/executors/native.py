@@ -22,7 +22,7 @@ from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.results import BuildFacts, collect, finished_build, linked_archive, result_of, write_facts
 from ortrim.executors.static_library import write_static_library
-from ortrim.executors.trees import build_tree, empty_unless_made_of, forget_old_trees, require_past, shared_zig
+from ortrim.executors.trees import build_tree, empty_unless_made_of, forget_old_trees, own_zig, require_past, shared_zig
 from ortrim.executors.unreached import forget_unreached
 from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
 from ortrim.storage.cache import cache_folder
@@ -83,10 +83,11 @@ class NativeExecutor:
             empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
             if not (tree.path / "out").exists():
                 require_space(tree.path, TREE_BYTES, "building")
-            paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
-            forget_unreached(paths, job)
-            with self._compiler_cache(paths) as cache:
-                yield self._demand(job, paths, cache, tree)
+            with own_zig(tree.path, job.toolchain):
+                paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
+                forget_unreached(paths, job)
+                with self._compiler_cache(paths) as cache:
+                    yield self._demand(job, paths, cache, tree)
 
     def _build(self, job: BuildJob, destination: Path) -> None:
         started = time.monotonic()
@@ -141,7 +142,7 @@ class NativeExecutor:
     def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
         # Not in the system's temporary folder, from which programs may not be allowed to run.
         work = destination / "work"
-        with shared_zig() as zig:
+        with shared_zig(job.toolchain) as zig:
             workspace = prepare_workspace(work, self.inputs, job.toolchain, zig=zig)
             paths = replace(workspace, archive=linked_archive(job))
             command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.plan import BuildJob, digest
+from ortrim.core.plan import BuildJob, Toolchain, digest
 from ortrim.errors import StorageError
 from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
@@ -53,10 +53,27 @@ def build_tree(
 
 
 @contextmanager
-def shared_zig() -> Iterator[Path]:
-    """Hold the folder of what zig compiles of its own libraries for small programs, whose workspaces do not stay."""
-    with kept_folder(cache_folder("zig") / "programs") as kept:
+def shared_zig(toolchain: Toolchain) -> Iterator[Path]:
+    """Hold, alone, the folder of what zig has compiled of its own libraries for a target, which every build needs."""
+    with kept_folder(cache_folder("zig") / (toolchain.triple or toolchain.kind)) as kept:
         yield kept.path
+
+
+@contextmanager
+def own_zig(tree: Path, toolchain: Toolchain) -> Iterator[None]:
+    """Have a tree begin with what zig compiled for others, and others with what it compiled for this one.
+
+    Compiling it takes a minute; the shared folder is nobody's for as long as a build takes. Raises `StorageError`.
+    """
+    own = tree / "zig"
+    if toolchain.kind != "zig" or own.exists():
+        yield
+        return
+    with shared_zig(toolchain) as shared, storage_errors(own):
+        shutil.copytree(shared, own)
+    yield
+    with shared_zig(toolchain) as shared, storage_errors(shared):
+        shutil.copytree(own, shared, dirs_exist_ok=True)
 
 
 def empty_unless_made_of(tree: Path, *inputs: Path) -> None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from ortrim.core.operator_config import parse_config
+from ortrim.core.operators import needs_wide_characters
 from ortrim.core.plan import BuildJob
-from ortrim.core.profiles import PROFILES, Levers, applicable, needs_wide_characters
+from ortrim.core.profiles import PROFILES, Levers, applicable
 from ortrim.core.targets import APPLE, Architecture
 from ortrim.planning import with_arguments
 

@@ -13,7 +13,7 @@ from ortrim.core.buildspec_choices import (
     merged_budgets,
 )
 from ortrim.core.operator_config import render_config
-from ortrim.core.operators import RequiredOperators
+from ortrim.core.operators import RequiredOperators, needs_wide_characters
 from ortrim.core.plan import (
     AndroidBuild,
     AppleBuild,
@@ -27,7 +27,7 @@ from ortrim.core.plan import (
     Toolchain,
     digest,
 )
-from ortrim.core.profiles import Levers, applicable, needs_wide_characters
+from ortrim.core.profiles import Levers, applicable
 from ortrim.core.target_spec import TargetSpec
 from ortrim.core.targets import (
     APPLE,

@@ -38,7 +38,7 @@ from github_service import answer, message
 from github_state import COMMIT, Artifact
 from github_wire import Reply
 from ortrim.console import Console
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import FileEntry
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, StorageError, UsageError
 from ortrim.fetch.attested import ask_attestations
 from ortrim.fetch.lock_file import read_lock

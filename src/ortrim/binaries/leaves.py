@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ortrim.binaries.map_inputs import member_name
+
 REST: Final = "(rest)"
 """The symbol of bytes of an input section that no symbol of it covers."""
 NO_OPERATOR: Final = "no operator's kernel"
@@ -88,11 +90,6 @@ def by_symbol(leaf: Leaf) -> tuple[str, ...]:
 def by_section(leaf: Leaf) -> tuple[str, ...]:
     """Group by section of the library."""
     return (leaf.section,)
-
-
-def member_name(file: str) -> str:
-    """Return the object's own name: `a.cc.o` of `libx.a(a.cc.o)`."""
-    return file.rstrip(")").rsplit("(", 1)[-1]
 
 
 GROUPINGS: Final[Mapping[str, Callable[[Leaf], tuple[str, ...]]]] = {

@@ -5,10 +5,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
-from ortrim.binaries.leaves import member_name
 from ortrim.binaries.map_sections import INTERNAL, MapInput, MapOutput
 from ortrim.console import counted
 from ortrim.errors import BinaryError
+
+
+def member_name(file: str) -> str:
+    """Return the object's own name: `a.cc.o` of `libx.a(a.cc.o)`."""
+    return file.rstrip(")").rsplit("(", 1)[-1]
+
 
 MEMBER: Final = re.compile(r"(.*\.a)\((.*)\)")
 THIN: Final = re.compile(r".*\.lto\.((?:.*/)?[^/]*\.a)\((.*) at \d+\)\.o")

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from ortrim.binaries.components import LINK_TIME
-from ortrim.binaries.leaves import Leaf, member_name
+from ortrim.binaries.leaves import Leaf
+from ortrim.binaries.map_inputs import member_name
 from ortrim.core.kernel_names import demangled_kernel_key
 from ortrim.core.unit_owners import Owners, object_owners
 from ortrim.core.units import UnitIndex

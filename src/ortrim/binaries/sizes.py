@@ -9,9 +9,8 @@ from typing import Final
 from ortrim.binaries.components import PADDING, component_of, section_kind
 from ortrim.binaries.elf import read_bytes, with_elf
 from ortrim.binaries.file_layout import sections_in_memory
-from ortrim.binaries.leaves import member_name
 from ortrim.binaries.link_map import read_link_map
-from ortrim.binaries.map_inputs import file_name, input_name, require_match, source_file
+from ortrim.binaries.map_inputs import file_name, input_name, member_name, require_match, source_file
 from ortrim.binaries.map_sections import INTERNAL, MapInput, MapOutput
 from ortrim.core.library_facts import ComponentSize, FileSize, LibrarySize, SymbolSize
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ortrim.core.android import JavaClasses, NativeLibrary
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.plan import PlannedModel, SourcePin
+from ortrim.core.sums import FileEntry
 
 
 @dataclass(frozen=True, kw_only=True)

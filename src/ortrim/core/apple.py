@@ -68,3 +68,10 @@ def slices_of(targets: Iterable[Target]) -> tuple[Slice, ...]:
         Slice(platform=platform, variant=variant, architectures=tuple(sorted(architectures)))
         for (platform, variant), architectures in joined.items()
     )
+
+
+EXPORTS: Final = "${build}/MinSizeRel/onnxruntime.lds"
+"""The names that upstream's `gen_def.py` has exported, each with the underscore that Mach-O puts before names of C."""
+
+
+XCFRAMEWORK: Final = ".xcframework.zip"

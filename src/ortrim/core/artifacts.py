@@ -6,6 +6,7 @@ from typing import Literal
 
 from ortrim.core.operators import RequiredOperators
 from ortrim.core.plan import PlannedModel, SourcePin
+from ortrim.core.sums import FileEntry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +42,6 @@ class JobResult:
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
     archive: Path | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileEntry:
-    """One file of a package: its path inside it, size in bytes and SHA-256."""
-
-    path: str
-    size_bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ from typing import Final
 from ortrim.core.counting_attention import attention_macs, contrib_attention_macs, multi_head_macs
 from ortrim.core.counting_einsum import einsum_macs
 from ortrim.core.counting_operations import NEITHER, WITHOUT_MACS, operations_of
-from ortrim.core.counting_shapes import Counting, Shape, Uncountable, required
+from ortrim.core.counting_shapes import Counting, Uncountable, required
+from ortrim.models.value_sizes import Shape
 
 ONNX_DOMAINS: Final = ("", "ai.onnx")
 

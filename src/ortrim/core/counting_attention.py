@@ -2,7 +2,8 @@
 
 import math
 
-from ortrim.core.counting_shapes import Counting, Shape, Uncountable, optional, required
+from ortrim.core.counting_shapes import Counting, Uncountable, optional, required
+from ortrim.models.value_sizes import Shape
 
 
 def attention_macs(node: Counting) -> int:

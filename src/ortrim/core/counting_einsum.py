@@ -3,7 +3,8 @@
 import math
 from typing import Final
 
-from ortrim.core.counting_shapes import Counting, Shape, Uncountable, required
+from ortrim.core.counting_shapes import Counting, Uncountable, required
+from ortrim.models.value_sizes import Shape
 
 ELLIPSIS: Final = "..."
 

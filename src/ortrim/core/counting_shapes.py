@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-Shape = tuple[int, ...]
+from ortrim.models.value_sizes import Shape
 
 
 class Uncountable(Exception):

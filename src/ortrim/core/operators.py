@@ -146,3 +146,8 @@ def _united_slots(sides: list[tuple[tuple[int, tuple[str, ...]], ...]]) -> tuple
             slots.setdefault(index, set()).update(types)
     limited = [index for index in sorted(slots) if all(index in dict(side) for side in sides)]
     return tuple((index, tuple(sorted(slots[index]))) for index in limited)
+
+
+def needs_wide_characters(operators: RequiredOperators) -> bool:
+    """Whether a kernel works on text in wide characters; upstream: core/providers/cpu/text/string_normalizer.cc."""
+    return operators.everything or any(each.name == "StringNormalizer" for each in operators.operators)

@@ -10,13 +10,15 @@ toolchain's entry points), `${config}` (the operator configuration), `${runner}`
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Final, Literal
 
 from ortrim.core.profiles import Levers
 from ortrim.core.serialization import to_canonical_json
 from ortrim.core.sessions import SessionSettings
 from ortrim.core.target_spec import Budgets
 from ortrim.core.targets import Target
+
+ARCHIVE: Final = "libonnxruntime.a"
 
 
 @dataclass(frozen=True, kw_only=True)

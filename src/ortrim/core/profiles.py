@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
-from ortrim.core.operators import RequiredOperators
-
 ProfileName = Literal["balanced", "size", "speed", "upstream"]
 PROFILE_NAMES: Final[tuple[ProfileName, ...]] = get_args(ProfileName)
 
@@ -102,8 +100,3 @@ def applicable(
         wide_vectors=levers.wide_vectors and x64 and lld and not levers.unreached_kernels,
         demangler=levers.demangler or not lld,
     )
-
-
-def needs_wide_characters(operators: RequiredOperators) -> bool:
-    """Whether a kernel works on text in wide characters; upstream: core/providers/cpu/text/string_normalizer.cc."""
-    return operators.everything or any(each.name == "StringNormalizer" for each in operators.operators)

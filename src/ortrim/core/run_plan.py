@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 
 from ortrim.core.lifetimes import Moment, peak_over
 from ortrim.core.model_cost import Peak
-
-Kinds = Mapping[str, Hashable]
-"""Of tensors that may lie in each other's buffers: those of equal kinds, as far as a runtime knows before it runs."""
+from ortrim.models.static_shapes import Kinds
 
 
 def planned_peak(

@@ -3,10 +3,19 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """One file of a package: its path inside it, size in bytes and SHA-256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
 
 SUMS: Final = "SHA256SUMS"
 LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")

@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ortrim.core.counting_shapes import Counting, Shape, Uncountable, required
+from ortrim.core.counting_shapes import Counting, Uncountable, required
+from ortrim.models.value_sizes import Shape
 
 FLOAT_BYTES: Final = 4
 LAST_AXIS_OPSET: Final = 13

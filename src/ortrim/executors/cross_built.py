@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from ortrim.core.apple import EXPORTS
 from ortrim.core.plan import BuildJob
 from ortrim.executors.paths import JobPaths
-from ortrim.platforms.apple import EXPORTS
 from ortrim.storage.files import storage_errors
 
 

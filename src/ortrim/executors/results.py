@@ -8,11 +8,10 @@ from typing import Final
 from pydantic import ValidationError
 
 from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse, JobResult
-from ortrim.core.plan import BuildJob, RunnerJob, digest
+from ortrim.core.plan import ARCHIVE, BuildJob, RunnerJob, digest
 from ortrim.core.serialization import from_json, to_json
 from ortrim.errors import BuildError, StorageError
 from ortrim.executors.paths import JobPaths
-from ortrim.platforms.linux import ARCHIVE
 from ortrim.platforms.providers import providers_of
 from ortrim.storage.cache import cache_folder
 

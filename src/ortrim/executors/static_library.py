@@ -7,13 +7,12 @@ from typing import Final
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
 from ortrim.binaries.merged_object import hide_symbols
-from ortrim.core.plan import BuildJob
+from ortrim.core.plan import ARCHIVE, BuildJob
 from ortrim.errors import BuildError
 from ortrim.executors.build_log import first_error
 from ortrim.executors.paths import JobPaths
 from ortrim.executors.places import HERE, Place, finished
 from ortrim.executors.workspace import UNREACHED, job_environment
-from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.files import storage_errors
 
 MEMBER: Final = "onnxruntime.o"

@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.plan import BuildJob, Toolchain, digest
+from ortrim.core.plan import ARCHIVE, BuildJob, Toolchain, digest
 from ortrim.errors import StorageError
-from ortrim.platforms.linux import ARCHIVE
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import storage_errors
 from ortrim.storage.folders import locked_if_free

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import FileEntry
 from ortrim.errors import NetworkError
 from ortrim.fetch.provenance import Check, Claim, Provenance, Unchecked
 from ortrim.github.attestations import provenance_bundles

@@ -10,10 +10,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.delivery import FACTS, DeliveryFacts
 from ortrim.core.serialization import from_json
-from ortrim.core.sums import SUMS, first_clash
+from ortrim.core.sums import SUMS, FileEntry, first_clash
 from ortrim.errors import PackageError, StorageError
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.store import Store

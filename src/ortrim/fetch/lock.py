@@ -6,8 +6,7 @@ from typing import Annotated, Final
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
-from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import is_plain_path
+from ortrim.core.sums import FileEntry, is_plain_path
 from ortrim.github.repositories import FULL_NAME
 
 NAME: Final = "ortrim.lock"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import FileEntry
 from ortrim.errors import NetworkError
 from ortrim.fetch.attested import Attestation
 from ortrim.fetch.lock import NAME, Lock, LockedArtifact, LockedFile, Origin

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import FileEntry
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.side_by_side import Download
 from ortrim.fetch.store import Store

@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import LARGEST_SUMS, SUMS, parse_sums, sums_text
+from ortrim.core.sums import LARGEST_SUMS, SUMS, FileEntry, parse_sums, sums_text
 from ortrim.errors import StorageError
 from ortrim.fetch.store import Store
 from ortrim.storage.files import sha256_of, storage_errors

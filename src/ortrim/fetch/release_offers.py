@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.delivery import FOLDERS
-from ortrim.core.sums import LARGEST_SUMS, SUMS, first_clash, parse_sums
+from ortrim.core.sums import LARGEST_SUMS, SUMS, FileEntry, first_clash, parse_sums
 from ortrim.errors import NetworkError, PackageError
 from ortrim.fetch.deliveries import all_files, fetch_archive
 from ortrim.fetch.lock import LockedArtifact

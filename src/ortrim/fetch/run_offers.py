@@ -7,8 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.delivery import WORKFLOW
+from ortrim.core.sums import FileEntry
 from ortrim.errors import NetworkError, PackageError, UsageError
 from ortrim.fetch.deliveries import all_files, fetch_delivery, made_of
 from ortrim.fetch.lock import LockedArtifact

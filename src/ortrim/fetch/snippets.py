@@ -7,9 +7,9 @@ from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from ortrim.core.apple import XCFRAMEWORK
 from ortrim.errors import UsageError
 
-XCFRAMEWORK: Final = ".xcframework.zip"
 ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": XCFRAMEWORK, "podfile": XCFRAMEWORK}
 """Which files a kind of snippet is about; for Apple, the zip of an xcframework, beside which others lie."""
 SINGLE: Final = ("cmake", "spm", "podfile")

@@ -8,8 +8,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.serialization import from_json, to_json
+from ortrim.core.sums import FileEntry
 from ortrim.errors import StorageError
 from ortrim.storage.cache import cache_folder
 from ortrim.storage.files import sha256_of, storage_errors, write_atomically

@@ -6,12 +6,12 @@ from typing import Final
 import onnx
 
 from ortrim.core.counting import operator_name
-from ortrim.core.counting_shapes import Counting, Shape
+from ortrim.core.counting_shapes import Counting
 from ortrim.core.lifetimes import Moment
 from ortrim.core.model_cost import Peak
 from ortrim.models.bodies import captured
 from ortrim.models.onnx_reading import graphs_of
-from ortrim.models.value_sizes import ValueSize
+from ortrim.models.value_sizes import Shape, ValueSize
 
 VIEWS: Final = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators whose output is their input under another shape."""

@@ -10,13 +10,14 @@ import onnx
 from ortrim.core.counting import ONNX_DOMAINS, Arithmetic, count, operator_name
 from ortrim.core.lifetimes import Moment, peak_of
 from ortrim.core.model_cost import NodeCost, Peak
-from ortrim.core.run_plan import Kinds, planned_peak
+from ortrim.core.run_plan import planned_peak
 from ortrim.core.workspaces import workspace_of
 from ortrim.models.bodies import inferred_body
 from ortrim.models.constants import constant_nodes, sources_of
 from ortrim.models.counted_nodes import counting_of, moment_of
 from ortrim.models.onnx_reading import graphs_of
 from ortrim.models.shape_values import known_tensors
+from ortrim.models.static_shapes import Kinds
 from ortrim.models.value_sizes import ARGUMENTS, BITS, ValueSize, value_sizes
 
 LOOPS: Final = ("Loop", "Scan", "SequenceMap")

@@ -1,17 +1,19 @@
 """The shapes of all of a model's values for inputs of given shapes, as far as they can be inferred."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Final
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
 
-from ortrim.core.run_plan import Kinds
 from ortrim.errors import ModelError
 from ortrim.models.shape_values import with_known_values
 from ortrim.models.value_sizes import BITS
+
+Kinds = Mapping[str, Hashable]
+"""Of tensors that may lie in each other's buffers: those of equal kinds, as far as a runtime knows before it runs."""
 
 LARGEST_VALUE: Final = 1024
 """Elements of an initializer that is looked into for a shape; the weights are left out of the inference."""

@@ -8,7 +8,8 @@ from typing import Final
 import onnx
 from onnx import TensorProto
 
-from ortrim.core.counting_shapes import Shape
+Shape = tuple[int, ...]
+
 
 BITS: Final[Mapping[int, int]] = {
     **dict.fromkeys((TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32), 32),

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import SUMS, is_plain_path, sums_text
+from ortrim.core.sums import SUMS, FileEntry, is_plain_path, sums_text
 from ortrim.errors import PackageError
 from ortrim.storage.files import sha256_of
 

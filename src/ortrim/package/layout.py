@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry, Manifest, Package
+from ortrim.core.artifacts import Manifest, Package
 from ortrim.core.serialization import to_json
-from ortrim.core.sums import SUMS, sums_text
+from ortrim.core.sums import SUMS, FileEntry, sums_text
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.package.archive import write_archive
 from ortrim.package.contents import PackagedFile, PackagedLink, check_paths, write_contents

@@ -7,9 +7,10 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ortrim.core.artifacts import FileEntry, Manifest
+from ortrim.core.artifacts import Manifest
 from ortrim.core.plan import BuildJob, digest
 from ortrim.core.serialization import from_json
+from ortrim.core.sums import FileEntry
 from ortrim.errors import PackageError
 from ortrim.package.inputs import PackageInputs
 

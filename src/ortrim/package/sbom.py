@@ -16,8 +16,8 @@ from cyclonedx.model.license import License
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import SourcePin
+from ortrim.core.sums import FileEntry
 from ortrim.package.archive import SOURCE_DATE_EPOCH
 from ortrim.package.inputs import ComponentLicence, PackageInputs
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.core.apple import ApplePlatform, AppleVariant, Slice, slice_of
+from ortrim.core.apple import EXPORTS, ApplePlatform, AppleVariant, Slice, slice_of
 from ortrim.core.plan import AppleBuild, AssemblyJob, BuildJob
 from ortrim.core.xcode import sdk_folder
 from ortrim.errors import PlanError
@@ -33,8 +33,6 @@ ARCHIVE: Final = "libonnxruntime.a"
 SYMBOLS: Final = "libonnxruntime.dylib.dwarf"
 """What a dSYM holds for the library, for who reads crashes: its table of symbols."""
 JOINED: Final = "onnxruntime.o"
-EXPORTS: Final = "${build}/MinSizeRel/onnxruntime.lds"
-"""The names that upstream's `gen_def.py` has exported, each with the underscore that Mach-O puts before names of C."""
 ROOT: Final = "${build}/MinSizeRel/CMakeFiles/onnxruntime.dir/generated_source.c.o"
 """The one object of the shared library itself, which asks for all that is exported."""
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.core.plan import AssemblyJob, BuildJob
+from ortrim.core.plan import ARCHIVE, AssemblyJob, BuildJob
 from ortrim.core.profiles import PAST_DRIVER
 from ortrim.core.targets import Architecture, CLibrary, version_numbers
 from ortrim.platforms.upstream import (
@@ -21,7 +21,6 @@ PROCESSOR: Final = {
     Architecture.RISCV64: "riscv64",
 }  # fmt: skip
 """What `uname -m` says, which upstream's CMake files go by."""
-ARCHIVE: Final = "libonnxruntime.a"
 FIRST_PACKED: Final = (2, 36)
 """The first glibc that reads packed relocations; an older one refuses a library that has them."""
 SYSTEM_LIBRARIES: Final = ("-ldl", "-lpthread", "-lm")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ortrim.binaries.growth import Change, changes
-from ortrim.binaries.leaves import GROUPINGS, Accounting, Share, by_file, member_name, shares
+from ortrim.binaries.leaves import GROUPINGS, Accounting, Share, by_file, shares
+from ortrim.binaries.map_inputs import member_name
 from ortrim.console import counted, printable
 from ortrim.report.symbol_text import symbol_text
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ortrim.binaries.leaves import Leaf, Share, by_component, by_file, by_symbol, member_name, shares
+from ortrim.binaries.leaves import Leaf, Share, by_component, by_file, by_symbol, shares
+from ortrim.binaries.map_inputs import member_name
 from ortrim.console import printable
 from ortrim.core.library_facts import LibrarySize
 from ortrim.report.families import FAMILIES, STYLES, family

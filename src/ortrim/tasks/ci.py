@@ -23,7 +23,8 @@ from ortrim.pipeline.workflow_jobs.remote import (
 )
 from ortrim.report.step_summary import step_summary
 from ortrim.tasks.boundary import boundary
-from ortrim.tasks.rendering import conclude, show_checks, show_plan
+from ortrim.tasks.history import show_checks
+from ortrim.tasks.rendering import conclude, show_plan
 from ortrim.workflows import inputs, results
 from ortrim.workflows.machine import install_emulators, install_ndks, require_jdk, require_xcodes, start_phone
 from ortrim.workflows.matrix import matrix_json, matrix_of

@@ -8,19 +8,19 @@ from typing import Any, Final
 from invoke.context import Context
 from invoke.tasks import task
 
-from ortrim.console import printable
+from ortrim.console import Console, counted, printable
 from ortrim.core.acceptance import Allowed, Check
 from ortrim.core.serialization import to_data
 from ortrim.core.targets import with_identifiers
 from ortrim.pipeline.history.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
 from ortrim.pipeline.history.benches import builds_and_benches_of
 from ortrim.pipeline.history.builds import write_history_page
+from ortrim.report.acceptance_terminal import check_tables
 from ortrim.report.bench_history_terminal import bench_history_tables
 from ortrim.report.history_terminal import history_tables
 from ortrim.tasks.boundary import as_data, boundary
 from ortrim.tasks.counts import count_option
 from ortrim.tasks.options import bad_option, help_for
-from ortrim.tasks.rendering import show_checks
 
 LAST: Final = 15
 DEFAULTS: Final = Allowed()
@@ -168,3 +168,12 @@ def _share(word: str, option: str, default: float) -> float:
     if 0 <= percent <= MOST_PERCENT:
         return percent / 100
     raise bad_option(option, word[:100], f"give a number of percent from 0 to {MOST_PERCENT:g}")
+
+
+def show_checks(found: Checks, console: Console) -> None:
+    """Show builds beside those that were accepted, and name those of which none was."""
+    for each in found.checks:
+        console.render(check_tables(each))
+        console.note(f"{counted(len(each.regressions), 'regression')}")
+    for entry in found.unaccepted:
+        console.note(printable(f"{entry.spec} {entry.target}: no build was accepted yet: invoke accept-build"))

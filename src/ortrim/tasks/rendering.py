@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from ortrim.console import Console, counted, printable
+from ortrim.console import Console, printable
 from ortrim.core.plan import BuildPlan, digest
 from ortrim.core.reports import VerifyReport
 from ortrim.core.serialization import to_data, to_json
-from ortrim.pipeline.history.acceptance import Checks
 from ortrim.pipeline.verification.failures import gravest_failure
-from ortrim.report.acceptance_terminal import check_tables
 from ortrim.report.terminal import terminal_report
 from ortrim.tasks.boundary import ErrorData, as_data
 
@@ -34,15 +32,6 @@ def conclude(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: 
     show_reports(console, reports, json_mode=json_mode, errors=as_data(failure) if failure else [])
     if failure:
         raise failure
-
-
-def show_checks(found: Checks, console: Console) -> None:
-    """Show builds beside those that were accepted, and name those of which none was."""
-    for each in found.checks:
-        console.render(check_tables(each))
-        console.note(f"{counted(len(each.regressions), 'regression')}")
-    for entry in found.unaccepted:
-        console.note(printable(f"{entry.spec} {entry.target}: no build was accepted yet: invoke accept-build"))
 
 
 def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:

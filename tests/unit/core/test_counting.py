@@ -5,7 +5,8 @@ from typing import Final
 import pytest
 
 from ortrim.core.counting import count, operator_name
-from ortrim.core.counting_shapes import Counting, Shape
+from ortrim.core.counting_shapes import Counting
+from ortrim.models.value_sizes import Shape
 
 Attributes = dict[str, int | str | tuple[int, ...]]
 MS: Final = "com.microsoft:"

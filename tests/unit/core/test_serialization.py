@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from ortrim.core.artifacts import FileEntry, Manifest
+from ortrim.core.artifacts import Manifest
 from ortrim.core.plan import BuildPlan, PlannedModel
 from ortrim.core.serialization import from_json, to_canonical_json, to_data, to_json
+from ortrim.core.sums import FileEntry
 from sample_plans import OPERATORS, sample_plan
 
 MODEL = PlannedModel(

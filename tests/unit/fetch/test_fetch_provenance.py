@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from github_fetching import recorded, with_sigstores_own_keys
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import FileEntry
 from ortrim.errors import NetworkError
 from ortrim.fetch import attested, provenance
 from ortrim.fetch.attested import ask_attestations

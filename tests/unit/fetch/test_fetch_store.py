@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import sums_text
+from ortrim.core.sums import FileEntry, sums_text
 from ortrim.errors import StorageError
 from ortrim.fetch.deliveries import delivered_files
 from ortrim.fetch.lock import LockedArtifact

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import digest
 from ortrim.core.serialization import to_json
+from ortrim.core.sums import FileEntry
 from ortrim.errors import ExitCode, PackageError
 from ortrim.package.inputs import PackageInputs
 from ortrim.package.manifest import make_manifest, read_manifest

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.artifacts import FileEntry
-from ortrim.core.sums import SUMS, sums_text
+from ortrim.core.sums import SUMS, FileEntry, sums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError, StorageError
 from ortrim.storage.sums import check_listed
 

@@ -7,9 +7,9 @@ from typing import Final
 from ortrim.binaries.android_elf import read_native_library
 from ortrim.core.aar import AarLibraries, AarManifest
 from ortrim.core.android import PAGE_BYTES
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import digest
 from ortrim.core.serialization import to_json
+from ortrim.core.sums import FileEntry
 from ortrim.package.android.classes import classes_jar
 from ortrim.package.android.inputs import AarInputs, AarPart
 from ortrim.package.android.prefab import prefab_files

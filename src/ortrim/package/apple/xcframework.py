@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.core.apple_package import AppleManifest, AppleSlice, AppleTarget, RequiredReason
-from ortrim.core.artifacts import FileEntry
 from ortrim.core.plan import digest
 from ortrim.core.serialization import to_json
+from ortrim.core.sums import FileEntry
 from ortrim.package.apple.framework import FrameworkLibrary, framework_files, framework_library
 from ortrim.package.apple.inputs import AppleInputs, ApplePart
 from ortrim.package.apple.objective_c import objective_c_files

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from ortrim.console import Console
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.sums import FileEntry
 from ortrim.errors import StorageError
 from ortrim.fetch.attested import Attestation, ask_attestations
 from ortrim.fetch.lock import NAME, Lock

@@ -11,7 +11,7 @@ from ortrim.core.aar import AbiSize
 from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.library_facts import LibraryFacts
 from ortrim.core.measurements import Comparison, Gate, Verdict
-from ortrim.core.plan import BuildJob
+from ortrim.core.plan import ARCHIVE, BuildJob
 from ortrim.core.sessions import IN_PLACE
 from ortrim.core.targets import ABIS, Architecture
 from ortrim.executors.results import LIBRARY
@@ -19,7 +19,6 @@ from ortrim.models.alignment import misaligned_tensors
 from ortrim.package.android.inputs import companions_of
 from ortrim.pipeline.packaging.android import SoundAar
 from ortrim.pipeline.planned import Planned
-from ortrim.platforms.linux import ARCHIVE
 from ortrim.verify.gates import check_archive, check_library, check_tensors
 from ortrim.verify.subjects import Delivery
 

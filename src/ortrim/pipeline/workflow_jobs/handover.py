@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.artifacts import FileEntry
+from ortrim.core.apple import XCFRAMEWORK
 from ortrim.core.delivery import FACTS, DeliveryFacts
 from ortrim.core.plan import PlannedTarget
 from ortrim.core.serialization import to_json
-from ortrim.core.sums import SUMS, sums_text
+from ortrim.core.sums import SUMS, FileEntry, sums_text
 from ortrim.errors import SourcesError, StorageError, ToolError
-from ortrim.fetch.snippets import XCFRAMEWORK
 from ortrim.pipeline.packaging.packages import Group, groups
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.sources.git import git

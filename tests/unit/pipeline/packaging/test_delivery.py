@@ -13,7 +13,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.binaries.merged_object import hide_symbols
 from ortrim.core.artifacts import JobResult, Package
 from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.plan import BuildJob
+from ortrim.core.plan import ARCHIVE, BuildJob
 from ortrim.core.sessions import IN_PLACE, SessionSettings
 from ortrim.core.targets import TARGETS
 from ortrim.executors.jni import JAVA
@@ -22,7 +22,6 @@ from ortrim.pipeline.packaging import delivery
 from ortrim.pipeline.packaging.android import deliver_aar
 from ortrim.pipeline.packaging.delivery import android_delivery, linux_delivery
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.platforms.linux import ARCHIVE
 from ortrim.verify.subjects import Delivery
 from sample_package import make_inputs
 

@@ -8,6 +8,7 @@ from ortrim.core.ndk import LIBRARIES, LIBRARY_FOLDERS
 from ortrim.core.plan import AndroidBuild, AssemblyJob, BuildJob
 from ortrim.core.targets import ABIS
 from ortrim.errors import PlanError
+from ortrim.platforms.jni import PAGES, linker_flags
 from ortrim.platforms.providers import provider_definitions, provider_flags
 from ortrim.platforms.upstream import (
     DEFINITIONS,
@@ -25,8 +26,6 @@ SYMBOLS: Final = "libonnxruntime.so.sym"
 SHARED_STL: Final = "libc++_shared.so"
 LINKED: Final = f"${{build}}/MinSizeRel/{LIBRARY}"
 
-PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
-"""The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
 SYSTEM_LIBRARIES: Final = ("-ldl", "-lm")
 """Threads are in bionic's libc itself."""
 
@@ -41,13 +40,6 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job))
     definitions = (*DEFINITIONS, *own, f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}")
     return (*common_arguments(job), *_android(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
-
-
-def linker_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return the compiler's words with which every library of a job's AAR is linked."""
-    flags = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
-    packed = _packed_relocations(_options(job).api) if job.levers.packing else ()
-    return (*flags, *packed)
 
 
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:
@@ -94,20 +86,6 @@ def _android(job: BuildJob) -> tuple[str, ...]:
         *("--android_sdk_path", "${ndk}", "--android_ndk_path", "${ndk}"),
         *(("--android_cpp_shared",) if options.stl == "c++_shared" else ()),
     )
-
-
-def _packed_relocations(api: int) -> tuple[str, ...]:
-    """Return what packs relocations in the way that the loader of an API level understands.
-
-    Android's own form came with 23, RELR with 28, there under Android's own tags, and with 30 under the standard ones
-    (bionic's android-changes-for-ndk-developers.md; clang's driver does the same from LLVM 23 on).
-    """
-    if api < 23:
-        return ()
-    if api < 28:
-        return ("-Wl,--pack-dyn-relocs=android",)
-    tags = ("-Wl,--use-android-relr-tags",) if api < 30 else ()
-    return ("-Wl,--pack-dyn-relocs=android+relr", *tags)
 
 
 def _options(job: BuildJob) -> AndroidBuild:

@@ -3,8 +3,9 @@
 from typing import Final
 
 from ortrim.core.plan import BuildJob
-from ortrim.platforms.android import linker_flags
 
+PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
+"""The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
 BINDING: Final = "libonnxruntime4j_jni.so"
 CONFIG_HEADER: Final = "onnxruntime_config.h"
 """CMake makes it of what it finds of the compiler; the C files take the version from it and nothing else."""
@@ -18,6 +19,27 @@ INCLUDES: Final = (
 PROVIDERS: Final = {"nnapi": ("-DUSE_NNAPI=1",)}
 """What the C files know of execution providers beside the CPU's; they add XNNPACK by its name, as a string."""
 LINUX_FLAGS: Final = ("-Wl,-z,noexecstack", "-Wl,--build-id=sha1", "-s")
+
+
+def linker_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's words with which every library of a job's AAR is linked."""
+    flags = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
+    packed = _packed_relocations(job.android.api) if job.android and job.levers.packing else ()
+    return (*flags, *packed)
+
+
+def _packed_relocations(api: int) -> tuple[str, ...]:
+    """Return what packs relocations in the way that the loader of an API level understands.
+
+    Android's own form came with 23, RELR with 28, there under Android's own tags, and with 30 under the standard ones
+    (bionic's android-changes-for-ndk-developers.md; clang's driver does the same from LLVM 23 on).
+    """
+    if api < 23:
+        return ()
+    if api < 28:
+        return ("-Wl,--pack-dyn-relocs=android",)
+    tags = ("-Wl,--use-android-relr-tags",) if api < 30 else ()
+    return ("-Wl,--pack-dyn-relocs=android+relr", *tags)
 
 
 def jni_arguments(job: BuildJob) -> tuple[str, ...]:

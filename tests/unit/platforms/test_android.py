@@ -10,7 +10,7 @@ from ortrim.core.plan import AssemblyJob, BuildJob
 from ortrim.core.target_spec import AndroidSpec, TargetSpec
 from ortrim.core.targets import ABIS, TARGETS
 from ortrim.errors import ExitCode, PlanError
-from ortrim.platforms import android
+from ortrim.platforms import android, jni
 from sample_plans import sample_plan
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]
@@ -120,8 +120,8 @@ def test_a_shared_cpp_library_is_packaged_beside(target: str) -> None:
 def test_other_libraries_of_the_package_are_linked_alike() -> None:
     """What the packaging links itself, such as the JNI library, has the same words; they are no secret of the build."""
     planned = job(options=AndroidSpec(api=30))
-    assert set(android.linker_flags(planned)) < set(linker_flags(planned))
-    assert {*PAGES, "-Wl,-z,noexecstack", "-Wl,--build-id=sha1"} <= set(android.linker_flags(planned))
+    assert set(jni.linker_flags(planned)) < set(linker_flags(planned))
+    assert {*PAGES, "-Wl,-z,noexecstack", "-Wl,--build-id=sha1"} <= set(jni.linker_flags(planned))
 
 
 def test_the_runner_asks_for_no_library_that_bionic_lacks() -> None:

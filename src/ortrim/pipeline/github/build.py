@@ -22,7 +22,7 @@ from ortrim.pipeline.converted import Request
 from ortrim.pipeline.github.connection import Connection, Remote, connect
 from ortrim.pipeline.github.dispatch_records import FOLDER, DispatchRecord, Kept, asked_by, jobs_of, keep
 from ortrim.pipeline.github.left_models import sweep_models
-from ortrim.pipeline.github.run_followed import WantsCancel, Watch, bring_home
+from ortrim.pipeline.github.run_followed import UNCERTAIN, WantsCancel, Watch, bring_home
 from ortrim.pipeline.github.taking_up import run_to_take_up
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.targets import build_planned, to_compile
@@ -31,8 +31,6 @@ from ortrim.storage.files import require_writable
 from ortrim.storage.folders import locked
 
 LONGEST_TITLE: Final = 200
-UNCERTAIN: Final = frozenset({"run-left", "run-not-found", "run-ambiguous", "github-unexpected-answer"})
-"""Diagnostics of a dispatch that may have been carried out all the same."""
 
 
 def build_on_github(

@@ -19,6 +19,9 @@ from ortrim.pipeline.github.dispatch_records import Kept
 from ortrim.pipeline.github.run_artifacts import fetch_compiled, fetch_there
 from ortrim.tools.command import Terminated
 
+UNCERTAIN: Final = frozenset({"run-left", "run-not-found", "run-ambiguous", "github-unexpected-answer"})
+"""Diagnostics of a dispatch that may have been carried out all the same."""
+
 WantsCancel = Callable[[Run], bool]
 """Asks the user, who pressed Ctrl-C, whether a run is to be cancelled; otherwise it goes on."""
 

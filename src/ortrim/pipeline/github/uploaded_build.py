@@ -18,11 +18,10 @@ from ortrim.github.git_objects import create_ref, require_private, store_commit,
 from ortrim.github.records import Run
 from ortrim.github.refs import choose_ref
 from ortrim.pipeline.converted import Request, load, prepared_models
-from ortrim.pipeline.github.build import UNCERTAIN
 from ortrim.pipeline.github.connection import Connection, Remote, connect
 from ortrim.pipeline.github.dispatch_records import FOLDER, DispatchRecord, Kept, asked_by, keep
 from ortrim.pipeline.github.left_models import sweep_models
-from ortrim.pipeline.github.run_followed import WantsCancel, Watch
+from ortrim.pipeline.github.run_followed import UNCERTAIN, WantsCancel, Watch
 from ortrim.pipeline.github.taking_up import run_to_take_up
 from ortrim.pipeline.github.uploaded_run import delivered, removed_on_error
 from ortrim.pipeline.github.uploads import Bundle, bundle

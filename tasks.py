@@ -1,5 +1,5 @@
 """Invoke's entry point in a checkout; the installed program `ortrim` has the same tasks."""
 
-from ortrim.tasks import namespace
+from ortrim.cli.tasks import namespace
 
 __all__ = ["namespace"]

@@ -21,10 +21,10 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
 from ortrim.errors import ToolError
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 MODEL: Final = "models/silero-vad.ort"
 LIBRARY: Final = "lib/libonnxruntime.so"

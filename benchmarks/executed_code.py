@@ -14,8 +14,8 @@ from typing import Final
 
 from elftools.elf.elffile import ELFFile
 
+from ortrim.base.command import run
 from ortrim.binaries.link_map import MapSymbol, read_link_map
-from ortrim.tools.command import run
 
 INSTRUCTION: Final = re.compile(r"0x([0-9a-f]+):  ([0-9a-f]{8})  ")
 X64_INSTRUCTION: Final = re.compile(r"0x([0-9a-f]+):  ((?:[0-9a-f]{2} )+)")

@@ -17,16 +17,16 @@ from typing import Final
 
 from executed_code import Executed, code_symbols, read_executed, traced
 
+from ortrim.base.console import Console
+from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import require
 from ortrim.binaries.link_map import MapSymbol
-from ortrim.console import Console
-from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.builders import executor_for
+from ortrim.build.root_file_systems import machine_parts
+from ortrim.build.trees import finished_build, result_of
+from ortrim.cli.options import request_from
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.sources.machines import machine_parts
-from ortrim.tasks.options import request_from
-from ortrim.tools.base import require
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.verify.devices.base import Repetition, RunRequest, runner_words
+from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
 
 DEFAULT_SPEC: Final = Path(__file__).with_name("kernels.toml")
 TARGET: Final = "linux-arm64"

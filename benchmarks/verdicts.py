@@ -19,23 +19,22 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from ortrim.advise.compatibility import in_doubt, judge
-from ortrim.advise.installed import InstalledRuntime
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import PreparedModel
-from ortrim.core.operator_uses import ModelUses
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.compat.answer import in_doubt, judge
+from ortrim.compat.installed import InstalledRuntime, read_runtime
 from ortrim.errors import Diagnostic, SpecError, VerifyError
-from ortrim.models.kernel_versions import kernel_versions
-from ortrim.models.onnx_reading import facts_of
-from ortrim.models.ort_uses import read_uses
-from ortrim.pins.tools import tool_requirements
-from ortrim.pipeline.compatibility.installed_runtime import read_runtime
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
-from ortrim.tools.full_runtime import FullRuntime, full_runtime
+from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.kernels import kernel_versions
+from ortrim.models.models import PreparedModel
+from ortrim.models.onnx_files import facts_of
+from ortrim.models.operators import ModelUses
+from ortrim.models.ort_format import read_uses
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.buildspec import ModelSpec
 from ortrim.verify.cases import Case, make_cases
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 
 TYPES: Final = (

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from activation_memory.record import Record, Row, table
 from activation_memory.subjects import SUBJECTS, Subject, model_of
-from ortrim.console import Console
-from ortrim.core.serialization import to_json
+from ortrim.base.console import Console
+from ortrim.base.files import storage_errors
+from ortrim.base.json import to_json
+from ortrim.base.scripts import Python, ScriptCrash, run_script
+from ortrim.cost.graph import Asked, cost_of
 from ortrim.errors import UsageError, VerifyError
-from ortrim.models.costs import Asked, cost_of
+from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.pins.runtime import runtime_pins
-from ortrim.storage.files import storage_errors
-from ortrim.tools.full_runtime import FullRuntime, full_runtime
-from ortrim.tools.scripts import Python, ScriptCrash, run_script
 
 HERE: Final = Path(__file__).parent
 NAME: Final = "activation-memory"

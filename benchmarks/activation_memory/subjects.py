@@ -6,9 +6,9 @@ from typing import Final
 
 import onnx
 
-from ortrim.core.model_spec import ModelSpec
+from ortrim.base.cache import cache_folder
 from ortrim.models.prepare import prepare
-from ortrim.storage.cache import cache_folder
+from ortrim.spec.buildspec import ModelSpec
 
 LIGHT: Final = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]

@@ -14,18 +14,16 @@ from session_settings.subject import Built, find_build
 
 from budget_verdicts.record import Judged, Kind, Trial, table, true_ratios
 from budget_verdicts.slowed import ratios_of, slowed_library
-from ortrim.console import Console
-from ortrim.core.measurements import Verdict
-from ortrim.core.serialization import from_json, to_canonical_json
-from ortrim.core.target_spec import Budgets
-from ortrim.storage.files import require_writable, write_atomically
-from ortrim.verify.devices.base import Device
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.base.json import from_json, to_canonical_json
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.host import Host
-from ortrim.verify.judge import model_comparisons
-from ortrim.verify.quantities import LOAD, LOOKS, P50, PEAK
-from ortrim.verify.rounds import Measurement, Rounds
-from ortrim.verify.rounds import measure as measure_rounds
-from ortrim.verify.settling import settled
+from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, model_comparisons, settled
+from ortrim.verify.measure import Measurement, Rounds
+from ortrim.verify.measure import measure as measure_rounds
+from ortrim.verify.measurements import Verdict
 
 RECORD: Final = "verdicts.jsonl"
 BUDGETS: Final[Mapping[Kind, tuple[float, ...]]] = {"same": (1.0, 1.01, 1.02, 1.03), "slowed": (1.03,)}

@@ -7,15 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from ortrim.core.statistics import median, quantile
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
-from ortrim.verify.devices.base import Device, RunnerOutput
-from ortrim.verify.outputs import ONCE
-from ortrim.verify.quantities import LOAD, P50, PEAK
-from ortrim.verify.rounds import Measurement, Rounds, measure
-from ortrim.verify.settling import SHORT
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.verify.devices.device import Device, RunnerOutput
+from ortrim.verify.judge import LOAD, P50, PEAK, SHORT
+from ortrim.verify.measure import ONCE, Measurement, Rounds, measure
+from ortrim.verify.measurements import median, quantile
 
 SOURCE: Final = Path(__file__).with_suffix(".c")
 WORSE: Final = 1.05

@@ -22,14 +22,14 @@ from build_time.record import Library, Measurement
 from build_time.scratch import empty_cache, forget_others, other_cache, restore, save, with_sources
 from build_time.subject import Pair, Subject
 from build_time.worker import Built, Done, Work
-from ortrim.console import Step
-from ortrim.core.serialization import from_json, to_json
+from ortrim.base.command import stream
+from ortrim.base.console import Step
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import BuildError
-from ortrim.tools.command import stream
 
 BENCHMARKS: Final = Path(__file__).resolve().parents[1]
 WORKER: Final = "build_time.worker"
-PROGRAM: Final = "from ortrim.tasks.program import main; main()"
+PROGRAM: Final = "from ortrim.cli.program import main; main()"
 STEP: Final = re.compile(r"^(\d+) (\d+) (.*)$")
 KEPT_LINES: Final = 20
 LIBRARIES: Final = "libraries"

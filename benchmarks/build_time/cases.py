@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ortrim.console import counted
+from ortrim.base.console import counted
 from ortrim.errors import UsageError
 
 

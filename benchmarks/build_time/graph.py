@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from ortrim.console import counted, duration_text
-from ortrim.report.svg import Canvas, ticks
+from ortrim.base.console import counted, duration_text
+from ortrim.report.charts import Canvas, ticks
 
 WIDTH, HEIGHT = 760.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 740.0, 34.0, 350.0

@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.core.operator_config import parse_config, render_config
-from ortrim.core.operators import OperatorId, RequiredOperators, merge
-from ortrim.core.plan import BuildJob
-from ortrim.core.profiles import PROFILES
-from ortrim.core.serialization import to_canonical_json
-from ortrim.planning import with_arguments
+from ortrim.base.json import to_canonical_json
+from ortrim.build.plan import BuildJob
+from ortrim.models.operators import OperatorId, RequiredOperators, merge, parse_config, render_config
+from ortrim.platforms.planner import with_arguments
+from ortrim.spec.build_options import PROFILES
 
 OURS: Final = ("CMAKE_PROJECT_onnxruntime_INCLUDE=", "ORTRIM_", "FLATBUFFERS_BUILD_FLATC=")
 """How the CMake definitions begin with which ortrim makes a build shorter."""

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from build_time.record import Library
-from ortrim.binaries.differences import differences
+from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import read_library
-from ortrim.binaries.sizes import library_size
-from ortrim.storage.files import sha256_of
+from ortrim.size.library import differences, library_size
 
 NAME: Final = "libonnxruntime.so"
 OTHERS: Final = (("unpruned", "every file compiled"), ("upstream", "upstream's recipe"))

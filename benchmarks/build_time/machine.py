@@ -10,8 +10,8 @@ from typing import Final
 
 from build_time.meter import busy_seconds
 from build_time.record import BUSY_LIMIT, Machine
+from ortrim.base.command import run
 from ortrim.errors import ToolError
-from ortrim.tools.command import run
 
 CPUINFO: Final = Path("/proc/cpuinfo")
 LOOK_SECONDS: Final = 3.0

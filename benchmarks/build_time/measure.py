@@ -14,12 +14,11 @@ from build_time.record import Record
 from build_time.session import Manner, Session
 from build_time.subject import Pair, Subject, all_operators, planned_subject
 from build_time.table import graph_points, median_processor, points_table
-from ortrim.console import Console
+from ortrim.base.cache import cache_folder, locked_if_free
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.build.execution import choose_parallelism
 from ortrim.errors import UsageError
-from ortrim.executors.parallelism import choose_parallelism
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import require_writable, write_atomically
-from ortrim.storage.folders import locked_if_free
 
 __all__ = ["SPECS", "Manner", "Wanted", "measure"]
 

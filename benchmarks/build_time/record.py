@@ -7,10 +7,10 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from build_time.meter import Cost
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.core.serialization import from_json, to_json
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.base.json import from_json, to_json
+from ortrim.build.plan import CompilerCacheUse
 from ortrim.errors import StorageError, UsageError
-from ortrim.storage.files import storage_errors, write_atomically
 
 BUSY_LIMIT: Final = 0.5
 """As many processors at work before a measurement mean that it was not alone on the machine."""

@@ -5,8 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
+from ortrim.base.cache import cache_folder, publish_folder
 
 FETCHED: Final = ("apt", "cases", "conversions", "downloads", "models", "packages", "runners", "zig")
 """Kinds of things in a cache that every case finds there: none of them holds a compiled part of a library."""

@@ -11,10 +11,10 @@ from build_time.machine import this_machine, wait_for_rest
 from build_time.record import read_record, write_record
 from build_time.scratch import read_through
 from build_time.table import times_table
-from ortrim.console import Console, Step
+from ortrim.base.console import Console, Step
+from ortrim.base.scripts import packages_folder
 from ortrim.errors import Diagnostic, DiagnosticGroup
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 RECORD: Final = "build-time.json"
 

@@ -6,11 +6,11 @@ from typing import Final
 
 from build_time.cases import Case, Recipe
 from build_time.jobs import read_operators, recipe_digest, with_more_operators, with_operators
-from ortrim.console import Console
-from ortrim.core.operators import OperatorId
-from ortrim.core.plan import BuildJob, digest
-from ortrim.pipeline.converted import Request
+from ortrim.base.console import Console
+from ortrim.build.plan import BuildJob, digest
+from ortrim.models.operators import OperatorId
 from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.request import Request
 
 OPERATORS: Final = Path(__file__).resolve().with_name("operators.txt")
 DIGITS: Final = 16

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from build_time.cases import CASES, Case, operators_in
 from build_time.record import Measurement, Record
-from ortrim.console import duration_text, printable
+from ortrim.base.console import duration_text, printable
 
 HEADINGS = ("case", "n", "wall", "ratio", "CPU", "steps", "files", "memory", "library", "SHA-256", "goal")
 """`n` are the rounds, `ratio` is to upstream's wall time, `files` are compiled ones of all, the library is in bytes."""

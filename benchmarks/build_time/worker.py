@@ -11,20 +11,17 @@ from pathlib import Path
 from build_time.cases import Recipe
 from build_time.jobs import library_of, upstream_job
 from build_time.meter import Cost, cost_of
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.core.plan import BuildJob
-from ortrim.core.serialization import from_json, to_json
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import stream
+from ortrim.base.files import shipped_folder, write_atomically
+from ortrim.base.json import from_json, to_json
+from ortrim.base.scripts import ISOLATED_PYTHON, packages_folder
+from ortrim.build.execution import Inputs, Parallelism, job_environment, prepare_workspace
+from ortrim.build.native import NativeExecutor
+from ortrim.build.plan import BuildJob, CompilerCacheUse
+from ortrim.build.upstream import first_error, ninja_step
 from ortrim.errors import BuildError, Diagnostic, ExitCode
-from ortrim.executors.build_log import first_error, ninja_step
-from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import Parallelism
-from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
-from ortrim.pins.tools import tool_requirements
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import write_atomically
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import stream
-from ortrim.tools.environments import ISOLATED_PYTHON, packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.profiles import PROFILE_NAMES, ProfileName
-from ortrim.core.serialization import to_canonical_json
-from ortrim.core.sessions import SessionSettings
+from ortrim.base.json import to_canonical_json
 from ortrim.errors import UsageError
+from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
+from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import DEFAULT_REPETITION, Repetition, RunRequest
+from ortrim.verify.devices.device import DEFAULT_REPETITION, Repetition, RunRequest
 
 WHEEL: Final = "wheel"
 """The official library with the original model, which it optimizes as it does by default."""

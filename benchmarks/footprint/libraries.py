@@ -7,15 +7,14 @@ from typing import Final
 from footprint.contenders import WHEEL
 from footprint.record import Library
 from footprint.subject import Model, Subject
+from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import with_elf
-from ortrim.binaries.sizes import library_size
-from ortrim.core.measurements import Verdict
-from ortrim.storage.files import sha256_of
-from ortrim.verify.devices.base import Device
-from ortrim.verify.outputs import our_outputs
+from ortrim.size.library import library_size
+from ortrim.verify.devices.device import Device
+from ortrim.verify.measure import Measurement, our_outputs
+from ortrim.verify.measurements import Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import reference_outputs
-from ortrim.verify.rounds import Measurement
 
 PACKED: Final = ".relr.dyn"
 

@@ -16,9 +16,9 @@ from footprint.report import markdown, tables
 from footprint.rounds import Turns, measure_contest
 from footprint.subject import Subject, built_subject
 from footprint.summary import summaries
-from ortrim.console import Console
-from ortrim.core.profiles import ProfileName
-from ortrim.storage.files import require_writable, write_atomically
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.spec.build_options import ProfileName
 from ortrim.verify.devices.host import Host
 
 __all__ = ["SPECS", "Wanted", "measure"]

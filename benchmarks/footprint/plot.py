@@ -6,9 +6,9 @@ from typing import Final
 
 from footprint.contenders import WHEEL, WHEEL_ORT
 from footprint.summary import Summary
-from ortrim.core.profiles import PROFILE_NAMES
-from ortrim.core.statistics import Interval
-from ortrim.report.svg import Canvas, ticks
+from ortrim.report.charts import Canvas, ticks
+from ortrim.spec.build_options import PROFILE_NAMES
+from ortrim.verify.measurements import Interval
 
 WIDTH, HEIGHT = 760.0, 420.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 60.0, 370.0

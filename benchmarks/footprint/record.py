@@ -7,9 +7,9 @@ from typing import Final, Literal, Self, TypeVar
 from build_time.record import BUSY_LIMIT, Machine
 from pydantic import ValidationError
 
-from ortrim.core.serialization import from_json, to_json
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import StorageError, UsageError
-from ortrim.storage.files import storage_errors, write_atomically
 
 HINT: Final = "move the file away, or name another folder with --output"
 

@@ -9,10 +9,9 @@ from footprint.contenders import UPSTREAM, WHEEL
 from footprint.goals import GOALS
 from footprint.record import Record
 from footprint.summary import Summary
-from ortrim.console import printable
-from ortrim.core.statistics import Interval
-from ortrim.report.figures import NONE, bytes_text, ms_text
-from ortrim.report.markdown_text import escaped, table
+from ortrim.base.console import printable
+from ortrim.report.figures import NONE, bytes_text, escaped, ms_text, table
+from ortrim.verify.measurements import Interval
 
 HEADINGS = (
     "library", "bytes", "of upstream's", "compressed", "outputs", "peak RSS", "of wheel's", "load", "of wheel's",

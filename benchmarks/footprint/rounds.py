@@ -10,10 +10,10 @@ from build_time.machine import wait_for_rest
 
 from footprint.contenders import Contender, Contest
 from footprint.record import CaseSample, Record, Round, Sample
-from ortrim.console import Console
-from ortrim.core.statistics import distribution
-from ortrim.verify.devices.base import CaseRun, Device, RunnerOutput
+from ortrim.base.console import Console
+from ortrim.verify.devices.device import CaseRun, Device, RunnerOutput
 from ortrim.verify.devices.host import Host
+from ortrim.verify.measurements import distribution
 
 
 @dataclass(frozen=True, kw_only=True)

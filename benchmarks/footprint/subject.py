@@ -6,17 +6,16 @@ from pathlib import Path
 
 from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
 from footprint.record import ModelKind
-from ortrim.console import Console
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.operator_config import parse_config
-from ortrim.core.profiles import ProfileName
-from ortrim.core.sessions import SessionSettings, as_the_official
-from ortrim.pipeline.builders import executor_for
-from ortrim.pipeline.converted import Request
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.operators import parse_config
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.storage.files import sha256_of
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.pipeline.request import Request
+from ortrim.spec.build_options import ProfileName
+from ortrim.spec.buildspec import ModelSpec, SessionSettings, as_the_official
 from ortrim.verify.cases import Case
 
 

@@ -8,15 +8,15 @@ from typing import Final
 from levers.record import Outcome, Record, read_record, write_record
 from levers.report import markdown, table
 from levers.variants import Variant, variants, with_levers
-from ortrim.binaries.sizes import library_size
-from ortrim.console import Console
-from ortrim.core.plan import BuildJob, digest
-from ortrim.core.profiles import PROFILE_NAMES, ProfileName
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.build.plan import BuildJob, digest
 from ortrim.errors import BuildError, UsageError
-from ortrim.pipeline.builders import executor_for
-from ortrim.pipeline.converted import Request
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.storage.files import require_writable, write_atomically
+from ortrim.pipeline.request import Request
+from ortrim.size.library import library_size
+from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 
 BOTTOM: Final = "upstream"
 

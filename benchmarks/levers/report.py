@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from levers.record import Outcome
-from ortrim.console import printable
-from ortrim.report.figures import NONE
-from ortrim.report.markdown_text import escaped
-from ortrim.report.markdown_text import table as markdown_table
+from ortrim.base.console import printable
+from ortrim.report.figures import NONE, escaped
+from ortrim.report.figures import table as markdown_table
 
 HEADINGS = ("lever", "pulled alone, bytes", "let go alone, bytes")
 Found = Mapping[tuple[str, str], Outcome]

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from ortrim.core.operator_config import parse_config
-from ortrim.core.operators import needs_wide_characters
-from ortrim.core.plan import BuildJob
-from ortrim.core.profiles import PROFILES, Levers, applicable
-from ortrim.core.targets import APPLE, Architecture
-from ortrim.planning import with_arguments
+from ortrim.build.plan import BuildJob
+from ortrim.models.operators import needs_wide_characters, parse_config
+from ortrim.platforms.planner import with_arguments
+from ortrim.spec.build_options import PROFILES, Levers, applicable
+from ortrim.spec.targets import APPLE, Architecture
 
 NOT_OF_THE_CODE: Final = "precompiled"
 """The lever that changes how long a build takes, and not what it makes."""

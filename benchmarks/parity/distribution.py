@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 import numpy as np
 
-from ortrim.core.sessions import SessionSettings
-from ortrim.verify.arrays import BFLOAT16, Array, load_array, widened
-from ortrim.verify.devices.base import Repetition, RunRequest, SavedOutput, runner_words
-from ortrim.verify.devices.local_run import absolute, run_locally
+from ortrim.spec.buildspec import SessionSettings
+from ortrim.verify.cases import BFLOAT16, Array, load_array, widened
+from ortrim.verify.devices.device import Repetition, RunRequest, SavedOutput, runner_words
+from ortrim.verify.devices.host import absolute, run_locally
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from ortrim.verify.runner_output import read_output
 from parity.subjects import Subject

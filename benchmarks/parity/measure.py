@@ -8,21 +8,20 @@ from typing import Final
 
 from session_settings.subject import Built, find_build
 
-from ortrim.console import Console
-from ortrim.core.serialization import from_json, to_json
-from ortrim.core.sessions import SessionSettings
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.base.emulators import EMULATIONS, X64_USER
+from ortrim.base.files import shipped_folder, storage_errors
+from ortrim.base.json import from_json, to_json
+from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import require
+from ortrim.build.root_file_systems import machine_parts
 from ortrim.errors import UsageError
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.machines import machine_parts
-from ortrim.storage.files import storage_errors
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.base import require
-from ortrim.tools.command import run
-from ortrim.tools.emulators import EMULATIONS, X64_USER
-from ortrim.tools.environments import packages_folder
-from ortrim.tools.foreign_runtime import foreign_library
+from ortrim.models.full_runtime import foreign_library
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.devices.host import Host
-from ortrim.verify.progress import Runs
+from ortrim.verify.verification import Runs
 from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
 from parity.proof import ROUNDING, Mutant, Patient
 from parity.record import Record, mutant_table, noise_table

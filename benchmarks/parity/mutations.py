@@ -17,7 +17,7 @@ from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
 from ortrim.binaries.link_map import MapInput, read_link_map
-from ortrim.models.ort_reading import Table, graphs_of, read, root_of
+from ortrim.models.ort_format import Table, graphs_of, read, root_of
 
 KERNELS: Final = re.compile(r"libonnxruntime_(?:mlas|providers)\.a\(")
 """The archives with the code of kernels, as a link map names them."""

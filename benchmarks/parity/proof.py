@@ -11,12 +11,12 @@ from typing import Final, Literal
 
 from executed_code import read_executed_bytes, traced
 
-from ortrim.core.measurements import Verdict
-from ortrim.core.sessions import SessionSettings
-from ortrim.core.tolerances import SAME_GRAPH
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.base import Repetition, RunRequest, runner_words
-from ortrim.verify.devices.local_run import absolute
+from ortrim.spec.buildspec import SessionSettings
+from ortrim.spec.tolerances import SAME_GRAPH
+from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
+from ortrim.verify.devices.host import absolute
+from ortrim.verify.measurements import Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import SavedOutputs
 from parity.distribution import difference_of, pairs, saved_by

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from ortrim.core.measurements import Host
-from ortrim.core.statistics import quantile
-from ortrim.core.tolerances import DEFAULTS, EXACT, QUANTIZED, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from ortrim.verify.measurements import Host, quantile
 from parity.distribution import Noise
 from parity.proof import Mutant
 

@@ -14,16 +14,13 @@ from onnxruntime import quantization
 from onnxruntime.transformers.float16 import convert_float_to_float16
 from onnxruntime.transformers.onnx_model import OnnxModel
 
-from ortrim.core.buildspec import LoadedSpec
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.base.cache import cache_folder
 from ortrim.models.convert import Conversion, convert
-from ortrim.models.copies import FACTS_LAYOUT
-from ortrim.models.prepare import prepare
-from ortrim.storage.cache import cache_folder
-from ortrim.tools.full_runtime import FullRuntime
-from ortrim.verify.arrays import load_array
-from ortrim.verify.cases import Case, make_cases
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.spec.buildspec import LoadedSpec, ModelSpec
+from ortrim.verify.cases import Case, load_array, make_cases
 from ortrim.verify.reference import References, SavedOutputs, converted_outputs, reference_outputs
 
 VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -12,9 +12,8 @@ from footprint.one_by_one import one_by_one
 from footprint.record import read_or_begin, write_record
 from footprint.rounds import Turns, measure_contest
 
-from ortrim.console import Console
-from ortrim.storage.files import require_writable, write_atomically
-from ortrim.storage.shipped import shipped_folder
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, shipped_folder, write_atomically
 from ortrim.verify.devices.host import Host
 from preparation.proof import proved
 from preparation.record import PreparationRecord

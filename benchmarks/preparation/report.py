@@ -8,10 +8,9 @@ from footprint.report import figure_text
 from footprint.summary import Figure, mean_p50, ratio_between
 from rich.table import Table
 
-from ortrim.console import printable
-from ortrim.report.figures import NONE, difference_text
-from ortrim.report.markdown_text import escaped
-from ortrim.report.markdown_text import table as markdown_table
+from ortrim.base.console import printable
+from ortrim.report.figures import NONE, difference_text, escaped
+from ortrim.report.figures import table as markdown_table
 from preparation.record import Change, PreparationRecord
 from preparation.subject import GIVEN, PREPARED
 

@@ -7,14 +7,14 @@ from typing import Final
 from footprint.contenders import Contender, Contest
 from footprint.subject import Model, Subject, build_first, contender_of, subject_of
 
-from ortrim.console import Console
-from ortrim.core.buildspec import LoadedSpec
-from ortrim.core.profiles import ProfileName
-from ortrim.core.steps_report import PreparationReport
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
 from ortrim.errors import UsageError
-from ortrim.pipeline.converted import Request, load
 from ortrim.pipeline.planned import Planned, planned_of
-from ortrim.storage.files import sha256_of
+from ortrim.pipeline.request import Request, load
+from ortrim.spec.build_options import ProfileName
+from ortrim.spec.buildspec import LoadedSpec
+from ortrim.steps.report import PreparationReport
 from ortrim.verify.cases import Case
 
 GIVEN: Final = "given"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.console import Console
-from ortrim.core.serialization import to_json
-from ortrim.storage.files import storage_errors
-from ortrim.verify.devices.base import RunnerOutput, RunRequest
+from ortrim.base.console import Console
+from ortrim.base.files import storage_errors
+from ortrim.base.json import to_json
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
 from ortrim.verify.devices.host import Host
-from ortrim.verify.progress import Runs
+from ortrim.verify.verification import Runs
 from session_settings.record import Record, Row, Sample, rows_of, table
 from session_settings.subject import CHOICES, WHEEL, Built, find_build, requests_of
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from ortrim.core.measurements import Host
-from ortrim.core.statistics import median, median_interval, quantile
-from ortrim.verify.devices.base import RunnerOutput
+from ortrim.verify.devices.device import RunnerOutput
+from ortrim.verify.measurements import Host, median, median_interval, quantile
 
 MEASURES: Final = ("load_ms", "first_run_ms", "p50_ms", "p99_ms", "loaded_rss_bytes", "peak_rss_bytes", "cpu_ms")
 MEGABYTE: Final = 1e6

@@ -7,16 +7,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from ortrim.console import Console
-from ortrim.core.model_spec import SessionSpec
-from ortrim.core.plan import BuildJob
-from ortrim.core.sessions import SessionSettings, settings_of
+from ortrim.base.console import Console
+from ortrim.build.plan import BuildJob
+from ortrim.build.trees import finished_build, result_of
+from ortrim.cli.options import request_from
 from ortrim.errors import UsageError
-from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.builders import executor_for
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.tasks.options import request_from
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.spec.buildspec import SessionSettings, SessionSpec, settings_of
+from ortrim.verify.devices.device import Repetition, RunRequest
 
 WHEEL: Final = "wheel"
 CHOICES: Final[Mapping[str, SessionSpec]] = MappingProxyType({

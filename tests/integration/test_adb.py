@@ -13,18 +13,16 @@ import pytest
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
 from failing_runs import refused
-from ortrim.core.reports import NOT_FOR_DEVICE
-from ortrim.core.targets import TARGETS
 from ortrim.errors import UsageError, VerifyError
-from ortrim.verify.devices import select
-from ortrim.verify.devices.adb import AdbTransport, adb_devices, open_adb
-from ortrim.verify.devices.adb_listing import choose
-from ortrim.verify.devices.base import Device
-from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.pipeline import devices
+from ortrim.pipeline.devices import open_device
+from ortrim.platforms.android.adb import AdbTransport, adb_devices, choose, open_adb
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.devices.select import open_device
-from ortrim.verify.devices.several import on_each
+from ortrim.verify.devices.several import CooledDevice, on_each
+from ortrim.verify.reports import NOT_FOR_DEVICE
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
 
@@ -194,7 +192,7 @@ def test_a_phone_takes_what_it_runs(
     phone: AdbMachine, monkeypatch: pytest.MonkeyPatch, target: str, api: int, said: str
 ) -> None:
     """By its ABIs and its API level, before anything is pushed; what is not for it leaves nothing there."""
-    monkeypatch.setattr(select, "open_adb", lambda _, **options: opened(phone, **options))
+    monkeypatch.setattr(devices, "open_adb", lambda _, **options: opened(phone, **options))
     name = DeviceName(kind="adb")
     if not said:
         open_device(TARGETS[target], name, api=api).close()
@@ -229,7 +227,7 @@ def test_a_hanging_runner_is_killed(
     phone: AdbMachine, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time limit ends a runner on the device itself, and what it started."""
-    monkeypatch.setattr("ortrim.verify.devices.marked_run.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("ortrim.verify.devices.remote_shell.SLACK_SECONDS", 1.0)
     with closing(opened(phone)) as device:
         assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).reference == "runner-timeout"
     phone.wait_until_gone("sleep 61")
@@ -239,7 +237,7 @@ def test_a_hanging_runner_is_killed(
 
 def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should the device not end the runner, this side does, and what the runner started."""
-    monkeypatch.setattr("ortrim.verify.devices.marked_run.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("ortrim.verify.devices.remote_shell.SLACK_SECONDS", 1.0)
     phone.shell("echo 'exit 1' > /shims/sleep; chmod 755 /shims/sleep")
     try:
         with closing(opened(phone)) as device:

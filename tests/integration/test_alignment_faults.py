@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.targets import TARGETS
-from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
-from ortrim.pins.tools import tool_requirements
-from ortrim.storage.shipped import shipped_folder
-from ortrim.toolchains.zig import zig_toolchain
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.execution import Inputs, job_environment, prepare_workspace
+from ortrim.build.toolchains import zig_toolchain
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 
 pytestmark = [pytest.mark.build, pytest.mark.network]

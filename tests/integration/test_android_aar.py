@@ -13,23 +13,20 @@ from aar_samples import ABIS, aar_inputs
 from android_samples import BINDING, RUNTIME, SAMPLES, link_samples, sample
 from android_tools import aapt2, framework, proguard
 from official_aar import official_aar
-from ortrim.binaries.aar import read_aar
-from ortrim.console import Console
-from ortrim.core.buildspec import RuntimeSpec
-from ortrim.core.measurements import Verdict
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.base.scripts import packages_folder
+from ortrim.build.jni import JAVA, find_jdk
+from ortrim.cli.options import request_from
 from ortrim.errors import DiagnosticGroup
-from ortrim.executors.jni import JAVA
-from ortrim.package.android.classes import FOLDERS, classes_jar
-from ortrim.package.android.inputs import AarInputs
-from ortrim.package.android.layout import AndroidPackage, make_android_package
-from ortrim.pins.tools import converter_requirements, tool_requirements
+from ortrim.models.full_runtime import foreign_library
+from ortrim.package.aar_contents import read_aar
+from ortrim.pins.shipped import converter_requirements, tool_requirements
 from ortrim.pipeline.planned import make_planned
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
-from ortrim.tools.foreign_runtime import foreign_library
-from ortrim.tools.javac import find_jdk
-from ortrim.verify.android.gates import check_aar, own_promise, require_sound_aar
+from ortrim.platforms.android.aar import FOLDERS, AarInputs, AndroidPackage, classes_jar, make_android_package
+from ortrim.platforms.android.gates import check_aar, own_promise, require_sound_aar
+from ortrim.spec.buildspec import RuntimeSpec
+from ortrim.verify.measurements import Verdict
 
 pytestmark = [pytest.mark.network]
 

@@ -7,17 +7,17 @@ from typing import Final
 
 import pytest
 
-from ortrim.core.plan import Toolchain
-from ortrim.core.target_spec import AndroidSpec
-from ortrim.core.targets import ABIS, TARGETS
+from ortrim.base.command import Completed, run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.plan import Toolchain
+from ortrim.build.sources import fetch_sources
+from ortrim.build.toolchains import PRECOMPILED_MARK
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.toolchains.ndk import ndk_toolchain
-from ortrim.toolchains.wrappers import PRECOMPILED_MARK
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.buildspec import AndroidSpec
+from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan
 
 pytestmark = pytest.mark.network

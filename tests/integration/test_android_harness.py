@@ -19,27 +19,23 @@ from android_tools import aapt2, framework
 from failing_runs import refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from harness_java import JavaFarm, JavaHarness, android_jar, compile_for_android, compiled_harness, install
+from ortrim.base.command import run
+from ortrim.base.console import Console
 from ortrim.binaries.elf import read_library
-from ortrim.console import Console
-from ortrim.core.measurements import Verdict
-from ortrim.core.target_spec import Budgets
-from ortrim.package.android.harness import HarnessInputs, make_harness
-from ortrim.pipeline.builders import executor_for
+from ortrim.build.jni import Jdk, find_jdk
+from ortrim.cli.options import request_from
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.verification.verify import _subjects
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import run
-from ortrim.tools.javac import Jdk, find_jdk
-from ortrim.verify.arrays import load_array
-from ortrim.verify.baseline import own_baseline
-from ortrim.verify.devices.base import Repetition, RunRequest
-from ortrim.verify.devices.farms.base import FarmJob, FarmRun, Tell
-from ortrim.verify.devices.farms.batch import FarmDevice
-from ortrim.verify.devices.farms.harness_requests import harness_content
-from ortrim.verify.devices.farms.harness_results import read_results
-from ortrim.verify.devices.farms.log_transport import decode
-from ortrim.verify.one_device import verify_on
-from ortrim.verify.subjects import Delivery, Task
+from ortrim.pipeline.verification import _subjects
+from ortrim.platforms.android.harness import HarnessInputs, make_harness
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify.cases import load_array
+from ortrim.verify.devices.batch import FarmDevice, FarmJob, FarmRun, Tell
+from ortrim.verify.devices.device import Repetition, RunRequest
+from ortrim.verify.devices.harness import decode, harness_content, read_results
+from ortrim.verify.measure import own_baseline
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.verification import Delivery, Task, verify_on
 from sample_tasks import SIZE
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("apt-get", "dpkg-deb", "java", "javac")]

@@ -8,21 +8,17 @@ import pytest
 
 from container_storage import container_storage, containers
 from fake_ndk import PREBUILT, VERSION, write_command_line_tools, write_ndk
-from ortrim.core.targets import TARGETS
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
+from ortrim.base.files import sha256_of
+from ortrim.build.container import ImageRecipe, image_ndk, image_recipe, ready_image
+from ortrim.build.container_engines import BUILDAH, ImageBuild, UsableEngine, probe
+from ortrim.build.container_runs import Command, build_image, run_in
+from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
-from ortrim.executors.container_images import ready_image
-from ortrim.executors.container_recipes import ImageRecipe, image_ndk, image_recipe
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.toolchains.ndk import ndk_toolchain
-from ortrim.toolchains.zig import zig_toolchain
-from ortrim.tools.command import run
-from ortrim.tools.containers import ImageBuild
-from ortrim.tools.containers_buildah import BUILDAH
-from ortrim.tools.containers_choice import UsableEngine, probe
-from ortrim.tools.containers_images import build_image
-from ortrim.tools.containers_running import Command, run_in
+from ortrim.spec.targets import TARGETS
 
 pytestmark = [
     pytest.mark.container,

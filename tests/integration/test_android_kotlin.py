@@ -12,13 +12,12 @@ import pytest
 from harness_java import android_jar
 from java_demo import java_demo
 from kotlin_compiler import kotlin_libraries, kotlinc
-from ortrim.console import Console
-from ortrim.executors.jni import JAVA
-from ortrim.package.android.classes import FOLDERS, classes_jar
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.build.jni import JAVA, find_jdk
+from ortrim.cli.options import request_from
 from ortrim.pipeline.planned import make_planned
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import run
-from ortrim.tools.javac import find_jdk
+from ortrim.platforms.android.aar import FOLDERS, classes_jar
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("apt-get", "dpkg-deb", "java", "javac")]
 GUIDE: Final = Path(__file__).parents[2] / "docs" / "android.md"

@@ -10,17 +10,16 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from native_builds import native_executor
-from ortrim.binaries.aar import read_aar
-from ortrim.core.plan import BuildPlan, SourcePin
-from ortrim.core.target_spec import AndroidSpec
-from ortrim.core.targets import TARGETS
-from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import choose_parallelism
+from ortrim.base.command import run
+from ortrim.build.execution import choose_parallelism
+from ortrim.build.native import NativeExecutor
+from ortrim.build.ndk import Ndk, installed_ndk
+from ortrim.build.plan import BuildPlan, SourcePin
+from ortrim.build.sources import SourceTree, fetch_sources
+from ortrim.package.aar_contents import read_aar
 from ortrim.pins.runtime import runtime_pins
-from ortrim.sources.fetch import fetch_sources
-from ortrim.sources.tree import SourceTree
-from ortrim.tools.command import run
-from ortrim.tools.ndk import Ndk, installed_ndk
+from ortrim.spec.buildspec import AndroidSpec
+from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 pytestmark = [pytest.mark.needs("ndk"), pytest.mark.network]

@@ -9,17 +9,17 @@ import pytest
 
 from apple_packages import apple_inputs, unzipped
 from apple_slices import RECORDED, TRIPLES, compile_slice, link_slices
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho import macho_of
 from ortrim.binaries.xcframework import read_xcframework
-from ortrim.console import Console
-from ortrim.core.target_spec import AppleSpec
-from ortrim.package.apple.inputs import OBJECTIVE_C, AppleInputs
-from ortrim.package.apple.layout import ApplePackage, make_apple_package
-from ortrim.pins.tools import tool_requirements
+from ortrim.cli.options import request_from
+from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.planned import make_planned
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs
+from ortrim.platforms.apple.package import ApplePackage, make_apple_package
+from ortrim.spec.buildspec import AppleSpec
 
 pytestmark = [pytest.mark.network]
 

@@ -9,9 +9,9 @@ import pytest
 
 from apple_samples import SAMPLES, link_samples, sample
 from official_apple import official_apple
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 pytestmark = [pytest.mark.network]
 

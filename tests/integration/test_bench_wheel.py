@@ -11,15 +11,15 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, value, write
-from ortrim.bench.journal import read_journal
-from ortrim.tools.command import Completed, run, started
+from ortrim.base.command import Completed, run, started
+from ortrim.bench.scores import read_journal
 
 pytestmark = pytest.mark.network
 
 PROGRAM: Final = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from ortrim.tasks.program import program
+from ortrim.cli.program import program
 program.run(["ortrim", *sys.argv[1:]])
 """
 SWEEP: Final = (

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
+from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
-from ortrim.tools.command import Completed, run
 
 pytestmark = pytest.mark.network
 

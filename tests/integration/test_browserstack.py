@@ -24,12 +24,12 @@ from browserstack_service import (
 from device_farm_service import zipped
 from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
+from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices.farms.base import FarmJob, FarmRun
-from ortrim.verify.devices.farms.browserstack import BrowserStack
-from ortrim.verify.devices.farms.log_transport import encode
-from ortrim.verify.devices.farms.polling import Patience
+from ortrim.farms.browserstack import BrowserStack
+from ortrim.farms.farm import Patience
+from ortrim.verify.devices.batch import FarmJob, FarmRun
+from ortrim.verify.devices.harness import encode
 
 QUICK: Final = Patience(interval_seconds=0.01, pauses=(0.0, 0.01, 0.01), grace_seconds=0.0)
 URL: Final = f"https://app-automate.browserstack.com/dashboard/v2/builds/{BUILD}"
@@ -380,7 +380,7 @@ def test_a_log_that_is_too_large(
     service: BrowserStackService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
     """A log without an end is not read to its end."""
-    monkeypatch.setattr("ortrim.verify.devices.farms.browserstack_artifacts.LARGEST_LOG", 100)
+    monkeypatch.setattr("ortrim.farms.browserstack.LARGEST_LOG", 100)
     assert failed(service, job(tmp_path), told).reference == "farm-results-missing"
 
 
@@ -388,7 +388,7 @@ def test_an_answer_that_is_too_large(
     service: BrowserStackService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
     """An answer without an end is not read to its end."""
-    monkeypatch.setattr("ortrim.verify.devices.farms.browserstack_account.LARGEST_ANSWER", 100)
+    monkeypatch.setattr("ortrim.farms.browserstack.LARGEST_ANSWER", 100)
     assert "larger than 100 bytes" in failed(service, job(tmp_path), told).why
 
 

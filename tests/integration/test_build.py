@@ -22,12 +22,12 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import Completed, run, stream
+from ortrim.base.files import sha256_of
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
-from ortrim.pins.tools import tool_requirements
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.tools.command import Completed, run, stream
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
 from own_caches import link_parts, own_cache
 from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 

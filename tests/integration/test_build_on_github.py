@@ -26,17 +26,17 @@ from github_prism import Front, behind_prism
 from github_service import TOKEN, GitHubService
 from github_state import Artifact, RemoteJob, RemoteRun, Timed, VirtualClock
 from github_wire import Reply
-from ortrim.console import Console
-from ortrim.core.plan import BuildPlan
-from ortrim.core.serialization import to_canonical_json
-from ortrim.github.payload import decode_plan
-from ortrim.package.sums import check_sums
-from ortrim.pipeline.converted import convert_models
-from ortrim.pipeline.workflow_jobs.remote import compile_planned, plan_run
-from ortrim.storage.cache import cache_folder
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import Completed, run
-from ortrim.workflows.inputs import UPLOADED, read_inputs
+from ortrim.base.cache import cache_folder
+from ortrim.base.checksums import check_sums
+from ortrim.base.command import Completed, run
+from ortrim.base.console import Console
+from ortrim.base.json import to_canonical_json
+from ortrim.build.plan import BuildPlan
+from ortrim.cli.options import request_from
+from ortrim.github.dispatch import decode_plan
+from ortrim.github.jobs import compile_planned, plan_run
+from ortrim.github.workflow_files import UPLOADED, read_inputs
+from ortrim.pipeline.request import convert_models
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git", "npm")]
 
@@ -55,7 +55,7 @@ name = "first"
 dimensions = { batch = 1, sequence = 576 }
 inputs = { sr = { value = 16000 }, state = { value = 0.0 } }
 """
-PROGRAM: Final = "from ortrim.tasks.program import main; main()"
+PROGRAM: Final = "from ortrim.cli.program import main; main()"
 MARK: Final = "zq17x"
 PART: Final = 24
 """How many bytes of the model in a row are looked for in what was sent."""

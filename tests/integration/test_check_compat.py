@@ -16,28 +16,26 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value, write
-from ortrim.advise.answer import Answer, ModelAnswer
-from ortrim.advise.installed import InstalledRuntime
-from ortrim.console import Console
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.operator_config import parse_config, render_config
+from ortrim.base.archives import unpack
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.cli.options import request_from
+from ortrim.compat.answer import Answer, ModelAnswer
+from ortrim.compat.check import Trials, check_compatibility
+from ortrim.compat.installed import InstalledRuntime, read_runtime
 from ortrim.errors import VerifyError
 from ortrim.models.convert import Conversion, convert
+from ortrim.models.full_runtime import full_runtime
 from ortrim.models.kernels import missing_kernel
+from ortrim.models.operators import parse_config, render_config
 from ortrim.models.prepare import prepare
-from ortrim.package.layout import make_package
-from ortrim.pipeline.builders import executor_for
-from ortrim.pipeline.compatibility.check import check_compatibility
-from ortrim.pipeline.compatibility.installed_runtime import read_runtime
-from ortrim.pipeline.compatibility.trials import Trials
-from ortrim.pipeline.packaging.inputs import package_inputs
+from ortrim.package.package import make_package
+from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.packaging import package_inputs
 from ortrim.pipeline.planned import make_planned
-from ortrim.storage.unpack import unpack
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import run
-from ortrim.tools.full_runtime import full_runtime
+from ortrim.spec.buildspec import ModelSpec
 from ortrim.verify.cases import make_cases
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 from ortrim.verify.runner_output import RunnerEnded
 

@@ -18,11 +18,11 @@ import pytest
 
 from compiled_folders import CompiledFolders
 from object_stores import PASSWORD, RedisServer, WebDavServer, free_port, killed_at_the_end, servers_of, wait_until
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import run
-from ortrim.tools.compiler_cache import compiler_cache
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
+from ortrim.build.compiler_cache import compiler_cache
+from ortrim.build.plan import CompilerCacheUse
+from ortrim.pins.shipped import tool_requirements
 
 pytestmark = pytest.mark.network
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from container_storage import container_storage, containers
-from ortrim.console import Console
-from ortrim.core.plan import digest
-from ortrim.executors.container import ContainerExecutor
-from ortrim.pipeline.builders import executor_for
-from ortrim.pipeline.converted import Request
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.build.container import ContainerExecutor
+from ortrim.build.container_engines import ContainerOptions
+from ortrim.build.plan import digest
+from ortrim.cli.options import demo_spec
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.storage.files import sha256_of
-from ortrim.tasks.options import demo_spec
-from ortrim.tools.containers import ContainerOptions
+from ortrim.pipeline.request import Request
 
 pytestmark = [
     pytest.mark.slow,

@@ -16,23 +16,18 @@ import pytest
 
 from container_storage import container_storage, containers
 from native_builds import native_executor
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
-from ortrim.core.plan import BuildJob
+from ortrim.build.container import ContainerExecutor, ImageRecipe, container_place, image_recipe, ready_image
+from ortrim.build.container_engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
+from ortrim.build.container_runs import Command, build_image, image_label, remove_leftovers, run_in
+from ortrim.build.native import NativeExecutor
+from ortrim.build.plan import BuildJob
+from ortrim.build.sources import fetch_sources
 from ortrim.errors import Diagnostic, ExitCode, StorageError
-from ortrim.executors.container import ContainerExecutor, container_place
-from ortrim.executors.container_images import ready_image
-from ortrim.executors.container_recipes import ImageRecipe, image_recipe
-from ortrim.executors.native import NativeExecutor
 from ortrim.pins.runtime import runtime_pins
-from ortrim.planning import with_arguments
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.cache import cache_folder
-from ortrim.tools.command import run
-from ortrim.tools.containers import ContainerOptions, ImageBuild, Mount
-from ortrim.tools.containers_choice import UsableEngine, engine_named, probe
-from ortrim.tools.containers_images import build_image, image_label
-from ortrim.tools.containers_owned import remove_leftovers
-from ortrim.tools.containers_running import Command, run_in
+from ortrim.platforms.planner import with_arguments
 from running import processes_that_say
 from sample_plans import sample_plan
 from unit_samples import without_shipped_indices
@@ -216,8 +211,8 @@ def test_an_interruption_ends_the_command_and_its_children(ready: Ready) -> None
 
 KILLED_RUN: Final = """
 import sys
-from ortrim.tools.containers_choice import engine_named, probe
-from ortrim.tools.containers_running import Command, run_in
+from ortrim.build.container_engines import engine_named, probe
+from ortrim.build.container_runs import Command, run_in
 words = ("/bin/sh", "-c", "setsid sleep %s & sleep %s & echo started; wait")
 inside = Command(words=words, environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
 run_in(probe(engine_named(sys.argv[1])), sys.argv[2], inside, lambda line: print(line, flush=True))
@@ -279,9 +274,9 @@ def context(folder: Path, tag: str, *steps: str) -> ImageBuild:
 KILLED_BUILD: Final = """
 import sys
 from pathlib import Path
-from ortrim.tools.containers import ImageBuild
-from ortrim.tools.containers_choice import engine_named, probe
-from ortrim.tools.containers_images import build_image, image_label
+from ortrim.build.container_engines import ImageBuild
+from ortrim.build.container_engines import engine_named, probe
+from ortrim.build.container_runs import build_image, image_label
 image = ImageBuild(context=Path(sys.argv[2]), tag=sys.argv[3])
 build_image(probe(engine_named(sys.argv[1])), image, Path(sys.argv[4]), lambda line: print(line, flush=True))
 """

@@ -15,16 +15,16 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho import read_macho
-from ortrim.binaries.macho_signature import is_signature_true
-from ortrim.console import Console
-from ortrim.pins.tools import tool_requirements
-from ortrim.pipeline.converted import Request
+from ortrim.binaries.macho_exports import is_signature_true
+from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.pipeline.request import Request
 from ortrim.verify.reference import reference_outputs
 
 pytestmark = [

@@ -11,22 +11,20 @@ from typing import Final
 
 import pytest
 
-from ortrim.binaries.macho import read_macho
-from ortrim.binaries.macho_objects import object_symbols
-from ortrim.binaries.macho_signature import is_signature_true
-from ortrim.core.macho import MachSignature
-from ortrim.core.plan import BuildJob
-from ortrim.core.targets import TARGETS
-from ortrim.executors.finishing import finish
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.binaries.macho import MachSignature, read_macho
+from ortrim.binaries.macho_exports import is_signature_true
+from ortrim.binaries.objects import object_symbols
+from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_workspace
+from ortrim.build.native import finish
+from ortrim.build.plan import BuildJob
+from ortrim.build.sources import fetch_sources
+from ortrim.build.zig_apple import zig_apple_toolchain
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.toolchains.zig_apple import zig_apple_toolchain
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 

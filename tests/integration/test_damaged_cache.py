@@ -15,15 +15,14 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.core.buildspec import RuntimeSpec
+from ortrim.base.cache import cache_folder, damage_of, watched_cache
+from ortrim.base.command import run
+from ortrim.base.files import sha256_of
+from ortrim.base.scripts import packages_folder
+from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.storage.records import damage_of, watched_cache
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.buildspec import RuntimeSpec
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow]
 

@@ -15,10 +15,10 @@ from adb_machine import adb_machine
 from failing_runs import refused
 from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_request, programs_below
 from harness_farm import FakeFarm, carry_out
-from ortrim.verify.arrays import load_array
-from ortrim.verify.devices.adb import open_adb
-from ortrim.verify.devices.base import Device, RunRequest
-from ortrim.verify.devices.farms.batch import FarmDevice
+from ortrim.platforms.android.adb import open_adb
+from ortrim.verify.cases import load_array
+from ortrim.verify.devices.batch import FarmDevice
+from ortrim.verify.devices.device import Device, RunRequest
 from ortrim.verify.devices.host import Host
 
 pytestmark = [pytest.mark.network]

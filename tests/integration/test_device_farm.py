@@ -27,13 +27,12 @@ from device_farm_service import (
 )
 from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
+from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices.farms.base import FarmJob, FarmRun
-from ortrim.verify.devices.farms.device_farm import DeviceFarm
-from ortrim.verify.devices.farms.device_farm_runs import STAGES, WORDS
-from ortrim.verify.devices.farms.log_transport import encode
-from ortrim.verify.devices.farms.polling import Limits, Patience
+from ortrim.farms.device_farm import STAGES, WORDS, DeviceFarm
+from ortrim.farms.farm import Limits, Patience
+from ortrim.verify.devices.batch import FarmJob, FarmRun
+from ortrim.verify.devices.harness import encode
 
 SECRET: Final = "geheimer-Schluessel-99"  # noqa: S105 - secrets to look for
 TOKEN: Final = "geheime-Marke-66"  # noqa: S105
@@ -363,7 +362,7 @@ def test_an_app_that_is_looked_at_for_ever(
 ) -> None:
     """A farm that does not come to an end with an app is not waited for without end."""
     limits = Limits(queue_seconds=0.05, run_seconds=0.05)
-    monkeypatch.setattr("ortrim.verify.devices.farms.device_farm_uploads.LOOKED_AT", limits)
+    monkeypatch.setattr("ortrim.farms.device_farm_account.LOOKED_AT", limits)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
     assert error.reference == "farm-timeout"
@@ -392,7 +391,7 @@ def test_a_run_that_never_ends(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
     """A run that the farm does not end is ended from here."""
-    monkeypatch.setattr("ortrim.verify.devices.farms.device_farm_runs.LEAST_MINUTES", 0)
+    monkeypatch.setattr("ortrim.farms.device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
     assert error.reference == "farm-timeout"

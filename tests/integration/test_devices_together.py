@@ -13,29 +13,25 @@ import pytest
 from onnx import TensorProto, helper
 
 from fake_runtime import programs_below
+from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import read_library
-from ortrim.binaries.sizes import library_size
-from ortrim.core.measurements import Verdict
-from ortrim.core.model_spec import CaseSpec, ModelSpec
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.core.sessions import SessionSettings
-from ortrim.core.target_spec import Budgets
-from ortrim.core.targets import TARGETS
-from ortrim.models.onnx_reading import facts_of
+from ortrim.models.full_runtime import foreign_library, full_runtime
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.onnx_files import facts_of
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pipeline.devices import open_device
 from ortrim.report.write import read_report, write_reports
-from ortrim.storage.files import sha256_of
-from ortrim.tools.foreign_runtime import foreign_library
-from ortrim.tools.full_runtime import full_runtime
-from ortrim.verify.baseline import Baseline
+from ortrim.size.library import library_size
+from ortrim.spec.buildspec import Budgets, CaseSpec, ModelSpec, SessionSettings
+from ortrim.spec.targets import TARGETS
 from ortrim.verify.cases import make_cases
 from ortrim.verify.devices.names import read_names
-from ortrim.verify.devices.select import open_device
+from ortrim.verify.measure import Baseline
+from ortrim.verify.measurements import Verdict
 from ortrim.verify.reference import reference_outputs
-from ortrim.verify.subjects import Delivery, Subject, Task
-from ortrim.verify.target import verify_target
-from ortrim.verify.traces import check_trace
+from ortrim.verify.reports import DeviceReport, VerifyReport
+from ortrim.verify.runner_output import check_trace
+from ortrim.verify.verification import Delivery, Subject, Task, verify_target
 from sample_tasks import IDENTITY
 
 pytestmark = [

@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from ortrim.executors.container_archives import SdkArchive
-from ortrim.executors.container_recipes import image_ndk, render
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.container import SdkArchive, image_ndk, render
+from ortrim.build.container_runs import image_label
+from ortrim.build.debian import DebianPackage
 from ortrim.pins.images import BasePin
-from ortrim.sources.apt_packages import DebianPackage
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.containers_images import image_label
-from ortrim.tools.environments import packages_folder
 
 pytestmark = pytest.mark.network
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.tools.command import Completed, run
+from ortrim.base.command import Completed, run
 from own_caches import own_cache
 
 pytestmark = [pytest.mark.build, pytest.mark.network]

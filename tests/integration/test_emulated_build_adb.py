@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from adb_virtual_machine import AdbVirtualMachine, adb_virtual_machine
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 pytestmark = [
     pytest.mark.build,

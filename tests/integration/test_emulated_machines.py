@@ -20,13 +20,11 @@ from onnx import TensorProto, helper
 
 from fake_runtime import ONCE, VALUES, Programs, device_called, fake_request, programs_below
 from ortrim.errors import VerifyError
+from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import pin_text
-from ortrim.tools.foreign_runtime import foreign_library
-from ortrim.verify.arrays import load_array, save_array
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.least_memory import least_memory
-from ortrim.verify.devices.qemu_system import QemuSystem
+from ortrim.verify.cases import Case, load_array, save_array
+from ortrim.verify.devices.device import RunRequest
+from ortrim.verify.devices.qemu_system import QemuSystem, least_memory
 from running import processes_in
 
 pytestmark = [

@@ -14,18 +14,17 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
-from ortrim.bench.engine_answers import CannotRun, EngineConversion, EngineRun
-from ortrim.bench.engine_catalogue import Engine
-from ortrim.bench.engine_runs import Described, Driver, Job, Patience, Place
-from ortrim.console import Console
-from ortrim.core.buildspec import RuntimeSpec
-from ortrim.core.engine_comparison import EngineComparison
-from ortrim.core.measurements import Verdict
+from ortrim.base.console import Console
+from ortrim.engines import comparison as comparison_module
+from ortrim.engines.catalogue import Engine
+from ortrim.engines.comparison import Compared, compare_engines
+from ortrim.engines.processes import CannotRun, Described, Driver, EngineConversion, EngineRun, Job, Patience, Place
+from ortrim.engines.rows import EngineComparison
+from ortrim.models.full_runtime import full_runtime
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.engines import comparison as comparison_module
-from ortrim.pipeline.engines.comparison import Compared, compare_engines
-from ortrim.tools.full_runtime import full_runtime
+from ortrim.pipeline.request import Request
+from ortrim.spec.buildspec import RuntimeSpec
+from ortrim.verify.measurements import Verdict
 
 PATIENCE: Final = Patience(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
 ODD: Final[Mapping[str, tuple[str, str, str]]] = {

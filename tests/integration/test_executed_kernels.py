@@ -13,7 +13,7 @@ sys.path.insert(0, str(BENCHMARKS))
 
 from kernels_chosen import DEFAULT_SPEC, TARGET, Built, Chosen, chosen, find_build, kernels  # noqa: E402 - the path
 
-from ortrim.tools.command import run  # noqa: E402
+from ortrim.base.command import run  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,

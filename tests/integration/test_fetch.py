@@ -37,24 +37,22 @@ from github_prism import behind_prism
 from github_service import answer, message
 from github_state import COMMIT, Artifact
 from github_wire import Reply
-from ortrim.console import Console
-from ortrim.core.sums import FileEntry
+from ortrim.base.cache import locked_if_free
+from ortrim.base.checksums import FileEntry
+from ortrim.base.console import Console
+from ortrim.base.files import storage_errors
+from ortrim.cli.program import program
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, StorageError, UsageError
-from ortrim.fetch.attested import ask_attestations
-from ortrim.fetch.lock_file import read_lock
-from ortrim.fetch.provenance import Claim, check_provenance
-from ortrim.fetch.store import Store, user_store
-from ortrim.github.addresses import find_service
+from ortrim.fetch import run as apps_module
+from ortrim.fetch import run as fetch_run
+from ortrim.fetch.lock import read_lock
+from ortrim.fetch.placing import Store, user_store
+from ortrim.fetch.provenance import Claim, ask_attestations, check_provenance
+from ortrim.fetch.run import App, Fetched, fetch_files
+from ortrim.github.credentials import find_service
+from ortrim.github.followed_run import Connection, connect
+from ortrim.github.followed_run import Remote as Named
 from ortrim.github.repositories import Repository, Site
-from ortrim.pipeline.github import apps as apps_module
-from ortrim.pipeline.github import fetching
-from ortrim.pipeline.github.apps import App
-from ortrim.pipeline.github.connection import Connection, connect
-from ortrim.pipeline.github.connection import Remote as Named
-from ortrim.pipeline.github.fetching import Fetched, fetch_files
-from ortrim.storage.files import storage_errors
-from ortrim.storage.folders import locked_if_free
-from ortrim.tasks.program import program
 
 OTHER_COMMIT: Final = 40 * "e"
 OVER: Final = {"status": "completed", "conclusion": "success"}
@@ -140,11 +138,11 @@ def test_what_is_asked_for_is_as_github_describes_it(apps: Apps, monkeypatch: py
     run = apps.service.delivered(delivery(7, "linux-x64", LINUX_FILES), delivery(8, "android", ANDROID_FILES))
     for content in LINUX_FILES.values():
         apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
-    monkeypatch.setattr(fetching, "check_provenance", vouching(*LINUX_FILES.values()))
+    monkeypatch.setattr(fetch_run, "check_provenance", vouching(*LINUX_FILES.values()))
     with behind_prism(apps.service, folder) as front:
         client = new_client(apps.service, apps.remote.clock, [], url=front.url)
         connection = Connection(site=Site(service=client.service, repository=OCTO), client=client)
-        monkeypatch.setattr(fetching, "connect", lambda *_: connection)
+        monkeypatch.setattr(fetch_run, "connect", lambda *_: connection)
         fetch(apps, V1)
         check_files(apps, RELEASED)
         fetch(apps, wanted(run=run.id, update=True))
@@ -769,7 +767,7 @@ def test_a_full_disk_stops_an_update(apps: Apps, monkeypatch: pytest.MonkeyPatch
     if moment == "copying":
         monkeypatch.setattr(Store, "copy", half)
     else:
-        monkeypatch.setattr(fetching, "write_lock", written)
+        monkeypatch.setattr(fetch_run, "write_lock", written)
     with refused("disk-full", StorageError):
         fetch(apps, wanted(release="v2", update=True))
     check_files(apps, LINUX_FILES)
@@ -877,7 +875,7 @@ def test_files_that_differ_in_capitals_only_are_refused(apps: Apps) -> None:
 
 def test_an_attested_release_is_locked_with_its_signer(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
     """One attestation vouches for many files, and is asked for once."""
-    monkeypatch.setattr(fetching, "check_provenance", vouching(*LINUX_FILES.values()))
+    monkeypatch.setattr(fetch_run, "check_provenance", vouching(*LINUX_FILES.values()))
     apps.service.release("v1", RELEASED)
     for content in LINUX_FILES.values():
         apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
@@ -921,7 +919,7 @@ def test_a_real_attestation_is_verified(apps: Apps, monkeypatch: pytest.MonkeyPa
 
 def test_an_attestation_that_is_lost_is_warned_of(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
     """An update from attested files to others."""
-    monkeypatch.setattr(fetching, "check_provenance", vouching(*LINUX_FILES.values()))
+    monkeypatch.setattr(fetch_run, "check_provenance", vouching(*LINUX_FILES.values()))
     apps.service.release("v1", LINUX_FILES)
     for content in LINUX_FILES.values():
         apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
@@ -967,7 +965,7 @@ def test_the_program_fetches_and_says_what(
 ) -> None:
     """From the command line to the files, with a token of the environment; later without any option."""
     apps.service.release("v1", RELEASED)
-    monkeypatch.setattr(fetching, "connect", connect)
+    monkeypatch.setattr(fetch_run, "connect", connect)
     monkeypatch.setattr(apps_module, "find_service", find_service)
     monkeypatch.setenv("GITHUB_API_URL", apps.service.url)
     monkeypatch.setenv("GH_TOKEN", apps.service.token)

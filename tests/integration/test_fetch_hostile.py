@@ -13,14 +13,13 @@ import pytest
 from github_checks import refused
 from github_fetching import LINUX, LINUX_FILES, Apps, delivery, facts, running_apps, sums, wanted
 from github_state import Artifact
-from ortrim.console import Console
-from ortrim.core.delivery import FACTS
-from ortrim.core.sums import MOST_FILES
+from ortrim.base.archives import Members
+from ortrim.base.checksums import MOST_FILES
+from ortrim.base.console import Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, PackageError, StorageError
-from ortrim.pipeline.github.apps import App
-from ortrim.pipeline.github.connection import Remote as Named
-from ortrim.pipeline.github.fetching import Fetched, fetch_files
-from ortrim.storage.members import Members
+from ortrim.fetch.run import App, Fetched, fetch_files
+from ortrim.github.followed_run import Remote as Named
+from ortrim.package.manifest import FACTS
 
 GOOD: Final = f"{LINUX}.tar.gz"
 V1: Final = wanted(release="v1")

@@ -11,11 +11,10 @@ import pytest
 
 from firebase_server import FirebaseServer
 from firebase_service import BUCKET, TOKEN, Behaviour, FirebaseService
+from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.tools.gcloud import Gcloud, find_gcloud
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices.farms.base import FarmJob, FarmRun
-from ortrim.verify.devices.farms.firebase import FirebaseFarm
+from ortrim.farms.firebase import FirebaseFarm, Gcloud, find_gcloud
+from ortrim.verify.devices.batch import FarmJob, FarmRun
 
 pytestmark = pytest.mark.needs("gcloud")
 RESULTS = "artifacts/sdcard/Download/ortrim"

@@ -7,12 +7,11 @@ from typing import Final
 
 import pytest
 
-from ortrim.core.processors import zig_cpu
-from ortrim.core.targets import TARGETS
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import run
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import run
+from ortrim.base.emulators import EMULATIONS
+from ortrim.base.scripts import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.targets import TARGETS, zig_cpu
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 

@@ -10,8 +10,8 @@ from onnx import helper, numpy_helper
 
 from fused_operators import FUSED, UNKNOWN, Fused
 from onnx_samples import model_of, value, write
-from ortrim.core.model_cost import ModelCost
-from ortrim.models.costs import Asked, cost_of
+from ortrim.cost.graph import Asked, cost_of
+from ortrim.cost.memory import ModelCost
 
 NO_KERNEL = ("NhwcFusedConv",)
 """Without a kernel for these types on every processor."""

@@ -16,11 +16,9 @@ from github_service import REPOSITORY, TOKEN, answer, message
 from github_state import RemoteJob, RemoteRun, Timed, VirtualClock, Workflow
 from github_wire import Drip, Reply
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, UsageError
-from ortrim.github import logs
+from ortrim.github import runs as logs
 from ortrim.github.dispatch import Dispatch, dispatch
-from ortrim.github.following import follow
-from ortrim.github.progress import Progress
-from ortrim.github.runs import cancel_run, get_jobs, get_run, latest_runs
+from ortrim.github.runs import Progress, cancel_run, follow, get_jobs, get_run, latest_runs
 
 ORDER: Final = Dispatch(workflow="build.yml", ref="main", correlation_id="0f8e-4a-first")
 RUNS: Final = f"{REPOSITORY}/actions/runs"

@@ -17,16 +17,24 @@ from github_checks import OCTO, Remote, new_client, refused, running_remote
 from github_service import REPOSITORY, message
 from github_state import COMMIT, Artifact, Release, RemoteRun
 from github_wire import Drip, Reply
+from ortrim.base.archives import unpack
+from ortrim.base.files import sha256_of
 from ortrim.errors import ExitCode, NetworkError, StorageError
-from ortrim.github import resuming
-from ortrim.github.artifacts import choose_artifact, download_artifact, fetch_artifact, list_artifacts
+from ortrim.github import downloads
+from ortrim.github.artifacts import (
+    choose_artifact,
+    choose_asset,
+    download_artifact,
+    download_asset,
+    fetch_artifact,
+    get_release,
+    list_artifacts,
+    list_assets,
+)
 from ortrim.github.client import GitHub
+from ortrim.github.downloads import opened_download
 from ortrim.github.records import Artifact as Listed
-from ortrim.github.redirects import opened_download
-from ortrim.github.releases import choose_asset, download_asset, get_release, list_assets
 from ortrim.github.runs import get_run
-from ortrim.storage.files import sha256_of
-from ortrim.storage.unpack import unpack
 
 CONTENT: Final = random.Random(6).randbytes(3_000_000)  # noqa: S311
 SMALL: Final = bytes(range(40))
@@ -244,7 +252,7 @@ def test_a_link_that_brings_almost_nothing_is_given_up(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few bytes each time would take for ever."""
-    monkeypatch.setattr(resuming, "MOST_ATTEMPTS", 9)
+    monkeypatch.setattr(downloads, "MOST_ATTEMPTS", 9)
     remote.service.blobs.cuts = deque([10] * 20)
     with refused("download-failed", NetworkError) as caught:
         fetched(remote, only(remote), tmp_path)
@@ -320,7 +328,7 @@ def test_what_cannot_be_checked_is_not_fetched(remote: Remote, tmp_path: Path, d
 
 def test_a_download_without_end_is_stopped(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a size that no build has."""
-    monkeypatch.setattr(resuming, "MAXIMUM_BYTES", 1_000_000)
+    monkeypatch.setattr(downloads, "MAXIMUM_BYTES", 1_000_000)
     with refused("download-too-large", NetworkError):
         fetched(remote, only(remote), tmp_path)
     check_nothing_left(tmp_path)

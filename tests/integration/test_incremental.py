@@ -16,26 +16,29 @@ from typing import Final
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.operator_config import parse_config, render_config
-from ortrim.core.operators import OperatorId, OperatorTypes, RequiredOperators, merge, required_operators
-from ortrim.core.plan import BuildJob
-from ortrim.core.unit_paths import symbolic_path
-from ortrim.core.unit_selection import select_units
-from ortrim.executors.demand import Demand
-from ortrim.executors.native import NativeExecutor
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.results import result_of
-from ortrim.executors.selection import variant_of
-from ortrim.executors.workspace import job_environment
-from ortrim.pins.unit_index import shipped_index
-from ortrim.pipeline.builders import executor_for
-from ortrim.pipeline.converted import Request
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.build.execution import JobPaths, job_environment
+from ortrim.build.native import NativeExecutor
+from ortrim.build.plan import BuildJob
+from ortrim.build.selective import Demand, variant_of
+from ortrim.build.toolchains import PRECOMPILED_MARK
+from ortrim.build.translation_units import select_units, shipped_index, symbolic_path
+from ortrim.build.trees import result_of
+from ortrim.models.operators import (
+    OperatorId,
+    OperatorTypes,
+    RequiredOperators,
+    merge,
+    parse_config,
+    render_config,
+    required_operators,
+)
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.planning import with_arguments
-from ortrim.storage.files import sha256_of
-from ortrim.toolchains.wrappers import PRECOMPILED_MARK
-from ortrim.tools.command import run
+from ortrim.pipeline.request import Request
+from ortrim.platforms.planner import with_arguments
 from own_caches import own_cache
 
 pytestmark = [pytest.mark.build, pytest.mark.network]

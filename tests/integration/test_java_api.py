@@ -10,12 +10,11 @@ import onnxruntime
 import pytest
 
 from java_demo import DESKTOP, JavaDemo, java_demo
-from ortrim.binaries.android_elf import read_native_library
-from ortrim.binaries.java_classes import read_class
-from ortrim.core.android import NativeMethod
-from ortrim.package.android.classes import FOLDERS, classes_jar
-from ortrim.storage.zips import open_zip
-from ortrim.tools.command import run
+from ortrim.base.archives import open_zip
+from ortrim.base.command import run
+from ortrim.binaries.android import NativeMethod
+from ortrim.binaries.android_libraries import read_class, read_native_library
+from ortrim.platforms.android.aar import FOLDERS, classes_jar
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("javac", "java")]
 

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import pytest
 
-from ortrim.pins.tools import tool_requirements
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 pytestmark = pytest.mark.network
 

@@ -12,10 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, relu, value, write
-from ortrim.console import Console
-from ortrim.lint.judgement import ModelFindings
-from ortrim.pipeline.models.lint import LintRequest, lint_models
-from ortrim.tasks.options import request_from
+from ortrim.base.console import Console
+from ortrim.cli.options import request_from
+from ortrim.lint.rules import ModelFindings
+from ortrim.lint.run import LintRequest, lint_models
 
 ASKED: Final = request_from(None)
 

@@ -21,11 +21,10 @@ from device_kinds import HOST_TARGET
 from failing_runs import refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from network_kernel import network_kernel
-from ortrim.tools.command import Completed
-from ortrim.verify.arrays import load_array
-from ortrim.verify.devices.adb import open_adb
-from ortrim.verify.devices.adb_client import AdbClient
-from ortrim.verify.devices.base import Device, RunRequest
+from ortrim.base.command import Completed
+from ortrim.platforms.android.adb import AdbClient, open_adb
+from ortrim.verify.cases import load_array
+from ortrim.verify.devices.device import Device, RunRequest
 from running import processes_in
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb")]

@@ -15,19 +15,17 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.operator_config import parse_config, render_config
+from ortrim.base import command
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
+from ortrim.inspect.run import inspect_ort
 from ortrim.models import convert as convert_module
-from ortrim.models.alignment import tensor_places
-from ortrim.models.convert import Conversion, convert
-from ortrim.models.converting_processor import CPUINFO
-from ortrim.models.inspect import inspect_ort
+from ortrim.models.convert import CPUINFO, Conversion, convert
+from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.operators import parse_config, reduce_operators, render_config
+from ortrim.models.ort_format import tensor_places
 from ortrim.models.prepare import prepare
-from ortrim.models.reduce import reduce_operators
-from ortrim.tools import command
-from ortrim.tools.full_runtime import FullRuntime, full_runtime
+from ortrim.spec.buildspec import ModelSpec
 
 FLOAT = TensorProto.FLOAT
 ORT_VERSION = version("onnxruntime")
@@ -46,8 +44,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 from ortrim.errors import Diagnostic
-from ortrim.models.scripts import run_script
-from ortrim.tools.full_runtime import full_runtime
+from ortrim.models.full_runtime import run_script
+from ortrim.models.full_runtime import full_runtime
 model, folder = sys.argv[1:]
 runtime = full_runtime(version("onnxruntime"), None)
 request = {"version": runtime.version, "model": model, "output": f"{folder}/m.ort", "config": f"{folder}/m.config"}

@@ -11,15 +11,13 @@ import pytest
 from github_checks import OCTO, Remote, refused, running_remote
 from github_service import answer, message
 from github_state import Release
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import NetworkError, SourcesError, StorageError
+from ortrim.models.full_runtime import _entry, full_runtime
+from ortrim.pins import new_versions
+from ortrim.pins.new_versions import model_limits, newest_pinned, pin_new_versions, released_versions, wanted_versions
 from ortrim.pins.runtime import runtime_pins, supported_versions
-from ortrim.pipeline.pins import new_versions
-from ortrim.pipeline.pins.new_versions import newest_pinned, pin_new_versions, released_versions, wanted_versions
-from ortrim.pipeline.pins.version_limits import model_limits
-from ortrim.sources.update_converter import converter_text
-from ortrim.tools.foreign_runtime import _entry
-from ortrim.tools.full_runtime import full_runtime
+from ortrim.pins.update import converter_text
 from upstream_likeness import NDK, Upstream, running_upstream
 
 NEW = "1.99.0"

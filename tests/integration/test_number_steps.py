@@ -15,15 +15,13 @@ from onnx import helper
 from mutated_models import mutated
 from number_samples import copy_of, operators, picture, ran, random_feeds, recurrent, weights
 from onnx_samples import model_of, relu, value
-from ortrim.core.number_steps import Float16, Optimize, Quantize
 from ortrim.errors import ExitCode, ModelError
+from ortrim.models.full_runtime import full_runtime
 from ortrim.pins.runtime import runtime_pins
-from ortrim.steps.float16 import float16
-from ortrim.steps.optimize import LAYOUT_DOMAIN, optimize
-from ortrim.steps.quantize import quantize
-from ortrim.steps.stepped import Stepped, Workplace
+from ortrim.spec.step_specs import Float16, Optimize, Quantize
+from ortrim.steps.runtime_tools import LAYOUT_DOMAIN, float16, optimize, quantize
+from ortrim.steps.step import Stepped, Workplace
 from ortrim.steps.table import take_step
-from ortrim.tools.full_runtime import full_runtime
 
 INSTALLED: Final = onnxruntime.__version__
 STATIC: Final = Quantize(use="quantize", mode="static")

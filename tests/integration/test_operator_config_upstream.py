@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 from operator_strategies import required_sets
-from ortrim.core.operator_config import render_config
-from ortrim.core.operator_config_types import render_types
-from ortrim.core.operators import OperatorTypes, RequiredOperators
+from ortrim.base.command import run
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.build.sources import fetch_sources
+from ortrim.models.operators import OperatorTypes, RequiredOperators, render_config, render_types
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.tools.command import run
-from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 pytestmark = pytest.mark.network
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import onnxruntime
 import pytest
 
-from ortrim.core.artifacts import Package
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import Completed, run
+from ortrim.base.scripts import packages_folder
+from ortrim.build.plan import Package
+from ortrim.pins.shipped import tool_requirements
 from wheel_package import PROGRAM, make_wheel_package
 
 pytestmark = pytest.mark.network
@@ -139,7 +139,7 @@ def test_archive_is_the_same_in_another_process(tmp_path: Path) -> None:
     script = tmp_path / "make.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom sample_package import make_inputs\n"
-        "from ortrim.package.layout import make_package\n"
+        "from ortrim.package.package import make_package\n"
         "folder = Path(sys.argv[1])\nprint(make_package(make_inputs(folder / 'built'), folder / 'out').archive)\n"
     )
     digests = set()

@@ -16,8 +16,8 @@ from parity.mutations import CODE, CONSTANTS  # noqa: E402
 from parity.proof import ROUNDING, Mutant, Patient  # noqa: E402
 from session_settings.subject import find_build  # noqa: E402
 
-from ortrim.console import Console  # noqa: E402
-from ortrim.tools.command import run  # noqa: E402
+from ortrim.base.command import run  # noqa: E402
+from ortrim.base.console import Console  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.network, pytest.mark.needs("qemu-x86_64-static")]
 SPEC = BENCHMARKS.parent / "buildspecs" / "silero-vad.toml"

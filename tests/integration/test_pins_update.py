@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.build.source_archives import git
+from ortrim.build.sources import fetch_sources
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, SourcesError, SpecError, StorageError
 from ortrim.pins.runtime import runtime_pins, upstream_names
-from ortrim.sources.fetch import fetch_sources
-from ortrim.sources.git import git
-from ortrim.sources.update import update_pins
+from ortrim.pins.update import update_pins
 from upstream_likeness import Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")

@@ -17,19 +17,19 @@ from onnx import helper
 from mutated_models import mutated
 from number_samples import operators
 from onnx_samples import model_of, value
-from ortrim.console import Console
-from ortrim.core.measurements import Verdict
-from ortrim.core.step_specs import InferShapes, Simplify
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
 from ortrim.errors import Diagnostic, ModelError
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.models.prepared import prepare_models, write_prepared
-from ortrim.pipeline.steps import preparation as stepping
-from ortrim.pipeline.steps.preparation import Preparation
-from ortrim.steps.stepped import Workplace
+from ortrim.models.full_runtime import full_runtime
+from ortrim.pipeline.preparing import prepare_models, write_prepared
+from ortrim.pipeline.request import Request
+from ortrim.spec.step_specs import InferShapes, Simplify
+from ortrim.steps import preparation as stepping
+from ortrim.steps.preparation import Preparation
+from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
-from ortrim.storage.files import sha256_of
-from ortrim.tools.full_runtime import full_runtime
-from ortrim.tools.scripts import SCRIPTS, Python, ScriptCrash, run_script
+from ortrim.verify.measurements import Verdict
 from stepped_models import constant, feeds_for, layered, same_outputs, with_branch
 
 CLASSIFIER = """\

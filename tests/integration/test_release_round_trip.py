@@ -13,23 +13,21 @@ import gh_program
 from aar_samples import aar_inputs, fake_jdk
 from apple_packages import apple_inputs
 from github_fetching import Apps, running_apps, sums, wanted
-from ortrim.console import Console
-from ortrim.core.delivery import FACTS
-from ortrim.core.plan import BuildPlan
-from ortrim.core.sums import SUMS
+from ortrim.base.checksums import SUMS
+from ortrim.base.console import Console
+from ortrim.build.plan import BuildPlan
 from ortrim.errors import ExitCode, PackageError
-from ortrim.fetch.addresses import snippet_files
-from ortrim.fetch.lock_file import read_lock
-from ortrim.fetch.snippets import snippet
-from ortrim.package.android.layout import make_android_package
-from ortrim.package.apple.layout import make_apple_package
-from ortrim.pipeline.github.apps import App
-from ortrim.pipeline.github.connection import Remote
-from ortrim.pipeline.github.fetching import Fetched, fetch_files
+from ortrim.fetch.lock import read_lock
+from ortrim.fetch.run import App, Fetched, fetch_files
+from ortrim.fetch.snippets import snippet, snippet_files
+from ortrim.github.credentials import TOKEN
+from ortrim.github.followed_run import Remote
+from ortrim.github.jobs import REPORTS, hand_over, with_sums
+from ortrim.github.release import draft_release
+from ortrim.package.manifest import FACTS
 from ortrim.pipeline.planned import Planned
-from ortrim.pipeline.workflow_jobs.handover import REPORTS, hand_over, with_sums
-from ortrim.tools.github_cli import TOKEN
-from ortrim.workflows.releases import draft_release
+from ortrim.platforms.android.aar import make_android_package
+from ortrim.platforms.apple.package import make_apple_package
 from sample_plans import sample_plan
 
 LINUX: Final = "ortrim-sample-linux-x64-1.21.0"

@@ -14,23 +14,21 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
-from ortrim.core.models import PreparedModel
-from ortrim.core.sessions import SessionSettings, session_json
+from ortrim.base.command import Completed, run
+from ortrim.base.files import sha256_of
+from ortrim.base.scripts import packages_folder
+from ortrim.build.sources import fetch_sources
 from ortrim.errors import VerifyError
-from ortrim.models.onnx_reading import facts_of, read_onnx
+from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.models import PreparedModel
+from ortrim.models.onnx_files import facts_of, read_onnx
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.files import sha256_of
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import packages_folder
-from ortrim.tools.full_runtime import FullRuntime, full_runtime
-from ortrim.verify.arrays import load_array
-from ortrim.verify.cases import Case, make_cases
-from ortrim.verify.devices.base import Repetition, RunRequest, runner_words
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec, SessionSettings, session_json
+from ortrim.verify.cases import Case, load_array, make_cases
+from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
 from ortrim.verify.devices.host import Host
+from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.verify.runner_output import RunnerEnded, read_output

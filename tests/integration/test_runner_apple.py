@@ -16,15 +16,15 @@ import onnxruntime
 import pytest
 
 from fake_runtime import HEADERS, fake_request, programs_below
-from ortrim.core.serialization import from_json
-from ortrim.package.apple.harness import RUNNER_FLAGS
+from ortrim.base.command import Completed, run, started
+from ortrim.base.files import shipped_folder
+from ortrim.base.json import from_json
+from ortrim.base.scripts import packages_folder
+from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import Completed, run, started
-from ortrim.tools.environments import packages_folder
-from ortrim.verify.devices.base import RunnerOutput, runner_words
+from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms.apple.harness import RUNNER_FLAGS
+from ortrim.verify.devices.device import RunnerOutput, runner_words
 
 pytestmark = pytest.mark.network
 

@@ -12,15 +12,15 @@ import onnxruntime
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from ortrim.core.plan import PlannedTarget
-from ortrim.core.targets import TARGETS, OperatingSystem
-from ortrim.executors.paths import JobPaths
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.execution import JobPaths
+from ortrim.build.plan import PlannedTarget
+from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import sample_plan
 
 pytestmark = pytest.mark.network

@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from device_requests import real_request
-from ortrim.tools.command import run
+from ortrim.base.command import run
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import MemoryUse, RunRequest, runner_words
+from ortrim.verify.devices.device import MemoryUse, RunRequest, runner_words
 from ortrim.verify.devices.host import Host
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("gcc")]

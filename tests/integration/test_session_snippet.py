@@ -9,12 +9,12 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
+from ortrim.build.sources import fetch_sources
+from ortrim.models.full_runtime import full_runtime
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
-from ortrim.tools.full_runtime import full_runtime
+from ortrim.pins.shipped import tool_requirements
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "session.md"
 MAIN = """

@@ -13,20 +13,20 @@ import pytest
 
 from failing_runs import refused
 from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
-from ortrim.core.harness import HarnessContent
-from ortrim.core.targets import TARGETS
-from ortrim.package.apple.harness import PhoneHarness, make_phone_harness
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.build.sources import fetch_sources
+from ortrim.build.xcode import find_xcrun
 from ortrim.pins.runtime import runtime_pins
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.xcrun import find_xcrun
-from ortrim.verify.arrays import load_array
-from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.mac import MacHost
-from ortrim.verify.devices.phone_requests import phone_content
-from ortrim.verify.devices.runnable import simulated_here
-from ortrim.verify.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
+from ortrim.platforms.apple.devicectl import phone_content
+from ortrim.platforms.apple.harness import PhoneHarness, make_phone_harness
+from ortrim.platforms.apple.mac import MacHost
+from ortrim.platforms.apple.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.cases import load_array
+from ortrim.verify.devices.device import RunRequest
+from ortrim.verify.devices.emulators import simulated_here
+from ortrim.verify.devices.harness import HarnessContent
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("xcrun")]
 ARCHITECTURE: Final = platform.machine()

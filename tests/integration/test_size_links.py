@@ -5,11 +5,10 @@ from typing import Final
 
 import pytest
 
-from ortrim.binaries.accounting import account
-from ortrim.binaries.leaves import GROUPINGS, Accounting, shares
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.size.accounting import GROUPINGS, Accounting, account, shares
 
 pytestmark = pytest.mark.network
 

@@ -15,10 +15,10 @@ import onnxruntime
 import pytest
 
 from loopback_service import Asked, LoopbackService, Reply
+from ortrim.base.command import Completed, run
+from ortrim.base.scripts import packages_folder
 from ortrim.fetch.snippets import SnippetFile, snippet
-from ortrim.pins.tools import tool_requirements
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
 from wheel_package import PROGRAM, make_wheel_package
 
 PROJECT: Final = """

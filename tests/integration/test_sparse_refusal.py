@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
+from ortrim.base.command import Completed, run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("g++")]
 

@@ -16,8 +16,7 @@ from device_requests import real_request, script_request
 from failing_runs import refused
 from ortrim.errors import Diagnostic, ExitCode, StorageError, UsageError
 from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.ssh import SshDevice, SshTransport, open_ssh
-from ortrim.verify.devices.ssh_client import SshClient
+from ortrim.verify.devices.ssh import SshClient, SshDevice, SshTransport, open_ssh
 from ssh_machine import SshMachine, ssh_machine
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("sshd")]

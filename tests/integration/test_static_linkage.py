@@ -6,18 +6,17 @@ from typing import Final
 
 import pytest
 
+from ortrim.base.command import Completed, run
+from ortrim.base.emulators import EMULATIONS
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.archives import archive_members
-from ortrim.binaries.merged_object import visible_symbols
-from ortrim.core.plan import BuildJob
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.static_library import write_static_library
-from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.machines import machine_parts
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import Completed, run
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.tools.environments import packages_folder
+from ortrim.binaries.elf_objects import visible_symbols
+from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_workspace
+from ortrim.build.plan import BuildJob
+from ortrim.build.root_file_systems import machine_parts
+from ortrim.build.static_library import write_static_library
+from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.core.targets import TARGETS, CLibrary
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.machines import machine_parts
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.tools.command import run
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.tools.environments import packages_folder
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
+from ortrim.base.emulators import EMULATIONS
+from ortrim.base.files import sha256_of
+from ortrim.base.scripts import packages_folder
+from ortrim.build.root_file_systems import machine_parts
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.targets import TARGETS, CLibrary
 from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow, pytest.mark.needs("apt-get")]

@@ -6,14 +6,13 @@ from typing import Any, Final
 import onnxruntime
 import pytest
 
-from ortrim.advise.installed import LAYOUT_OPERATORS
-from ortrim.advise.type_limits import ONE_HOT, SLOTS, allowed_types
-from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
+from ortrim.base.command import run
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.build.sources import fetch_sources
+from ortrim.compat.installed import LAYOUT_OPERATORS, ONE_HOT, SLOTS, allowed_types
+from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.tools.command import run
-from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.pins.shipped import tool_requirements
 
 pytestmark = pytest.mark.network
 

@@ -13,21 +13,19 @@ from typing import Final
 import pytest
 
 from native_builds import native_executor
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.core.plan import BuildJob
-from ortrim.core.profiles import Levers
-from ortrim.core.units import UnitIndex
-from ortrim.executors.build_log import ninja_step
-from ortrim.executors.demand import Demand
-from ortrim.executors.native import NativeExecutor
-from ortrim.pins.tools import tool_requirements
-from ortrim.pins.unit_index import learnt_index
-from ortrim.planning import with_arguments
-from ortrim.storage.cache import cache_folder
-from ortrim.toolchains.wrappers import PRECOMPILED_MARK
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.build.native import NativeExecutor
+from ortrim.build.plan import BuildJob, CompilerCacheUse
+from ortrim.build.selective import Demand
+from ortrim.build.toolchains import PRECOMPILED_MARK
+from ortrim.build.translation_units import UnitIndex, learnt_index
+from ortrim.build.upstream import ninja_step
+from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms.planner import with_arguments
+from ortrim.spec.build_options import Levers
 from sample_plans import sample_plan
 from unit_samples import without_shipped_indices
 

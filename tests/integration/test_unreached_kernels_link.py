@@ -9,19 +9,17 @@ from typing import Final
 import pytest
 
 from kernel_tables import SOURCES
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder, write_if_changed
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.archives import archive_members
-from ortrim.binaries.merged_object import visible_symbols
-from ortrim.core.plan import BuildJob
-from ortrim.executors.compilation import Outcome
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.static_library import write_static_library
-from ortrim.executors.unreached import MLAS, leave_out_unreached, read_script
-from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
-from ortrim.pins.tools import tool_requirements
-from ortrim.storage.files import write_if_changed
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
+from ortrim.binaries.elf_objects import visible_symbols
+from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_workspace
+from ortrim.build.plan import BuildJob
+from ortrim.build.relink import MLAS, leave_out_unreached, read_script
+from ortrim.build.static_library import write_static_library
+from ortrim.build.upstream import Outcome
+from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 

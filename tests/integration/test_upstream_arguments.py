@@ -12,19 +12,19 @@ from typing import Any, Final
 
 import pytest
 
+from ortrim.base.command import Completed, run
+from ortrim.base.json import from_json
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.binaries.macho import read_macho
-from ortrim.core.plan import BuildJob, BuildPlan, SourcePin
-from ortrim.core.serialization import from_json
-from ortrim.core.target_spec import AndroidSpec, AppleSpec
-from ortrim.core.targets import ABIS, CATALYST, TARGETS
-from ortrim.core.unused_types import KINDS
+from ortrim.build.dead_kernels import KINDS
+from ortrim.build.plan import BuildJob, BuildPlan, SourcePin
+from ortrim.build.sources import fetch_sources
+from ortrim.build.upstream_arguments import FLAGS, providers_of
+from ortrim.build.zig_apple import zig_apple_toolchain
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.platforms.providers import FLAGS, providers_of
-from ortrim.sources.fetch import fetch_sources
-from ortrim.toolchains.zig_apple import zig_apple_toolchain
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.pins.shipped import tool_requirements
+from ortrim.spec.buildspec import AndroidSpec, AppleSpec
+from ortrim.spec.targets import ABIS, CATALYST, TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
 
 pytestmark = pytest.mark.network

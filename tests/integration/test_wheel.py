@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 ROOT: Final = Path(__file__).parents[2]
 IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc")

@@ -10,10 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ortrim.base.command import run
 from ortrim.errors import ExitCode
-from ortrim.models.converting_processor import CPUINFO
-from ortrim.models.inspect import inspect_ort
-from ortrim.tools.command import run
+from ortrim.inspect.run import inspect_ort
+from ortrim.models.convert import CPUINFO
 
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.network]
 

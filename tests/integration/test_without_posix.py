@@ -14,8 +14,8 @@ import ortrim
 from github_fetching import LINUX, RELEASED, Apps, running_apps, sums
 from github_state import COMMIT
 from onnx_samples import relu, write
+from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
-from ortrim.tools.command import Completed, run
 
 HOOK: Final = Path(__file__).parent / "data" / "without_posix.py"
 
@@ -37,7 +37,7 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
     """None takes a module or a name for granted that is POSIX's alone, down to what only builds need."""
     names = [each.name for each in pkgutil.walk_packages(ortrim.__path__, "ortrim.") if ".data." not in each.name]
     assert len(names) > 500
-    code = HOOK.read_text().replace("from ortrim.tasks.program import main", "").replace("    main()", "")
+    code = HOOK.read_text().replace("from ortrim.cli.program import main", "").replace("    main()", "")
     script = tmp_path / "all.py"
     script.write_text(f"{code}\n    import importlib\n    [importlib.import_module(name) for name in {names}]\n")
     done = run((sys.executable, "-W", "error", script), environment=os.environ)

@@ -26,14 +26,13 @@ from fake_programs import FakePrograms, fake_programs
 from github_service import GitHubService
 from github_state import Release, VirtualClock
 from ndk_layout import NDK_VERSION
-from ortrim.github.payload import decode_plan
-from ortrim.pins.actions import action_pins
-from ortrim.pins.images import image_pins
-from ortrim.pipeline.workflow_jobs.handover import with_sums
-from ortrim.sources.android_sdk import REPOSITORY
-from ortrim.sources.git import git
-from ortrim.storage.cache import cache_folder
-from ortrim.workflows.updates import read_update
+from ortrim.base.cache import cache_folder
+from ortrim.build.ndk import REPOSITORY
+from ortrim.build.source_archives import git
+from ortrim.github.dispatch import decode_plan
+from ortrim.github.jobs import with_sums
+from ortrim.github.pin_updates import read_update
+from ortrim.pins.images import action_pins, image_pins
 from upstream_likeness import QuietHandler
 from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
 

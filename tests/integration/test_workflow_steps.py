@@ -7,13 +7,12 @@ from typing import Final
 
 import pytest
 
-from ortrim.core.delivery import FACTS
-from ortrim.core.sums import SUMS
+from ortrim.base.cache import cache_folder
+from ortrim.base.checksums import SUMS, check_sums
+from ortrim.build.source_archives import git
 from ortrim.errors import ExitCode
-from ortrim.package.sums import check_sums
-from ortrim.sources.git import git
-from ortrim.storage.cache import cache_folder
-from ortrim.workflows.inputs import Inputs, read_inputs
+from ortrim.github.workflow_files import Inputs, read_inputs
+from ortrim.package.manifest import FACTS
 from workflow_runner import Runner, clean_clone, read_workflows
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ortrim.sources.git import git
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.workflows.matrix import CompileJob, DeliverJob
+from ortrim.base.command import Completed, run
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.build.source_archives import git
+from ortrim.github.workflow_files import CompileJob, DeliverJob
 
 pytestmark = pytest.mark.network
 

@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from android_samples import BINDING, RECORDED, RUNTIME, TRIPLES, sample
-from ortrim.binaries.aar import read_aar
-from ortrim.core.aar import AarFacts
-from ortrim.core.artifacts import JobResult
-from ortrim.core.buildspec import RuntimeSpec
-from ortrim.core.models import OrtModel
-from ortrim.core.plan import BuildPlan, PlannedModel
-from ortrim.core.target_spec import AndroidSpec, TargetSpec
-from ortrim.package.android.inputs import AarInputs, AarPart
-from ortrim.package.inputs import ComponentLicence, PackageInputs
-from ortrim.planning import make_plan
-from ortrim.tools.javac import Jdk
+from ortrim.build.jni import Jdk
+from ortrim.build.plan import BuildPlan, JobResult, PlannedModel
+from ortrim.models.models import OrtModel
+from ortrim.package.aar_contents import AarFacts, read_aar
+from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.platforms.android.aar import AarInputs, AarPart
+from ortrim.platforms.planner import make_plan
+from ortrim.spec.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
 
 ABIS: Final = tuple(TRIPLES)

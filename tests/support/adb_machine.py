@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from android_root import android_root
-from ortrim.tools.command import Completed, run
-from ortrim.verify.devices.adb_client import AdbClient, find_adb
+from ortrim.base.command import Completed, run
+from ortrim.platforms.android.adb import AdbClient, find_adb
 
 DAEMON: Final = "/usr/lib/android-sdk/platform-tools/adbd"
 PORTS: Final = (23401, 23402)

@@ -18,11 +18,11 @@ from typing import Final
 from adb_machine import until
 from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
-from ortrim.sources.machines import machine_parts
-from ortrim.tools.command import Completed
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.verify.devices.adb_client import AdbClient, find_adb
-from ortrim.verify.devices.initramfs import Entry, compress, folder, link, regular, with_folders, write_archive
+from ortrim.base.command import Completed
+from ortrim.base.emulators import EMULATIONS
+from ortrim.build.root_file_systems import machine_parts
+from ortrim.platforms.android.adb import AdbClient, find_adb
+from ortrim.verify.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
 
 DAEMON: Final = "usr/lib/android-sdk/platform-tools/adbd"
 PROGRAMS: Final = (DAEMON, "usr/bin/mksh-static", "usr/bin/toybox")

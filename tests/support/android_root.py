@@ -11,10 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import run
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import run
+from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
 
 SUITE: Final = "trixie"
 PACKAGES: Final = (

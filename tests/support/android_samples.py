@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "android"
 TRIPLES: Final = {

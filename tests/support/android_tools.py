@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from android_root import ARCHITECTURES, SUITE
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import Completed, run
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import Completed, run
+from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
 
 PACKAGES: Final = (
     "aapt", "android-framework-res", "android-libaapt", "android-libandroidfw", "android-libbacktrace",

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from apple_slices import TRIPLES, recorded
-from ortrim.core.artifacts import JobResult
-from ortrim.core.models import OrtModel
-from ortrim.core.plan import BuildPlan
-from ortrim.core.target_spec import AppleSpec, TargetSpec
-from ortrim.package.apple.inputs import AppleInputs, ApplePart
-from ortrim.package.inputs import ComponentLicence, PackageInputs
+from ortrim.build.plan import BuildPlan, JobResult
+from ortrim.models.models import OrtModel
+from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.platforms.apple.inputs import AppleInputs, ApplePart
+from ortrim.spec.buildspec import AppleSpec, TargetSpec
 from sample_plans import MODELS, OPERATORS, SAMPLE_APPLE, sample_plan
 
 TARGETS: Final = tuple(TRIPLES)

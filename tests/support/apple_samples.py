@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.binaries.universal import universal_file
-from ortrim.tools.command import run
+from ortrim.base.command import run
+from ortrim.binaries.macho_image import universal_file
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "apple"
 BUILD_VERSION, DEVICE = 0x32, 2

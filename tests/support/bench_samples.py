@@ -3,13 +3,22 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from ortrim.bench.rows import report_of
-from ortrim.bench.sweep import DEFAULT, sweep_points, turns
-from ortrim.core.bench import BenchCase, BenchLibrary, BenchModel, BenchPlan, BenchPoint, BenchReport, Sample
-from ortrim.core.measurements import Host
-from ortrim.core.model_spec import SessionSpec
-from ortrim.core.sessions import DEFAULTS
-from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput, RunRequest
+from ortrim.bench.points import (
+    DEFAULT,
+    BenchCase,
+    BenchLibrary,
+    BenchModel,
+    BenchPlan,
+    BenchPoint,
+    BenchReport,
+    Sample,
+    sweep_points,
+    turns,
+)
+from ortrim.bench.scores import report_of
+from ortrim.spec.buildspec import DEFAULTS, SessionSpec
+from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
+from ortrim.verify.measurements import Host
 
 SESSION: Final = replace(DEFAULTS, in_place=True)
 BASE: Final = BenchPoint(name=DEFAULT, session=SESSION)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from loopback_service import Asked, LoopbackService, Reply
-from ortrim.verify.devices.farms.log_transport import encode
+from ortrim.verify.devices.harness import encode
 
 USER: Final = "anna_x1"
 KEY: Final = "geheimer-Schluessel-77"

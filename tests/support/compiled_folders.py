@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.targets import TARGETS
-from ortrim.executors.workspace import Inputs, job_environment, prepare_workspace
-from ortrim.pins.tools import tool_requirements, tool_versions
-from ortrim.toolchains.zig import zig_toolchain
-from ortrim.tools.command import Completed, run
-from ortrim.tools.compiler_cache import CompilerCache
-from ortrim.tools.environments import packages_folder
+from ortrim.base.command import Completed, run
+from ortrim.base.scripts import packages_folder
+from ortrim.build.compiler_cache import CompilerCache
+from ortrim.build.execution import Inputs, job_environment, prepare_workspace
+from ortrim.build.toolchains import zig_toolchain
+from ortrim.pins.shipped import tool_requirements, tool_versions
+from ortrim.spec.targets import TARGETS
 
 HEADER: Final = """#pragma once
 inline const char* here() { return __FILE__; }

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.storage.cache import cache_folder
-from ortrim.tools.command import run
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
 
 SHARED = ("apt", "downloads", "packages", "roots", "sources", "zig")
 """Parts of the cache that hold only what was fetched or compiled before."""

@@ -13,10 +13,9 @@ import pytest
 from adb_machine import adb_machine
 from adb_virtual_machine import adb_virtual_machine
 from fake_runtime import device_called
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.adb import BASE, open_adb
-from ortrim.verify.devices.adb_client import AdbClient
-from ortrim.verify.devices.base import Device
+from ortrim.base.command import Completed
+from ortrim.platforms.android.adb import BASE, AdbClient, open_adb
+from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.ssh import open_ssh
 from running import running
 from ssh_machine import ssh_machine

@@ -8,17 +8,16 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from ortrim.core.model_spec import CaseSpec, ModelSpec
-from ortrim.core.models import PreparedModel
-from ortrim.models.onnx_reading import facts_of
+from ortrim.base.command import run
+from ortrim.base.files import sha256_of, shipped_folder
+from ortrim.build.sources import fetch_sources
+from ortrim.models.full_runtime import full_runtime
+from ortrim.models.models import PreparedModel
+from ortrim.models.onnx_files import facts_of
 from ortrim.pins.runtime import runtime_pins
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.files import sha256_of
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.full_runtime import full_runtime
+from ortrim.spec.buildspec import CaseSpec, ModelSpec
 from ortrim.verify.cases import make_cases
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.device import Repetition, RunRequest
 
 HEADERS: Final = Path("onnxruntime/include/onnxruntime/core/session")
 LIMIT_SECONDS: Final = 20.0

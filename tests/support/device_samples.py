@@ -4,11 +4,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ortrim.core.measurements import Host
+from ortrim.base.command import Completed, run
 from ortrim.errors import ToolError, VerifyError
-from ortrim.tools.command import Completed, run
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.device import Repetition, RunRequest
+from ortrim.verify.measurements import Host
 
 REPORT = (
     '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":1,"load_ms":2,'

@@ -4,17 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from bench_samples import HOST
-from ortrim.bench.engine_answers import CannotRun, EngineConversion, EngineRun, SavedArray
-from ortrim.bench.engine_rows import Attempt, rows_of
-from ortrim.core.engine_comparison import (
-    ComparedCase,
-    EngineComparison,
-    EngineFacts,
-    EngineLibrary,
-    EngineParity,
-    EngineRow,
-)
-from ortrim.core.measurements import Verdict
+from ortrim.engines.processes import Attempt, CannotRun, EngineConversion, EngineRun, SavedArray, rows_of
+from ortrim.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineLibrary, EngineParity, EngineRow
+from ortrim.verify.measurements import Verdict
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "bench" / "data" / "engines"
 """Answers of engines to the demo's first case and, of tract, to another model's; docs/compare.md names the versions."""

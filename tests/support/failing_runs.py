@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
-from ortrim.verify.devices.base import Device, RunRequest
-from ortrim.verify.devices.farms.base import Farm, FarmJob
+from ortrim.verify.devices.batch import Farm, FarmJob
+from ortrim.verify.devices.device import Device, RunRequest
 
 
 def refused(device: Device, request: RunRequest) -> VerifyError:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ortrim.executors.paths import JobPaths
+from ortrim.build.execution import JobPaths
 
 CPU = "onnxruntime/onnxruntime/core/providers/cpu"
 CONTRIB = "onnxruntime/onnxruntime/contrib_ops/cpu"

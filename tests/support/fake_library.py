@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ortrim.binaries.objects import read_object
-from ortrim.core.unit_making import ObjectSymbols, make_index
-from ortrim.core.units import UnitIndex, Variant
+from ortrim.build.translation_units import ObjectSymbols, UnitIndex, Variant, make_index
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED
 from workshop import Workshop
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from device_samples import REPORT
-from ortrim.sources.apt_packages import DebianPackage
-from ortrim.sources.machines import MachineParts
-from ortrim.tools.base import InstalledTool
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.verify.devices.initramfs import folder, regular, with_folders, write_archive
+from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import InstalledTool
+from ortrim.build.debian import DebianPackage
+from ortrim.build.root_file_systems import MachineParts
+from ortrim.verify.devices.machine_files import folder, regular, with_folders, write_archive
 from ortrim.verify.devices.qemu_system import QemuSystem
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"

@@ -9,18 +9,17 @@ from typing import Final
 import numpy as np
 import onnxruntime
 
-from ortrim.core.targets import TARGETS
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.tools import tool_requirements
-from ortrim.sources.fetch import fetch_sources
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import run
-from ortrim.tools.environments import packages_folder
-from ortrim.verify.arrays import save_array
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import Device, Repetition, RunRequest
+from ortrim.pins.shipped import tool_requirements
+from ortrim.pipeline.devices import open_device
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.cases import Case, save_array
+from ortrim.verify.devices.device import Device, Repetition, RunRequest
 from ortrim.verify.devices.names import read_name
-from ortrim.verify.devices.select import open_device
 
 SOURCES: Final = Path(__file__).parents[1] / "integration" / "data" / "machines"
 HEADERS: Final = Path("onnxruntime/include/onnxruntime/core/session")

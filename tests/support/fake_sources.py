@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 import pytest
 
-from ortrim.pins.runtime import RuntimePins
-from ortrim.pins.source_sets import COMPONENTS, ComponentPin, GitPin, SourceSet
+from ortrim.pins.runtime import COMPONENTS, ComponentPin, GitPin, RuntimePins, SourceSet
 
 NO_LINKS: Mapping[str, str] = MappingProxyType({})
 RUNTIME_FILES = {"VERSION_NUMBER": "1.21.0\n", "tools/ci_build/build.py": "# build\n", "LICENSE": "MIT\n"}

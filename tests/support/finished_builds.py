@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.core.plan import PlannedTarget
-from ortrim.executors.jni import SYMBOLS, finished_jni
-from ortrim.executors.native import finished_runner
-from ortrim.executors.results import BuildFacts, finished_build, write_facts
-from ortrim.platforms.jni import BINDING
-from ortrim.storage.records import record_entry
+from ortrim.base.cache import record_entry
+from ortrim.build.jni import BINDING, SYMBOLS, finished_jni
+from ortrim.build.native import finished_runner
+from ortrim.build.plan import CompilerCacheUse, PlannedTarget
+from ortrim.build.trees import BuildFacts, finished_build, write_facts
 
 
 def leave_build(target: PlannedTarget) -> Path:

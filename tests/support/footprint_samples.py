@@ -8,9 +8,9 @@ from build_time.record import Machine
 from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
 from footprint.record import CaseSample, Library, ModelKind, Record, Round, Sample
 
-from ortrim.core.sessions import SessionSettings
+from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput, RunRequest
+from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
 
 MACHINE: Final = Machine(cores=2, cpu="A processor", memory_bytes=24 * 10**9, system="Linux 6.1", load_average=0.1)
 NAMES: Final = (WHEEL, WHEEL_ORT, "upstream", "balanced")

@@ -15,12 +15,12 @@ from fake_sources import private_cache
 from finished_builds import leave_compiled
 from github_checks import OCTO, Remote, running_remote
 from github_state import Artifact, RemoteJob, RemoteRun, Timed
-from ortrim.core.plan import BuildPlan, PlannedTarget
-from ortrim.github.payload import decode_plan
+from ortrim.build.plan import BuildPlan, PlannedTarget
+from ortrim.github import remote_build
+from ortrim.github.dispatch import decode_plan
+from ortrim.github.followed_run import Connection
 from ortrim.github.repositories import Site
-from ortrim.pipeline.github import attached, build
-from ortrim.pipeline.github.connection import Connection
-from ortrim.pipeline.workflow_jobs.transfer import export_compiled
+from ortrim.pipeline.transfer import export_compiled
 
 TWO: Final = '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-arm64"\n'
 """The targets of the buildspec `sample` in tests of builds at GitHub."""
@@ -70,7 +70,7 @@ def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pyt
             private_cache(work, elsewhere)
             there.compiled = tuple(artifact_of(n, target, work / "left") for n, target in enumerate(targets, start=1))
         connection = Connection(site=Site(service=remote.client.service, repository=OCTO), client=remote.client)
-        for module in (build, attached):
+        for module in (remote_build, remote_build):
             monkeypatch.setattr(module, "connect", lambda *_: connection)
             monkeypatch.setattr(module, "build_planned", lambda *_: ("report",))
         yield there

@@ -10,12 +10,10 @@ from github_blobs import SIGNATURE
 from github_service import TOKEN, GitHubService
 from github_state import VirtualClock
 from ortrim.errors import Diagnostic, DiagnosticGroup
-from ortrim.github.addresses import Service
 from ortrim.github.client import GitHub
-from ortrim.github.clock import Clock
-from ortrim.github.credentials import Token
-from ortrim.github.patience import PatientSession
+from ortrim.github.credentials import Service, Token
 from ortrim.github.repositories import Repository
+from ortrim.github.transport import Clock, PatientSession
 
 OCTO = Repository(owner="octo", name="ort")
 

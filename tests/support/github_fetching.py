@@ -19,17 +19,17 @@ from github_service import GitHubService, answer, message
 from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
 from github_wire import Exchange, Reply
 from loopback_service import interrupt
-from ortrim.core.delivery import FACTS, DeliveryFacts
-from ortrim.core.serialization import to_json
+from ortrim.base.json import to_json
 from ortrim.fetch import provenance
-from ortrim.fetch.names import EVERYTHING, Selection
+from ortrim.fetch import run as apps_module
+from ortrim.fetch import run as fetch_run
+from ortrim.fetch.offers import EVERYTHING, Selection
 from ortrim.fetch.provenance import Claim, Provenance
-from ortrim.fetch.request import Wanted
+from ortrim.fetch.run import Wanted
+from ortrim.github.followed_run import Connection
+from ortrim.github.followed_run import Remote as Named
 from ortrim.github.repositories import Site
-from ortrim.pipeline.github import apps as apps_module
-from ortrim.pipeline.github import fetching
-from ortrim.pipeline.github.connection import Connection
-from ortrim.pipeline.github.connection import Remote as Named
+from ortrim.package.manifest import FACTS, DeliveryFacts
 
 ATTESTED: Final = Path(__file__).parents[1] / "integration" / "data" / "attested"
 SIGNER: Final = "https://github.invalid/octo/ort/.github/workflows/build.yml@refs/heads/main"
@@ -134,7 +134,7 @@ class Apps:
         self.secret = service.token
 
     def connect(self, _named: Named, _console: object) -> Connection:
-        """Stand in for `ortrim.pipeline.github.connection.connect`."""
+        """Stand in for `ortrim.github.followed_run.connect`."""
         client = new_client(self.service, self.remote.clock, self.remote.said, self.secret)
         self.clients.append(client)
         return Connection(site=Site(service=client.service, repository=OCTO), client=client)
@@ -180,7 +180,7 @@ def running_apps(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Apps
         remote = Remote(service=service, client=new_client(service, virtual, said), clock=virtual, said=said)
         apps = Apps(remote, service, folder)
         (folder / "app").mkdir()
-        monkeypatch.setattr(fetching, "connect", apps.connect)
+        monkeypatch.setattr(fetch_run, "connect", apps.connect)
         monkeypatch.setattr(apps_module, "find_service", lambda: remote.client.service)
         yield apps
         check_requests(service)

@@ -21,9 +21,8 @@ import requests
 from github_contract import DESCRIPTION
 from github_service import GitHubService
 from github_wire import Exchange, LoopbackServer, Reply
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import run
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import run
 
 DATA: Final = Path(__file__).parents[1] / "integration" / "data" / "prism"
 FILES: Final = ("package.json", "package-lock.json")

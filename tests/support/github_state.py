@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from github_contract import example
-from ortrim.workflows.inputs import INPUTS
+from ortrim.github.workflow_files import INPUTS
 
 COMMIT: Final = "c0ffee" + 34 * "0"
 START: Final = 1_795_262_400.0

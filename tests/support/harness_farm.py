@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.core.harness import HarnessApks, HarnessContent
+from ortrim.base.command import run
 from ortrim.errors import Diagnostic, ToolError
-from ortrim.tools.command import run
-from ortrim.verify.devices.farms.base import FarmJob, FarmRun, Tell
+from ortrim.verify.devices.batch import FarmJob, FarmRun, Tell
+from ortrim.verify.devices.harness import HarnessApks, HarnessContent
 
 URL: Final = "https://farm.invalid/run/1"
 DEVICE: Final = "Google Pixel 8 14"

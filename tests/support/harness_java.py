@@ -12,16 +12,15 @@ from typing import Final
 
 from android_root import SUITE
 from harness_stand_ins import write_stand_ins
-from ortrim.core.harness import HarnessApks, HarnessContent
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import Completed, run
+from ortrim.base.files import shipped_folder
+from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
+from ortrim.build.jni import Jdk
 from ortrim.errors import SourcesError
-from ortrim.package.android.harness import APP, TEST, HarnessInputs, find_apks, make_harness
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.command import Completed, run
-from ortrim.tools.javac import Jdk
-from ortrim.verify.devices.farms.base import FarmJob, FarmRun, Tell
+from ortrim.platforms.android.harness import APP, TEST, HarnessInputs, find_apks, make_harness
+from ortrim.verify.devices.batch import FarmJob, FarmRun, Tell
+from ortrim.verify.devices.harness import HarnessApks, HarnessContent
 
 STAND_INS: Final = Path(__file__).parents[1] / "integration" / "data" / "harness"
 SOURCES: Final = shipped_folder("package") / "android" / "harness" / "app" / "src"

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.console import Console
-from ortrim.core.plan import BuildJob
-from ortrim.executors.jni import JAVA
-from ortrim.package.android.classes import classes_jar
-from ortrim.pipeline.builders import executor_for
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.build.jni import JAVA, Jdk, find_jdk
+from ortrim.build.plan import BuildJob
+from ortrim.cli.options import request_from
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.tasks.options import request_from
-from ortrim.tools.command import run
-from ortrim.tools.javac import Jdk, find_jdk
+from ortrim.platforms.android.aar import classes_jar
 
 DESKTOP: Final = ("java", "jvm")
 """What upstream's `build.gradle` compiles for a desktop's Java."""

@@ -4,10 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ortrim.advise.installed import InstalledRuntime
-from ortrim.core.operator_config import parse_config
-from ortrim.core.operator_uses import ModelUses, OperatorUse
-from ortrim.core.operators import OperatorId
+from ortrim.compat.installed import InstalledRuntime
+from ortrim.models.operators import ModelUses, OperatorId, OperatorUse, parse_config
 
 
 def runtime(config: str, **facts: Any) -> InstalledRuntime:

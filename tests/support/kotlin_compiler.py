@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import Completed, run
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import Completed, run
+from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
 
 SUITE: Final = "bookworm"
 PACKAGES: Final = ("kotlin", "libjetbrains-annotations-java", "libtrove-intellij-java")

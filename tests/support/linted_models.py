@@ -8,9 +8,9 @@ from typing import Any
 import onnx
 
 from onnx_samples import write
-from ortrim.lint.facts import LintFacts, RuntimeFacts
-from ortrim.models.graph_reading import read_graph
-from ortrim.models.limits import LARGEST_MODEL_BYTES, OLDEST_OPSET
+from ortrim.lint.findings import LintFacts, RuntimeFacts
+from ortrim.models.graph_facts import read_graph
+from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
 
 LIMITS: dict[str, int] = {"oldest_opset": OLDEST_OPSET, "max_bytes": LARGEST_MODEL_BYTES}
 RUNTIME = RuntimeFacts(version="1.21.0", **LIMITS, max_opset=22, max_ml_opset=5, max_ir_version=10)

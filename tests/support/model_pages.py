@@ -4,13 +4,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.core.graph_facts import GraphFacts, NodeFacts, WeightFacts
-from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.model_cost import LiveTensor, ModelCost, NodeCost, Peak, by_operator
-from ortrim.core.models import ModelFacts, OrtModel, TensorInfo
-from ortrim.core.steps_report import CaseLeft, ModelCounts, PreparationReport, StepReport
-from ortrim.report.model_share import COMMON, MODEL, OWN, RUNTIME, KernelShare, SharePart, SizeShare
-from ortrim.report.model_subject import LintGroup, ModelSubject, OperatorTimes
+from ortrim.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
+from ortrim.models.graph_facts import GraphFacts, NodeFacts, WeightFacts
+from ortrim.models.models import ModelFacts, OrtModel, TensorInfo
+from ortrim.page.content import (
+    COMMON,
+    MODEL,
+    OWN,
+    RUNTIME,
+    KernelShare,
+    LintGroup,
+    ModelSubject,
+    OperatorTimes,
+    SharePart,
+    SizeShare,
+)
+from ortrim.steps.report import CaseLeft, ModelCounts, PreparationReport, StepReport
+from ortrim.verify.measurements import OutputParity, Verdict
 from sample_reports import recorded_report
 
 MODEL_NAME: Final = "silero_vad"

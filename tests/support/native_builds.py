@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import Parallelism
-from ortrim.executors.workspace import Inputs
-from ortrim.pins.tools import tool_requirements
-from ortrim.storage.shipped import shipped_folder
-from ortrim.tools.environments import packages_folder
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.execution import Inputs, Parallelism
+from ortrim.build.native import NativeExecutor
+from ortrim.pins.shipped import tool_requirements
 
 TWO_JOBS: Final = Parallelism(jobs=2, reason="as asked")
 

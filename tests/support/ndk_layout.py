@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from ortrim.core.ndk import PROPERTIES
-from ortrim.tools.ndk import PARTS
+from ortrim.build.ndk import PARTS, PROPERTIES
 
 NDK_VERSION = "27.2.12479018"
 

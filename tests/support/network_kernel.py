@@ -11,12 +11,10 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages
-from ortrim.sources.debian_package import write_data_archive
-from ortrim.sources.machines import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.emulators import SUITE
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.emulators import SUITE
+from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
+from ortrim.build.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
 
 MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")
 """In the order in which they need each other."""

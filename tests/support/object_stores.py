@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 PASSWORD: Final = "geheim-77"  # noqa: S105 - a secret to look for
 PATIENCE_SECONDS: Final = 30.0

@@ -6,10 +6,9 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import run
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import run
+from ortrim.base.files import sha256_of
 
 PACKAGE: Final = "com.github.asus4.onnxruntime@0.4.9"
 INTEGRITY: Final = "sha512-BkzxduSZ9IkeDP6Q8lz2TFU2ie7hSSvS7ZIfzMooExoq0CNzJnuuGaUJ7IsojBgqO4ouD1jXah8OYyJbCN29Fg=="

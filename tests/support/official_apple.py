@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from official_aar import INTEGRITY, PACKAGE
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import publish_folder
-from ortrim.tools.command import run
+from ortrim.base.cache import cache_folder, publish_folder
+from ortrim.base.command import run
 
 XCFRAMEWORK: Final = "package/Plugins/iOS~/onnxruntime.xcframework/"
 DYLIB: Final = "package/Plugins/macOS/arm64/libonnxruntime.dylib"

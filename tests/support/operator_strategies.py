@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
+from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 
 DOMAINS = ("ai.onnx", "com.microsoft")
 NAMES = ("Add", "Cast", "OneHot")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ortrim.storage.cache import cache_folder
+from ortrim.base.cache import cache_folder
 
 
 def link_parts(folder: Path, parts: Mapping[str, Path]) -> None:

@@ -12,10 +12,9 @@ from preparation.record import Change, ModelFigures, PreparationRecord
 from preparation.subject import GIVEN, PREPARED
 
 from footprint_samples import MACHINE, contest, library, sample, turn
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import ModelFacts, OrtModel, PreparedModel
-from ortrim.core.sessions import SessionSettings
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import ModelFacts, OrtModel, PreparedModel
+from ortrim.spec.buildspec import ModelSpec, SessionSettings
 from ortrim.verify.cases import Case
 
 BOTH: Final = (GIVEN, PREPARED)

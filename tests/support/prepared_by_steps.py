@@ -8,11 +8,11 @@ import pytest
 
 from model_pages import steps
 from onnx_samples import write
-from ortrim.core.models import PreparedModel
-from ortrim.models.checks import check_model
-from ortrim.pipeline.models import ready
-from ortrim.pipeline.steps.preparation import Preparation
-from ortrim.storage.files import sha256_of
+from ortrim.base.files import sha256_of
+from ortrim.models.models import PreparedModel
+from ortrim.models.prepare import check_model
+from ortrim.pipeline import preparing
+from ortrim.steps.preparation import Preparation
 from ortrim.verify.cases import make_cases
 
 STEPS = '[[models.steps]]\nuse = "strip"\n'
@@ -33,5 +33,5 @@ def after_steps(monkeypatch: pytest.MonkeyPatch, folder: Path, model: onnx.Model
         cases = make_cases(made, spec, folder, folder / "cases")
         return Preparation(original=original, model=made, cases=cases, report=steps()) if spec.steps else None
 
-    monkeypatch.setattr(ready, "full_runtime", lambda *_: None)
-    monkeypatch.setattr(ready, "preparations_of", done)
+    monkeypatch.setattr(preparing, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(preparing, "preparations_of", done)

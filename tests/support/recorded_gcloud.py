@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from ortrim.tools.command import Completed
+from ortrim.base.command import Completed
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "verify" / "data" / "gcloud"
 

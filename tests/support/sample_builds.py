@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from ortrim.core.build_history import BuildEntry, Measure
-from ortrim.core.library_facts import ComponentSize
+from ortrim.binaries.libraries import ComponentSize
+from ortrim.history.rows import BuildEntry, Measure
 
 ENTRY: Final = BuildEntry(
     recorded_at="2026-11-21T12:00:00+00:00",

@@ -4,14 +4,22 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from ortrim.core.artifacts import JobResult
-from ortrim.core.models import OrtModel
-from ortrim.core.operators import OperatorId, OperatorTypes, required_operators
-from ortrim.core.plan import BuildJob, BuildPlan, PlannedModel, PlannedTarget, RunnerJob, SourcePin, Toolchain
-from ortrim.core.profiles import PROFILES
-from ortrim.core.target_spec import Budgets
-from ortrim.core.targets import TARGETS
-from ortrim.package.inputs import ComponentLicence, PackageInputs
+from ortrim.build.plan import (
+    BuildJob,
+    BuildPlan,
+    JobResult,
+    PlannedModel,
+    PlannedTarget,
+    RunnerJob,
+    SourcePin,
+    Toolchain,
+)
+from ortrim.models.models import OrtModel
+from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
+from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.spec.build_options import PROFILES
+from ortrim.spec.buildspec import Budgets
+from ortrim.spec.targets import TARGETS
 
 LIBRARY = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "tiny.so"
 MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))

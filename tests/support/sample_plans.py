@@ -3,17 +3,14 @@
 from typing import Any
 
 from ndk_layout import NDK_VERSION
-from ortrim.core.buildspec import BuildSpec
-from ortrim.core.buildspec_choices import android_of, deployment_target_of
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
-from ortrim.core.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
-from ortrim.core.target_spec import AppleSpec, TargetSpec
-from ortrim.core.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
-from ortrim.planning import make_plan
-from ortrim.toolchains.ndk import ndk_toolchain
-from ortrim.toolchains.xcode import xcode_toolchain
-from ortrim.toolchains.zig import zig_toolchain
+from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
+from ortrim.build.toolchains import zig_toolchain
+from ortrim.build.xcode import xcode_toolchain
+from ortrim.models.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
+from ortrim.platforms.planner import make_plan
+from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec, android_of, deployment_target_of
+from ortrim.spec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 
 SOURCES = (
     SourcePin(name="onnxruntime", version="1.21.0", kind="archive", digest="a" * 64, licence="MIT"),

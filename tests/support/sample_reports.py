@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.core.measurements import Host, LeastMemory, RunnerResult, Verdict
-from ortrim.core.reports import DeviceFailure, DeviceReport, VerifyReport
 from ortrim.report.write import read_report
+from ortrim.verify.measurements import Host, LeastMemory, RunnerResult, Verdict
+from ortrim.verify.reports import DeviceFailure, DeviceReport, VerifyReport
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "report" / "data" / "report.json"
 DEADLINE_MS: Final = 0.4

@@ -6,19 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from ortrim.core import measurements
-from ortrim.core.library_facts import LibraryFacts, LibrarySize
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.sessions import DIRECTLY, SessionSettings
-from ortrim.core.target_spec import Budgets
+from ortrim.binaries.libraries import LibraryFacts, LibrarySize
 from ortrim.errors import Diagnostic, VerifyError
-from ortrim.verify.arrays import save_array
-from ortrim.verify.baseline import Baseline
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import RunnerOutput, RunRequest, SavedOutput
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.spec.buildspec import DIRECTLY, Budgets, ModelSpec, SessionSettings
+from ortrim.verify import measurements
+from ortrim.verify.cases import Case, save_array
+from ortrim.verify.devices.device import RunnerOutput, RunRequest, SavedOutput
+from ortrim.verify.measure import Baseline
 from ortrim.verify.reference import CaseOutputs, References
-from ortrim.verify.subjects import Delivery, Identity, Subject, Task
+from ortrim.verify.verification import Delivery, Identity, Subject, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
 SESSION: Final = SessionSettings(load="map", configuration=(DIRECTLY,))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from adb_machine import until
-from ortrim.tools.command import run
+from ortrim.base.command import run
 from running import running
 
 NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child")

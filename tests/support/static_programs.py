@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 IN_C: Final = """
 #include <onnxruntime_c_api.h>

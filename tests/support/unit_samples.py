@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import strategies as st
 
-from ortrim.core.unit_making import ObjectSymbols, make_index
-from ortrim.core.units import UnitIndex, Variant
+from ortrim.build.translation_units import ObjectSymbols, UnitIndex, Variant, make_index
 from ortrim.pins.shipped import user_pins_folder
 
 VARIANT = Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False)
@@ -24,7 +23,7 @@ def without_shipped_indices(patch: pytest.MonkeyPatch) -> None:
         own = user_pins_folder() / name
         return own.read_text(encoding="utf-8", errors="replace") if own.is_file() else None
 
-    patch.setattr("ortrim.pins.unit_index.pin_text", own_text)
+    patch.setattr("ortrim.build.translation_units.pin_text", own_text)
 
 
 def kernel(name: str, namespace: str = "NS_") -> str:

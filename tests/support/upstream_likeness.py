@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.build.source_archives import git
 from ortrim.pins.runtime import upstream_names, versions_file
-from ortrim.sources.git import git
-from ortrim.sources.update import REPOSITORY, update_pins
-from ortrim.sources.update_versions import NDK_TEMPLATE
+from ortrim.pins.update import NDK_TEMPLATE, REPOSITORY, update_pins
 
 VERSION = "1.22.0"
 NDK = "28.0.13004108"

@@ -7,8 +7,8 @@ from typing import Final
 
 import onnxruntime
 
-from ortrim.core.artifacts import Package
-from ortrim.package.layout import make_package
+from ortrim.build.plan import Package
+from ortrim.package.package import make_package
 from sample_package import make_inputs
 
 HEADER: Final = """

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.sources.git import git
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.base.command import Completed, run
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.build.source_archives import git
 
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ROOT / "tests" / "integration" / "data" / "workflow-tools.txt"

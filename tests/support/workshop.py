@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 
-from ortrim.core.plan import digest
-from ortrim.executors.native import NativeExecutor
-from ortrim.executors.parallelism import Parallelism
-from ortrim.executors.results import finished_build
-from ortrim.executors.workspace import Inputs
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.shipped import shipped_folder
+from ortrim.base.cache import cache_folder
+from ortrim.base.files import shipped_folder
+from ortrim.build.execution import Inputs, Parallelism
+from ortrim.build.native import NativeExecutor
+from ortrim.build.plan import digest
+from ortrim.build.trees import finished_build
 from sample_plans import sample_plan
 
 LIBRARY = "MinSizeRel/libonnxruntime.so.1.21.0"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from availability import Availability, is_present, read_unavailable
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 NDK_TESTS = "tests/integration/test_android_ndk.py"
 ROOT = Path(__file__).parents[2]

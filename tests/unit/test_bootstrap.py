@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
+from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
-from ortrim.tools.command import Completed, run
 
 ROOT: Final = Path(__file__).parents[2]
 UTILITIES: Final = ("cat", "cmp", "cp", "dirname", "grep", "id", "mkdir", "mv", "rm", "sed", "tail")

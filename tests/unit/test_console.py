@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from ortrim.console import Console, counted, duration_text, printable
+from ortrim.base.console import Console, counted, duration_text, printable
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
 
 

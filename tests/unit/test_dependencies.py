@@ -3,7 +3,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.buildspec import RuntimeSpec
+from ortrim.spec.buildspec import RuntimeSpec
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = "192.0.2.1"

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.plan import BuildPlan, digest
-from ortrim.core.serialization import from_json, to_data, to_json
-from ortrim.core.target_spec import AndroidSpec, Budgets, TargetSpec
-from ortrim.core.targets import TARGETS
+from ortrim.base.json import from_json, to_data, to_json
+from ortrim.build.execution import JobPaths
+from ortrim.build.plan import BuildPlan, digest
 from ortrim.errors import ExitCode, PlanError, UsageError
-from ortrim.executors.paths import JobPaths
-from ortrim.planning import select_targets, with_arguments
+from ortrim.platforms.planner import select_targets, with_arguments
+from ortrim.spec.buildspec import AndroidSpec, Budgets, TargetSpec
+from ortrim.spec.targets import TARGETS
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"

@@ -1,11 +1,25 @@
-"""Which points are worth having: what they cost beside the default, the Pareto set, and the one to take."""
+"""Which points are worth having: what they cost beside the default, the Pareto set, and the one to take.
 
+- What the samples of a point come to.
+- The journal of a bench: what is measured is on the disk as soon as it is measured.
+"""
+
+import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Final
 
-from ortrim.core.bench import BenchRow, Goal, Score
+from pydantic import ValidationError
+
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.base.json import from_json, to_canonical_json
+from ortrim.bench.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
+from ortrim.errors import StorageError
+from ortrim.verify.measurements import Distribution, distribution, median, median_interval
 
 FEWEST_ROUNDS: Final = 3
 """From fewer, nothing is recommended: what else the machine does would decide."""
@@ -90,3 +104,170 @@ def _steps(score: Score, noise: float) -> tuple[int, ...]:
 
 def _beats(other: tuple[int, ...], own: tuple[int, ...]) -> bool:
     return other != own and all(theirs <= ours for theirs, ours in zip(other, own, strict=True))
+
+
+def report_of(plan: BenchPlan, samples: Sequence[Sample], goal: Goal, journal: str) -> BenchReport:
+    """Sum up what was measured so far."""
+    return BenchReport(
+        plan=plan,
+        goal=goal,
+        models=tuple(_of_model(model, samples, plan.deadline_ms, goal) for model in plan.models),
+        done=len(samples),
+        total=process_count(plan),
+        journal=journal,
+    )
+
+
+def process_count(plan: BenchPlan) -> int:
+    """Return how many processes a whole bench runs: each point is loaded alone, and then with each case."""
+    return sum(plan.rounds * len(model.points) * (1 + len(model.cases)) for model in plan.models)
+
+
+def _of_model(model: BenchModel, samples: Sequence[Sample], deadline_ms: float | None, goal: Goal) -> ModelBench:
+    own = [sample for sample in samples if sample.model == model.name]
+    rows = tuple(_rows(model, own, deadline_ms))
+    default = model.points[0].name
+    scores = scores_of(rows, default)
+    enough = min((row.rounds for row in rows), default=0) >= FEWEST_ROUNDS
+    failures = {sample.point: sample.failure for sample in own if sample.failure}
+    return ModelBench(
+        model=model,
+        rows=rows,
+        scores=scores,
+        recommended=recommended(scores, goal, default, resolution(rows)) if enough else "",
+        failures=tuple(failures.items()),
+    )
+
+
+def _rows(model: BenchModel, samples: Sequence[Sample], deadline_ms: float | None) -> Iterator[BenchRow]:
+    """Yield the rows of the points that never failed, as far as they were measured."""
+    failed = {sample.point for sample in samples if sample.failure}
+    for point in model.points:
+        own = [sample for sample in samples if sample.point == point.name and point.name not in failed]
+        loading = [sample for sample in own if not sample.case]
+        for case in model.cases:
+            runs = [sample for sample in own if sample.case == case.name]
+            if runs:
+                yield _row(runs, loading, deadline_ms)
+
+
+def _row(runs: Sequence[Sample], loading: Sequence[Sample], deadline_ms: float | None) -> BenchRow:
+    total = [time for run in runs for time in run.total_ms]
+    times = distribution(total)
+    return BenchRow(
+        model=runs[0].model,
+        point=runs[0].point,
+        case=runs[0].case,
+        rounds=len(runs),
+        load_ms=median(sample.load_ms for sample in (*loading, *runs)),
+        first_run_ms=median(run.first_run_ms for run in runs),
+        input_ms=_joined(runs, lambda run: run.input_ms),
+        inference_ms=_joined(runs, lambda run: run.inference_ms),
+        output_ms=_joined(runs, lambda run: run.output_ms),
+        total_ms=times,
+        jitter_ms=times.p99 - times.p50,
+        missed=0 if deadline_ms is None else sum(time > deadline_ms for time in total),
+        cpu_ms=_cpu_ms(runs, loading),
+        peak_rss_bytes=median(run.peak_rss_bytes for run in runs),
+        spread=median_interval(median(run.total_ms) for run in runs).spread,
+    )
+
+
+def _joined(runs: Iterable[Sample], column: Callable[[Sample], Iterable[float]]) -> Distribution:
+    return distribution(time for run in runs for time in column(run))
+
+
+def _cpu_ms(runs: Sequence[Sample], loading: Sequence[Sample]) -> float | None:
+    """Return the processor's time of one inference: that of the process, less that of one which only loads."""
+    if not loading:
+        return None
+    without = median(sample.cpu_seconds for sample in loading)
+    return 1e3 * median(max(0.0, run.cpu_seconds - without) / run.inferences for run in runs)
+
+
+ENDING: Final = ".jsonl"
+DIGITS: Final = 8
+STAMP: Final = str.maketrans("", "", "-:+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Journal:
+    """A journal as it is on the disk."""
+
+    path: Path
+    plan: BenchPlan
+    samples: tuple[Sample, ...]
+
+
+def new_journal(folder: Path, plan: BenchPlan) -> Journal:
+    """Begin a journal in a file of its own, named after what is measured and when. Raises `StorageError`."""
+    stamp = plan.recorded_at.partition("+")[0].translate(STAMP)
+    stem = f"{plan.name}-{_likeness(plan)}-{stamp}"
+    path = next(each for each in _names(folder, stem) if not each.exists())
+    write_atomically(path, to_canonical_json(plan) + "\n")
+    return Journal(path=path, plan=plan, samples=())
+
+
+def unfinished(folder: Path, plan: BenchPlan, total: int) -> Journal | None:
+    """Return the newest journal of the same measurement that is not at its end, mended; None when there is none.
+
+    How often each case is run may differ: it goes by a first trial. Raises `StorageError` (`journal-damaged`).
+    """
+    for path in sorted(folder.glob(f"{plan.name}-{_likeness(plan)}-*{ENDING}"), reverse=True):
+        journal = read_journal(path)
+        if len(journal.samples) < total:
+            return journal
+    return None
+
+
+def read_journal(path: Path) -> Journal:
+    """Read a journal; what was cut short is taken off its end. Raises `StorageError` (`journal-damaged`)."""
+    with storage_errors(path):
+        content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        write_atomically(path, whole)
+    first, *rest = whole.splitlines() or [b""]
+    try:
+        plan, samples = from_json(BenchPlan, first), tuple(from_json(Sample, line) for line in rest)
+    except ValidationError as error:
+        what, hint = "the journal of a bench is damaged", "remove the file, then run the same command again"
+        why = "\n".join(str(error).splitlines()[:3])
+        raise StorageError("journal-damaged", what, where=str(path), why=why, hint=hint) from error
+    return Journal(path=path, plan=plan, samples=samples)
+
+
+class Writer:
+    """Appends samples to a journal's file."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path = path
+        self._file = file
+
+    def add(self, sample: Sample) -> None:
+        """Write a sample and see it on the disk. Raises `StorageError`; the lines before stay."""
+        with storage_errors(self._path):
+            self._file.write(to_canonical_json(sample).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[Writer]:
+    """Open a journal for more samples. Raises `StorageError`."""
+    with storage_errors(path), path.open("ab") as file:
+        yield Writer(path, file)
+
+
+def _names(folder: Path, stem: str) -> Iterator[Path]:
+    yield folder / f"{stem}{ENDING}"
+    yield from (folder / f"{stem}-{number}{ENDING}" for number in range(2, 10_000))
+
+
+def _likeness(plan: BenchPlan) -> str:
+    """Return the digest of what two runs must have in common to be one: all but the time, and how often is run."""
+    models = tuple(
+        replace(model, cases=tuple(replace(case, runs=0, warmup=0) for case in model.cases)) for model in plan.models
+    )
+    alike: Mapping[str, Any] = {"recorded_at": "", "models": models}
+    return hashlib.sha256(to_canonical_json(replace(plan, **alike)).encode()).hexdigest()[:DIGITS]

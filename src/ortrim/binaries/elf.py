@@ -1,4 +1,7 @@
-"""ELF libraries: what a loader sees of them, read with pyelftools. Bad files become diagnostics in bounded time."""
+"""ELF libraries: what a loader sees of them, read with pyelftools. Bad files become diagnostics in bounded time.
+
+- Notes in ELF files: what a linker wrote into them besides code and data.
+"""
 
 import io
 import re
@@ -10,11 +13,11 @@ from typing import Any, Final, TypeVar
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import NoteSection, SymbolTableSection
 
-from ortrim.core.library_facts import LibraryFacts
-from ortrim.core.targets import Architecture
+from ortrim.binaries.libraries import LibraryFacts
 from ortrim.errors import BinaryError, Diagnostic
+from ortrim.spec.targets import Architecture
 
 T = TypeVar("T")
 
@@ -178,3 +181,27 @@ def _is_export(symbol: Any) -> bool:
     visible = symbol["st_other"]["visibility"] in {"STV_DEFAULT", "STV_PROTECTED"}
     bound = symbol["st_info"]["bind"] in {"STB_GLOBAL", "STB_WEAK", "STB_GNU_UNIQUE", "STB_LOOS"}
     return visible and bound and symbol["st_shndx"] != "SHN_UNDEF"
+
+
+ELF: Final = b"\x7fELF"
+
+
+def notes(elf: ELFFile, owner: str, kind: str) -> Iterator[Any]:
+    """Yield the notes of an owner and a kind, in pyelftools' names."""
+    for section in elf.iter_sections():
+        if isinstance(section, NoteSection):
+            yield from (note for note in section.iter_notes() if (note["n_name"], note["n_type"]) == (owner, kind))
+
+
+def build_id_in(elf: ELFFile) -> str:
+    """Return a library's build-id in hexadecimal, empty when it was linked without."""
+    return next((str(note["n_desc"]) for note in notes(elf, "GNU", "NT_GNU_BUILD_ID")), "")
+
+
+def build_id_of(path: Path) -> str | None:
+    """Return the build-id of a file; None for what is no shared library, and for one that was linked without.
+
+    Raises `BinaryError` as `read_library` does for a damaged one.
+    """
+    data = read_bytes(path)
+    return (with_elf_bytes(data, path, build_id_in) or None) if data.startswith(ELF) else None

@@ -3,17 +3,139 @@
 A line is `VMA LMA Size Align` (all but the last in hexadecimal) and a name, whose indentation says what it is: an
 output section, eight spaces deeper an input section `file:(section)`, sixteen deeper a symbol.
 Source: https://github.com/llvm/llvm-project/blob/main/lld/ELF/MapFile.cpp
+
+- Link maps as GNU's ld writes them (`-Map`): which bytes of a library came from which object file.
+- What a link map says, checked against its library and named without the folders of the machine that linked.
+- What link maps of every linker say: output sections, the input sections in them, and the symbols in those. Pure.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
-from ortrim.binaries.gnu_map import MARK, parse_gnu_map
-from ortrim.binaries.map_sections import INTERNAL, MapInput, MapOutput, MapSymbol
+from ortrim.base.console import counted
 from ortrim.errors import BinaryError
+
+INTERNAL: Final = "<internal>"
+"""What lld writes for the file of the sections that it makes itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapSymbol:
+    """A symbol of an input section, demangled, and its size in bytes."""
+
+    name: str
+    address: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapInput:
+    """An input section: the object file, or `<internal>`, the section's name in it, its place, and its symbols."""
+
+    file: str
+    section: str
+    address: int
+    size_bytes: int
+    symbols: tuple[MapSymbol, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOutput:
+    """An output section, its place, and the input sections that went into it."""
+
+    name: str
+    address: int
+    size_bytes: int
+    inputs: tuple[MapInput, ...]
+
+
+MARK: Final = "Linker script and memory map"
+PLACE: Final = re.compile(r"( ?)(\S+) +0x([0-9a-f]{1,16})[ ]+0x([0-9a-f]{1,16})(?:[ ]+(\S.*))?")
+LONG: Final = re.compile(r" ?[^\s*]\S{14,}")
+"""A name that leaves no room for the rest of its line."""
+SYMBOL: Final = re.compile(r" {16}0x([0-9a-f]{1,16}) {16}(\S.*)")
+ASSIGNED: Final = re.compile(r".* = |PROVIDE|ASSERT|\. =")
+MADE: Final = re.compile(
+    r"\.(rela?|relr)\..*|\.(dynsym|dynstr|hash|gnu\.hash|gnu\.version\w*|dynamic|plt|got|iplt|igot)(\..*)?"
+    r"|\.note\.gnu\.(build-id|property)|\.eh_frame_hdr|\.dynbss"
+)
+"""What the linker makes itself, for which it names the first object of the link."""
+MERGED: Final = re.compile(r"\.rodata.*\.((?:str|cst)\d+(?:\.\d+)?)")
+"""Merged constants, for which it names the first object that has one."""
+
+
+def parse_gnu_map(text: str) -> tuple[MapOutput, ...]:
+    """Return the output sections of the text of GNU ld's map; lines that say nothing of bytes are passed over."""
+    outputs: list[tuple[str, int, int, list[MapInput]]] = []
+    symbols: list[tuple[int, str]] = []
+    for line in _joined(text.partition(MARK)[2].split("\n")):
+        place, symbol = PLACE.fullmatch(line), SYMBOL.fullmatch(line)
+        if symbol and not ASSIGNED.match(symbol[2]):
+            symbols.append((int(symbol[1], 16), symbol[2]))
+        elif place and not place[1] and not place[5]:
+            outputs.append((place[2], int(place[3], 16), int(place[4], 16), []))
+        elif place and place[1] and place[5] and outputs:
+            outputs[-1][3].append(_gnu_map_input(place[2], int(place[3], 16), int(place[4], 16), place[5]))
+    named = _Names(symbols)
+    return tuple(
+        MapOutput(name=name, address=address, size_bytes=size, inputs=tuple(named.filled(inner) for inner in inputs))
+        for name, address, size, inputs in outputs
+    )
+
+
+class _Names:
+    """The symbols of a map by address."""
+
+    def __init__(self, symbols: list[tuple[int, str]]) -> None:
+        self._places: dict[int, list[str]] = {}
+        for address, name in symbols:
+            self._places.setdefault(address, []).append(name)
+        self._order = sorted(self._places)
+
+    def filled(self, inner: MapInput) -> MapInput:
+        """Return an input section with its symbols; each reaches to the next, the last one to the end."""
+        end = inner.address + inner.size_bytes
+        first, last = bisect_left(self._order, inner.address), bisect_left(self._order, end)
+        bounds = (*self._order[first:last], end)
+        found = tuple(
+            MapSymbol(name=name, address=address, size_bytes=behind - address)
+            for address, behind in pairwise(bounds)
+            for name in self._places[address]
+        )
+        return replace(inner, symbols=found)
+
+
+def _joined(lines: list[str]) -> Iterator[str]:
+    """Yield lines, those of long names with the next one."""
+    name = ""
+    for line in lines:
+        if name and line.startswith(" " * 16):
+            yield f"{name}{line}"
+            name = ""
+        elif LONG.fullmatch(line):
+            name = line
+        else:
+            name = ""
+            yield line
+
+
+def _gnu_map_input(section: str, address: int, size_bytes: int, file: str) -> MapInput:
+    merged = MERGED.fullmatch(section)
+    made = merged or MADE.fullmatch(section)
+    return MapInput(
+        file=INTERNAL if made else file,
+        section=f".rodata.{merged[1]}" if merged else section,
+        address=address,
+        size_bytes=size_bytes,
+        symbols=(),
+    )
+
 
 HEADER: Final = re.compile(r"\s*VMA\s+LMA\s+Size\s+Align\s+Out\s+In\s+Symbol\s*")
 LINE: Final = re.compile(r"\s*([0-9a-f]{1,16})\s+[0-9a-f]{1,16}\s+([0-9a-f]{1,16})\s+\d{1,20} (\s*)(\S.*)")
@@ -81,3 +203,59 @@ def _input(line: _Line, below: list[_Line]) -> MapInput:
     assert found is not None
     symbols = tuple(MapSymbol(name=each.text, address=each.address, size_bytes=each.size_bytes) for each in below)
     return MapInput(file=found[1], section=found[2], address=line.address, size_bytes=line.size_bytes, symbols=symbols)
+
+
+def member_name(file: str) -> str:
+    """Return the object's own name: `a.cc.o` of `libx.a(a.cc.o)`."""
+    return file.rstrip(")").rsplit("(", 1)[-1]
+
+
+MEMBER: Final = re.compile(r"(.*\.a)\((.*)\)")
+THIN: Final = re.compile(r".*\.lto\.((?:.*/)?[^/]*\.a)\((.*) at \d+\)\.o")
+"""What lld calls the object that thin link-time optimisation makes of a member of an archive."""
+
+
+def require_match(sections: Mapping[str, int], outputs: tuple[MapOutput, ...], where: str) -> None:
+    """Refuse a map whose output sections are not those of the library, or that lists more in one than it holds.
+
+    `sections` are the library's sections in memory with their sizes in bytes. Raises `BinaryError`
+    (`link-map-mismatch`).
+    """
+    mapped: Counter[str] = Counter()
+    listed: Counter[str] = Counter()
+    for output in outputs:
+        mapped[output.name] += output.size_bytes
+        listed[output.name] += sum(inner.size_bytes for inner in output.inputs)
+    for name, size in sections.items():
+        if mapped[name] != size:
+            _refuse(where, f"{name} has {counted(size, 'byte')} in the library and {mapped[name]:,} in the map")
+        if listed[name] > size:
+            _refuse(where, f"the map lists {counted(listed[name], 'byte')} in {name}, which has {size:,}")
+
+
+def source_file(file: str) -> str:
+    """Return the object file that a map speaks of, for what link-time optimisation made of one the one it was."""
+    thin = THIN.fullmatch(file)
+    return f"{thin[1]}({thin[2]})" if thin else file
+
+
+def file_name(file: str) -> str:
+    """Name an object file as `libonnxruntime_mlas.a(sgemm.cpp.o)` or `source.c.o`; nothing for the linker's own."""
+    if file == INTERNAL:
+        return ""
+    member = MEMBER.fullmatch(file)
+    if member:
+        return f"{member[1].rsplit('/', 1)[-1]}({member[2].rsplit('/', 1)[-1]})"
+    return file.rsplit("/", 1)[-1]
+
+
+def input_name(inner: MapInput) -> str:
+    """Name an input section by its object file, `sgemm.cpp.o: .rodata`, or alone when the linker made it."""
+    if inner.file == INTERNAL:
+        return inner.section
+    return f"{member_name(file_name(inner.file))}: {inner.section}"
+
+
+def _refuse(where: str, why: str) -> NoReturn:
+    hint = "build again: a library and its link map come from one link"
+    raise BinaryError("link-map-mismatch", "the link map is of another library", where=where, why=why, hint=hint)

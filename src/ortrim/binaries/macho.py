@@ -1,20 +1,298 @@
-"""Mach-O files: libraries, objects and static libraries for Apple's systems, of one architecture or several.
+"""What Mach-O files are made of: libraries, objects and archives for Apple's systems. Pure data.
 
-Bad files become diagnostics in bounded time. Source of the format: Apple's mach-o/loader.h, mach-o/fat.h and ar(5).
+- Mach-O files: libraries, objects and static libraries for Apple's systems, of one architecture or several.
+- Where the parts of a Mach-O file lie: architectures, load commands and what they point at, each within its bounds.
+- The load commands of a 64-bit Mach-O file whose header `macho_layout` has checked.
 """
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.archives import MAGIC as ARCHIVE_MAGIC
 from ortrim.binaries.archives import members_of
 from ortrim.binaries.elf import read_bytes
-from ortrim.binaries.macho_layout import BITCODE_MAGICS, fat_parts, is_fat, is_thin
-from ortrim.core.macho import MachFile, MachImage, MachKind, MachSignature
 from ortrim.errors import BinaryError, Diagnostic
+
+
+class MachKind(StrEnum):
+    """What a Mach-O file is for; archives of objects included."""
+
+    OBJECT = "object"
+    PROGRAM = "program"
+    LIBRARY = "dynamic library"
+    BUNDLE = "bundle"
+    SYMBOLS = "debug symbols"
+    ARCHIVE = "static library"
+    OTHER = "other"
+
+
+class MachSignature(StrEnum):
+    """How a file is signed: by nobody, by its linker without an identity (ad hoc), or by one who has a certificate."""
+
+    NONE = "none"
+    AD_HOC = "ad hoc"
+    CERTIFICATE = "certificate"
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class MachBuild:
+    """What a file says it was built for, in LC_BUILD_VERSION or the older LC_VERSION_MIN_*.
+
+    `platform` and `variant` are an xcframework's words for it (`ios` and `simulator`); the platform is Apple's number
+    where there is no word. Versions are written without zeros at the end, `15.1`; `sdk` is empty when nothing is said.
+    """
+
+    platform: str
+    variant: str
+    minimum_os: str
+    sdk: str
+
+    @property
+    def words(self) -> str:
+        """All of it in one line: `ios simulator 15.1 (SDK 18.5)`."""
+        sdk = f"(SDK {self.sdk})" if self.sdk else ""
+        return " ".join(filter(None, (self.platform, self.variant, self.minimum_os, sdk)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachNeed:
+    """A dynamic library that has to be there when this one is loaded, or, when `weak`, need not be."""
+
+    name: str
+    weak: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachSegment:
+    """A segment: what it takes in the file and in memory, in bytes."""
+
+    name: str
+    file_bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachSection:
+    """A section, or a whole segment that has none: what is at `offset` of the file, unless it is `zeroed` memory."""
+
+    segment: str
+    name: str
+    offset: int
+    size_bytes: int
+    zeroed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachImage:
+    """One architecture of a file.
+
+    `builds` are all that its parts say, each once: two for a library of macOS and Catalyst together, as many as its
+    objects differ in for an archive; `unmarked` counts the objects that say nothing. Names of symbols are C's: without
+    the underscore that Mach-O puts before them. `exported` are those that others can link to, `undefined` those needed
+    of others. `objects` counts those of an archive, 1 otherwise. `version` is the library's own, empty without.
+    """
+
+    architecture: str
+    kind: MachKind
+    size_bytes: int
+    builds: tuple[MachBuild, ...]
+    unmarked: int
+    install_name: str
+    version: str
+    exported: tuple[str, ...]
+    undefined: tuple[str, ...]
+    needed: tuple[MachNeed, ...]
+    segments: tuple[MachSegment, ...]
+    bitcode: bool
+    debug: bool
+    uuid: str
+    signature: MachSignature
+    objects: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachFile:
+    """A Mach-O file: thin or with several architectures, libraries or archives. `size_bytes` is the whole file's."""
+
+    size_bytes: int
+    images: tuple[MachImage, ...]
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """The architectures in it, sorted, as Apple's tools call them."""
+        return tuple(sorted(image.architecture for image in self.images))
+
+
+FAT_MAGIC: Final = b"\xca\xfe\xba\xbe"
+FAT_64_MAGIC: Final = b"\xca\xfe\xba\xbf"
+THIN_MAGICS: Final = {b"\xcf\xfa\xed\xfe": 32, b"\xce\xfa\xed\xfe": 28}
+"""The magic numbers of 64- and 32-bit files, with the bytes of their header; all of Apple's processors since 2006."""
+BITCODE_MAGICS: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+MOST_ARCHITECTURES: Final = 16
+"""A class file of Java begins with the same bytes as a file of several architectures; its next number is over 44."""
+MOST_COMMANDS: Final = 10_000
+MOST_COVERED: Final = 8
+"""How often the load commands may point at each byte, on average: segments, sections in them, and tables do so thrice.
+
+What they point at is read into memory, so that many segments of the whole file would fill it.
+"""
+ARCHITECTURES: Final = {
+    (0x01000007, 3): "x86_64", (0x01000007, 8): "x86_64h",
+    (0x0100000C, 0): "arm64", (0x0100000C, 1): "arm64", (0x0100000C, 2): "arm64e",
+    (0x0200000C, 0): "arm64_32", (0x0200000C, 1): "arm64_32",
+    (12, 6): "armv6", (12, 9): "armv7", (12, 11): "armv7s", (12, 12): "armv7k", (7, 3): "i386",
+}  # fmt: skip
+SUBTYPE_MASK: Final = 0x00FFFFFF
+"""The highest byte of a subtype holds flags, such as the version of arm64e's pointer authentication."""
+LC_SEGMENT: Final = 0x1
+LC_SYMTAB: Final = 0x2
+LC_DYSYMTAB: Final = 0xB
+LC_SEGMENT_64: Final = 0x19
+LINKEDIT_COMMANDS: Final = frozenset({0x1D, 0x1E, 0x26, 0x29, 0x2B, 0x2E, 0x36, 0x80000033, 0x80000034})
+"""Signature, split info, function starts, data in code, ... exports trie and chained fixups: an offset and a size."""
+DYLD_INFO_COMMANDS: Final = frozenset({0x22, 0x80000022})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachHeader:
+    """What a thin file's header says: its architecture, the type of the file, and how many load commands follow."""
+
+    architecture: str
+    file_type: int
+
+
+def is_fat(data: bytes) -> bool:
+    """Whether bytes begin a file of several architectures."""
+    count = int.from_bytes(data[4:8], "big")
+    return data[:4] in {FAT_MAGIC, FAT_64_MAGIC} and len(data) >= 8 and count <= MOST_ARCHITECTURES
+
+
+def is_thin(data: bytes) -> bool:
+    """Whether bytes begin a file of one architecture."""
+    return data[:4] in THIN_MAGICS
+
+
+def fat_parts(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield each architecture of a file of several, with its bytes. Raises ValueError, struct.error for damage."""
+    wide = data[:4] == FAT_64_MAGIC
+    entry = struct.Struct(">IIQQII" if wide else ">IIIII")
+    (count,) = struct.unpack_from(">I", data, 4)
+    seen: set[str] = set()
+    position = 8 + count * entry.size
+    if not count:
+        raise ValueError("it has no architecture")
+    places = [entry.unpack_from(data, 8 + number * entry.size)[:4] for number in range(count)]
+    for kind, subtype, offset, size in sorted(places, key=lambda place: place[2]):
+        name = architecture_name(kind, subtype)
+        if offset < position or offset + size > len(data):
+            raise ValueError(f"{name} reaches beyond the file or into another architecture")
+        if name in seen:
+            raise ValueError(f"{name} is there twice")
+        seen.add(name)
+        position = offset + size
+        yield name, data[offset:position]
+
+
+def checked_header(data: bytes) -> MachHeader:
+    """Return the header of a thin file whose parts are all inside it. Raises ValueError, struct.error for damage."""
+    kind, subtype, file_type, count, commands_bytes = struct.unpack_from("<IIIII", data, 4)
+    start = THIN_MAGICS[data[:4]]
+    end = start + commands_bytes
+    if end > len(data) or count > MOST_COMMANDS:
+        raise ValueError("its load commands reach beyond the end of the file")
+    covered = 0
+    for _ in range(count):
+        command, size = struct.unpack_from("<II", data, start)
+        if size < 8 or start + size > end:
+            raise ValueError(f"a load command claims {size} bytes")
+        for offset, length in _extents(command, data[start : start + size]):
+            if offset + length > len(data):
+                raise ValueError(f"load command {command:#x} points beyond the end of the file")
+            covered += length
+        start += size
+    if covered > MOST_COVERED * len(data):
+        raise ValueError("its load commands point at more than there is")
+    return MachHeader(architecture=architecture_name(kind, subtype), file_type=file_type)
+
+
+def architecture_name(kind: int, subtype: int) -> str:
+    """Return Apple's word for a processor, or its numbers."""
+    return ARCHITECTURES.get((kind, subtype & SUBTYPE_MASK), f"cpu {kind:#x}/{subtype & SUBTYPE_MASK}")
+
+
+def _extents(command: int, content: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the places in the file that a load command points at, as offsets and sizes in bytes."""
+    if find := EXTENTS.get(command):
+        yield from find(content)
+
+
+def _segment(content: bytes) -> Iterator[tuple[int, int]]:
+    offset, size, _, _, count = struct.unpack_from("<QQIII", content, 40)
+    yield offset, size
+    yield from _sections(content, count if size else 0, 72, "<16s16sQQIIIIIIII")
+
+
+def _segment_32(content: bytes) -> Iterator[tuple[int, int]]:
+    offset, size, _, _, count = struct.unpack_from("<IIIII", content, 32)
+    yield offset, size
+    yield from _sections(content, count if size else 0, 56, "<16s16sIIIIIIIII")
+
+
+def _sections(content: bytes, count: int, start: int, form: str) -> Iterator[tuple[int, int]]:
+    """Yield where sections and their relocations lie; those of a segment that has no bytes here are not asked for."""
+    layout = struct.Struct(form)
+    if start + count * layout.size > len(content):
+        raise ValueError(f"a segment claims {count} sections")
+    for number in range(count):
+        _, _, _, size, offset, _, relocations, relocation_count, flags, *_ = layout.unpack_from(
+            content, start + number * layout.size
+        )
+        zeroed = flags & 0xFF in {0x1, 0xC, 0x12}
+        yield (0, 0) if zeroed else (offset, size)
+        yield relocations, relocation_count * 8
+
+
+def _symbols(content: bytes) -> Iterator[tuple[int, int]]:
+    symbols, count, strings, strings_bytes = struct.unpack_from("<IIII", content, 8)
+    yield symbols, count * 12
+    yield strings, strings_bytes
+
+
+def _dynamic_symbols(content: bytes) -> Iterator[tuple[int, int]]:
+    yield _unpacked("<II", content, 32, 8)
+    yield _unpacked("<II", content, 48, 4)
+    yield _unpacked("<II", content, 56, 4)
+    yield _unpacked("<II", content, 64, 8)
+    yield _unpacked("<II", content, 72, 8)
+
+
+def _linkedit(content: bytes) -> Iterator[tuple[int, int]]:
+    yield _unpacked("<II", content, 8)
+
+
+def _dyld_info(content: bytes) -> Iterator[tuple[int, int]]:
+    yield from (_unpacked("<II", content, start) for start in range(8, 48, 8))
+
+
+def _unpacked(form: str, content: bytes, start: int, unit: int = 1) -> tuple[int, int]:
+    offset, count = struct.unpack_from(form, content, start)
+    return offset, count * unit
+
+
+EXTENTS: Final[dict[int, Callable[[bytes], Iterator[tuple[int, int]]]]] = {
+    LC_SEGMENT_64: _segment,
+    LC_SEGMENT: _segment_32,
+    LC_SYMTAB: _symbols,
+    LC_DYSYMTAB: _dynamic_symbols,
+    **dict.fromkeys(LINKEDIT_COMMANDS, _linkedit),
+    **dict.fromkeys(DYLD_INFO_COMMANDS, _dyld_info),
+}
+
 
 OTHERS: Final = {
     b"": "the file is empty",
@@ -134,3 +412,20 @@ def _joined(objects: list[MachImage]) -> MachImage:
         uuid="",
         signature=MachSignature.NONE,
     )
+
+
+MAGIC: Final = b"\xcf\xfa\xed\xfe"
+HEADER_BYTES: Final = 32
+COUNT_FIELD: Final = 16
+
+
+def load_commands(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the kind and the place of each load command. Raises ValueError for a file that is not of 64 bits."""
+    if data[:4] != MAGIC:
+        raise ValueError("it is not of 64 bits")
+    (count,) = struct.unpack_from("<I", data, COUNT_FIELD)
+    start = HEADER_BYTES
+    for _ in range(count):
+        kind, size = struct.unpack_from("<II", data, start)
+        yield kind, start
+        start += size

@@ -7,21 +7,149 @@ local, what is weak is the library's own, the exports trie is written anew, and 
 every part keeps its place and its size.
 
 Source of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
+
+- The exports trie of a Mach-O library: the names that it offers, as dyld reads them.
+- The ad hoc signature of a Mach-O file, without which no Apple processor of ARM runs it: digests of its pages.
 """
 
+import hashlib
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby, takewhile
 from typing import Final
 
 import lief
 
-from ortrim.binaries.macho import diagnosed
-from ortrim.binaries.macho_commands import load_commands
-from ortrim.binaries.macho_layout import LC_DYSYMTAB, LC_SYMTAB, checked_header
-from ortrim.binaries.macho_signature import signed_anew
-from ortrim.binaries.macho_trie import exports_trie
+from ortrim.binaries.macho import LC_DYSYMTAB, LC_SYMTAB, checked_header, diagnosed, load_commands
 from ortrim.errors import BinaryError
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Node:
+    """A place in the trie: the address of the name that ends here, None for none, and what comes after which bytes."""
+
+    address: int | None
+    children: tuple[tuple[bytes, "_Node"], ...]
+
+
+def exports_trie(addresses: Mapping[str, int]) -> bytes:
+    """Return the trie of plain exports; an address is counted from the library's first byte."""
+    nodes = tuple(_walked(_node({name.encode(): address for name, address in addresses.items()})))
+    places = dict.fromkeys(map(id, nodes), 0)
+    while True:
+        # Where a node lies is written in as few bytes as it takes, so that it hangs on where the others lie.
+        written = [_written(node, places) for node in nodes]
+        found, place = {}, 0
+        for node, content in zip(nodes, written, strict=True):
+            found[id(node)] = place
+            place += len(content)
+        if found == places:
+            return b"".join(written)
+        places = found
+
+
+def _node(names: Mapping[bytes, int]) -> _Node:
+    children = []
+    for _, group in groupby(sorted(name for name in names if name), key=lambda name: name[:1]):
+        same = list(group)
+        edge = _common(same[0], same[-1])
+        children.append((edge, _node({name.removeprefix(edge): names[name] for name in same})))
+    return _Node(address=names.get(b""), children=tuple(children))
+
+
+def _common(first: bytes, last: bytes) -> bytes:
+    """Return how two names begin that are alike: of sorted names the first and the last, that is how all of them do."""
+    equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    return first[:equal]
+
+
+def _walked(node: _Node) -> Iterator[_Node]:
+    yield node
+    for _, child in node.children:
+        yield from _walked(child)
+
+
+def _written(node: _Node, places: Mapping[int, int]) -> bytes:
+    export = b"" if node.address is None else _uleb128(0) + _uleb128(node.address)
+    edges = b"".join(edge + b"\0" + _uleb128(places[id(child)]) for edge, child in node.children)
+    return _uleb128(len(export)) + export + bytes([len(node.children)]) + edges
+
+
+def _uleb128(number: int) -> bytes:
+    content = bytearray()
+    while number > 0x7F:
+        content.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*content, number])
+
+
+LC_CODE_SIGNATURE: Final = 0x1D
+SIGNATURE_MAGIC: Final = 0xFADE0CC0
+DIRECTORY_MAGIC: Final = 0xFADE0C02
+DIRECTORY_SLOT: Final = 0
+SHA256: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """The digests of a file's pages: where the first of `count` lies, and how many bytes of the file they cover."""
+
+    place: int
+    count: int
+    page_bytes: int
+    covered: int
+
+
+def signed_anew(data: bytes) -> bytes:
+    """Return a file of one architecture with the digests of its pages as they are; unchanged when it is not signed.
+
+    Raises ValueError and struct.error for damage, and for digests that are not SHA-256.
+    """
+    pages = _pages(data)
+    if pages is None:
+        return data
+    content = bytearray(data)
+    for number, digest in enumerate(_digests(data, pages)):
+        place = pages.place + number * len(digest)
+        content[place : place + len(digest)] = digest
+    return bytes(content)
+
+
+def is_signature_true(data: bytes) -> bool:
+    """Whether a file's digests are those of its pages; False when it is not signed. Raises as `signed_anew` does."""
+    pages = _pages(data)
+    if pages is None:
+        return False
+    return data[pages.place : pages.place + 32 * pages.count] == b"".join(_digests(data, pages))
+
+
+def _digests(data: bytes, pages: Pages) -> tuple[bytes, ...]:
+    starts = range(0, pages.count * pages.page_bytes, pages.page_bytes)
+    return tuple(
+        hashlib.sha256(data[start : min(start + pages.page_bytes, pages.covered)]).digest() for start in starts
+    )
+
+
+def _pages(data: bytes) -> Pages | None:
+    place = dict(load_commands(data)).get(LC_CODE_SIGNATURE)
+    if place is None:
+        return None
+    (start,) = struct.unpack_from("<I", data, place + 8)
+    magic, _, count = struct.unpack_from(">III", data, start)
+    slots = dict(struct.unpack_from(">II", data, start + 12 + 8 * number) for number in range(count))
+    directory = start + slots.get(DIRECTORY_SLOT, 0)
+    fields = struct.unpack_from(">9I4B", data, directory)
+    if magic != SIGNATURE_MAGIC or fields[0] != DIRECTORY_MAGIC:
+        raise ValueError("its signature is damaged")
+    hashes, pages, covered, digest_bytes, kind, page_shift = (fields[n] for n in (4, 7, 8, 9, 10, 12))
+    if (kind, digest_bytes) != (SHA256, 32):
+        raise ValueError("its signature is not of SHA-256")
+    found = Pages(place=directory + hashes, count=pages, page_bytes=1 << page_shift, covered=covered)
+    if pages != -(-covered // found.page_bytes) or found.place + 32 * pages > len(data) or covered > start:
+        raise ValueError("its signature is damaged")
+    return found
+
 
 lief.logging.disable()
 

@@ -1,14 +1,33 @@
-"""One Mach-O file of one architecture, read with LIEF once its parts are known to be inside it."""
+"""One Mach-O file of one architecture, read with LIEF once its parts are known to be inside it.
 
+- A Mach-O library as reports tell of libraries: what a loader sees of it, and how large it is.
+- Several architectures in one file, as `lipo -create` joins them. Source of the format: Apple's mach-o/fat.h.
+"""
+
+import gzip
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import lief
 
-from ortrim.binaries.macho_layout import checked_header
-from ortrim.core.macho import MachBuild, MachImage, MachKind, MachNeed, MachSection, MachSegment, MachSignature
+from ortrim.binaries.elf import read_bytes
+from ortrim.binaries.libraries import ComponentSize, LibraryFacts, LibrarySize
+from ortrim.binaries.macho import (
+    FAT_MAGIC,
+    MachBuild,
+    MachImage,
+    MachKind,
+    MachNeed,
+    MachSection,
+    MachSegment,
+    MachSignature,
+    checked_header,
+    macho_of,
+    one_architecture,
+)
 
 lief.logging.disable()
 
@@ -197,3 +216,88 @@ def _signature(data: bytes, binary: lief.MachO.Binary) -> MachSignature:
         return MachSignature.AD_HOC
     (length,) = struct.unpack_from(">I", content, slots[CMS_SLOT] + 4)
     return MachSignature.CERTIFICATE if length > EMPTY_BLOB else MachSignature.AD_HOC
+
+
+LINKEDIT: Final = "__LINKEDIT"
+"""Names, signature and what the loader reads once: in the file, and not for the program."""
+PAGE_BYTES: Final = {"arm64": 16384, "x86_64": 4096}
+
+
+def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
+    """Return what reports tell of a library of one architecture; sizes are in bytes, by segment.
+
+    An archive of objects has its size alone. Raises `BinaryError` as `read_macho` does, ValueError for a file of
+    several architectures.
+    """
+    content = read_bytes(path)
+    (image,) = macho_of(content, str(path)).images
+    return _facts(image), _size(content, image)
+
+
+def architecture_size(path: Path, architecture: str) -> LibrarySize:
+    """Return the sizes of one architecture of a library that may have several, in Apple's word for it.
+
+    Raises `BinaryError` as `read_macho` does, and `architecture-missing`.
+    """
+    content = one_architecture(read_bytes(path), architecture, str(path))
+    (image,) = macho_of(content, str(path)).images
+    return _size(content, image)
+
+
+def _facts(image: MachImage) -> LibraryFacts:
+    return LibraryFacts(
+        soname=image.install_name,
+        machine=image.architecture,
+        needed=tuple(need.name for need in image.needed),
+        symbol_versions=(),
+        exported=image.exported,
+        executable_stack=False,
+        text_relocations=False,
+        stripped=not image.debug,
+        load_alignment=PAGE_BYTES.get(image.architecture, 0),
+    )
+
+
+def _size(content: bytes, image: MachImage) -> LibrarySize:
+    parts = sorted(
+        (ComponentSize(component=segment.name, size_bytes=segment.memory_bytes) for segment in image.segments),
+        key=lambda part: (-part.size_bytes, part.component),
+    )
+    loaded = tuple(part for part in parts if part.component != LINKEDIT and part.size_bytes)
+    return LibrarySize(
+        file_bytes=len(content),
+        loadable_bytes=sum(part.size_bytes for part in loaded),
+        compressed_bytes=len(gzip.compress(content, compresslevel=9, mtime=0)),
+        components=loaded,
+        largest_symbols=(),
+    )
+
+
+PROCESSORS: Final = {"x86_64": (0x01000007, 3, 12), "arm64": (0x0100000C, 0, 14)}
+"""Architecture -> Apple's numbers of it (processor and subtype), and the power of two that is its page."""
+HEADER: Final = struct.Struct(">4sI")
+UNIVERSAL_ENTRY: Final = struct.Struct(">iiIII")
+LARGEST: Final = 0xFFFFFFFF
+"""Offsets have 32 bits; files beyond that need another format, which older systems do not read."""
+
+
+def universal_file(parts: Mapping[str, bytes]) -> bytes:
+    """Return one file of several architectures: libraries, or static libraries, each as it is and on a page of its own.
+
+    The same parts give the same bytes, in whatever order they come. What has one architecture stays thin. Raises
+    KeyError for an architecture that Apple's systems of today do not run on, ValueError for files that are too large.
+    """
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    ordered = sorted(parts, key=lambda name: (PROCESSORS[name][2], name))  # lipo's order: the smallest pages first
+    position, entries, content = HEADER.size + UNIVERSAL_ENTRY.size * len(ordered), [], bytearray()
+    for name in ordered:
+        processor, subtype, power = PROCESSORS[name]
+        padding = -(position + len(content)) % (1 << power)
+        content += bytes(padding)
+        start = position + len(content)
+        if start + len(parts[name]) > LARGEST:
+            raise ValueError(f"{name} would end beyond 4 GiB")
+        entries.append(UNIVERSAL_ENTRY.pack(processor, subtype, start, len(parts[name]), power))
+        content += parts[name]
+    return HEADER.pack(FAT_MAGIC, len(ordered)) + b"".join(entries) + bytes(content)

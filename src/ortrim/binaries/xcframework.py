@@ -1,19 +1,242 @@
-"""Xcframeworks and frameworks of any origin: a folder, or a zip archive that holds one."""
+"""Xcframeworks and frameworks of any origin: a folder, or a zip archive that holds one.
 
+- Xcframeworks, frameworks and what lies around them: what one of any origin holds. Pure data.
+- What is in a framework's folder. Source: Apple's guide to the anatomy of framework bundles.
+- Property lists that nobody vouches for: XML or binary, a table at the top.
+- Apple's required reason API: which of its categories the undefined symbols of a binary tell of.
+"""
+
+import plistlib
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from ortrim.binaries.frameworks import SUFFIX as FRAMEWORK
-from ortrim.binaries.frameworks import framework_binary, read_framework
-from ortrim.binaries.macho import macho_of
-from ortrim.binaries.property_lists import read_plist
-from ortrim.core.xcframework import BundleLink, SliceFacts, XcframeworkFacts
+from pydantic import TypeAdapter
+
+from ortrim.base.archives import Bundle, inside, open_bundle
+from ortrim.base.files import sha256_of
+from ortrim.binaries.archives import MAGIC as ARCHIVE_MAGIC
+from ortrim.binaries.macho import MachFile, MachImage, is_macho, macho_of
 from ortrim.errors import BinaryError
-from ortrim.storage.bundles import Bundle, inside, open_bundle
-from ortrim.storage.files import sha256_of
+
+Plist = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleLink:
+    """A symbolic link: its path from the root, what it says, and whether that leads to something inside."""
+
+    path: str
+    target: str
+    leads: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameworkFacts:
+    """A folder `<name>.framework`. All paths are from the root of what was read.
+
+    `inner` is the folder that holds its binary, `<name>.framework/Versions/A` in a framework with versions. `plist` and
+    `privacy`, the privacy manifest, are None where there is none. `module_map` is its text, empty without; `headers`
+    are file names. `entries` are what lies directly in the folder, links included; `other_binaries` the Mach-O files
+    and static libraries beside the binary.
+    """
+
+    path: str
+    name: str
+    inner: str
+    plist_path: str
+    plist: Plist | None
+    module_map: str
+    headers: tuple[str, ...]
+    privacy: Plist | None
+    entries: tuple[str, ...]
+    other_binaries: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceFacts:
+    """A library for one platform: an entry of an xcframework, or a framework by itself, which has no `identifier`.
+
+    `platform`, `variant` and `architectures` are what the entry says; a framework by itself says it in its binary
+    alone. `library` is the path of the framework or library file; `binary` is None where there is none at
+    `binary_path`. `size_bytes` is that of all files that belong to it, debug symbols left out. `astray` are the keys of
+    the entry that name a path where nothing is.
+    """
+
+    identifier: str
+    platform: str
+    variant: str
+    architectures: tuple[str, ...]
+    library: str
+    binary_path: str
+    binary: MachFile | None
+    framework: FrameworkFacts | None
+    size_bytes: int
+    astray: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> tuple[MachImage, ...]:
+        """The architectures of its binary, none without one."""
+        return self.binary.images if self.binary else ()
+
+    @property
+    def kind(self) -> str:
+        """The platform and its variant in one word: `ios`, `ios-simulator`."""
+        return f"{self.platform}-{self.variant}" if self.variant else self.platform
+
+    @property
+    def on_mac(self) -> bool:
+        """Whether it runs on Macs, where frameworks have versions; Catalyst does."""
+        return self.platform == "macos" or self.variant == "maccatalyst"
+
+
+@dataclass(frozen=True, kw_only=True)
+class XcframeworkFacts:
+    """What an xcframework holds, or a framework by itself, which has no `plist`.
+
+    `root` is the path of its folder in what was read, a folder or a zip archive; `digest` is the archive's SHA-256,
+    empty for a folder. `version` is the library's own by its `Info.plist` or load command, empty when neither says.
+    `unlisted` are the folders that no entry names; `doubles` the files that Finder leaves beside others in archives.
+    """
+
+    file: str
+    root: str
+    size_bytes: int
+    digest: str
+    version: str
+    plist: Plist | None
+    slices: tuple[SliceFacts, ...]
+    unlisted: tuple[str, ...]
+    doubles: tuple[str, ...]
+    links: tuple[BundleLink, ...]
+
+    @property
+    def images(self) -> tuple[tuple[SliceFacts, MachImage], ...]:
+        """Each architecture of each slice."""
+        return tuple((each, image) for each in self.slices for image in each.images)
+
+
+LARGEST: Final = 256 << 10
+MOST_VALUES: Final = 50_000
+"""A list of 256 KB as XML has fewer; in a binary one a value may be named many times, so that it unfolds to more."""
+MOST_DEPTH: Final = 50
+
+
+def read_plist(data: bytes, where: str) -> dict[str, Any]:
+    """Return the table in a property list. Raises `BinaryError` (`plist-damaged`) for all that is none."""
+    if len(data) > LARGEST:
+        raise _damaged(where, f"it has {len(data):,} bytes")
+    try:
+        content = plistlib.loads(data)
+    except Exception as error:  # expat's, plistlib's own, and what damaged binary ones make Python raise
+        raise _damaged(where, f"{type(error).__name__}: {str(error)[:200]}") from error
+    if not isinstance(content, dict):
+        raise _damaged(where, f"it holds a {type(content).__name__}")
+    if why := _unbounded(content):
+        raise _damaged(where, why)
+    return {str(key): value for key, value in content.items()}
+
+
+def _unbounded(content: Any) -> str:
+    """Return why what was read cannot be told, empty when it can."""
+    waiting, seen = [(content, 1)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        seen += 1
+        if depth > MOST_DEPTH:
+            return f"it has more than {MOST_DEPTH} levels"
+        if seen > MOST_VALUES:
+            return f"it comes to more than {MOST_VALUES:,} values"
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        waiting.extend((each, depth + 1) for each in inner)
+    return ""
+
+
+def _damaged(where: str, why: str) -> BinaryError:
+    hint = "it is neither XML nor binary with a table at its top: make it anew, `plutil -lint` on a Mac says more"
+    return BinaryError("plist-damaged", "this is not a property list", where=where, why=why, hint=hint)
+
+
+FRAMEWORK_SUFFIX: Final = ".framework"
+PRIVACY: Final = "PrivacyInfo.xcprivacy"
+MODULE_MAP: Final = "Modules/module.modulemap"
+LARGEST_TEXT: Final = 1 << 20
+
+
+def framework_binary(bundle: Bundle, path: str, name: str, said: str) -> str:
+    """Return where the binary of the framework at `path` is, or would be: where it is `said` to be, or by its name.
+
+    `name` is the framework's, with its suffix. In a framework with versions whose links are lost it is in the version.
+    """
+    stem = name.removesuffix(FRAMEWORK_SUFFIX)
+    plain = inside(path, stem)
+    versions = [each for each in bundle.below(inside(path, "Versions")) if PurePosixPath(each).name == stem]
+    candidates = (
+        *([said] if said else []),
+        plain,
+        *(each for each in versions if each.count("/") == plain.count("/") + 2),
+    )
+    return next((found for found in map(bundle.file, candidates) if found), said or plain)
+
+
+def read_framework(bundle: Bundle, path: str, name: str, binary: str) -> FrameworkFacts:
+    """Return what is in the framework at `path`, whose binary, a file or what would be one, is at `binary`.
+
+    Raises `BinaryError` (`plist-damaged`) and as `Bundle.read` does.
+    """
+    inner = inside(str(PurePosixPath(binary).parent), "")
+    plist_path = _first(bundle, path, inner, INFO)
+    return FrameworkFacts(
+        path=path,
+        name=name.removesuffix(FRAMEWORK_SUFFIX),
+        inner=inner,
+        plist_path=plist_path or inside(path, INFO),
+        plist=_plist(bundle, plist_path),
+        module_map=_text(bundle, _first(bundle, path, inner, MODULE_MAP)),
+        headers=_headers(bundle, path) or _headers(bundle, inner),
+        privacy=_plist(bundle, _first(bundle, path, inner, PRIVACY)),
+        entries=_entries(bundle, path),
+        other_binaries=tuple(each for each in bundle.below(path) if each != binary and _is_binary(bundle, each)),
+    )
+
+
+def _first(bundle: Bundle, path: str, inner: str, name: str) -> str:
+    """Return a file of a framework, wherever it has its resources; links are followed. Empty when it is nowhere."""
+    folders = (path, inside(path, "Resources"), inside(inner, "Resources"), inner)
+    return next((found for folder in folders if (found := bundle.file(inside(folder, name)))), "")
+
+
+def _plist(bundle: Bundle, path: str) -> dict[str, Any] | None:
+    return read_plist(bundle.read(path), f"{bundle.where}: {path}") if path else None
+
+
+def _text(bundle: Bundle, path: str) -> str:
+    if not path or bundle.files[path] > LARGEST_TEXT:
+        return ""
+    return bundle.read(path).decode("utf-8", errors="replace")
+
+
+def _headers(bundle: Bundle, folder: str) -> tuple[str, ...]:
+    """Return the headers with their paths below the folder of headers."""
+    found = bundle.found(inside(folder, "Headers"))
+    return tuple(name.removeprefix(f"{found}/") for name in bundle.below(found)) if found else ()
+
+
+def _entries(bundle: Bundle, path: str) -> tuple[str, ...]:
+    start = f"{path}/" if path else ""
+    below = (name.removeprefix(start) for name in (*bundle.files, *bundle.links) if name.startswith(start))
+    return tuple(sorted({name.split("/")[0] for name in below}))
+
+
+def _is_binary(bundle: Bundle, name: str) -> bool:
+    head = bundle.head(name, 8)
+    return is_macho(head) or head.startswith(ARCHIVE_MAGIC)
+
 
 SUFFIX: Final = ".xcframework"
 INFO: Final = "Info.plist"
@@ -55,14 +278,14 @@ def read_xcframework(path: Path) -> XcframeworkFacts:
 
 def holds_framework(names: Iterable[str]) -> bool:
     """Whether the paths of files tell of an xcframework or a framework."""
-    return any(f"{suffix}/" in name for name in names for suffix in (SUFFIX, FRAMEWORK))
+    return any(f"{suffix}/" in name for name in names for suffix in (SUFFIX, FRAMEWORK_SUFFIX))
 
 
 def _root(bundle: Bundle, path: Path) -> str:
     """Return the folder of what is to be read, empty when it is all."""
-    if path.is_dir() and path.suffix in {SUFFIX, FRAMEWORK}:
+    if path.is_dir() and path.suffix in {SUFFIX, FRAMEWORK_SUFFIX}:
         return ""
-    for suffix in (SUFFIX, FRAMEWORK):
+    for suffix in (SUFFIX, FRAMEWORK_SUFFIX):
         found = sorted({folder for name in bundle.files for folder in _outermost(name, suffix)})
         if len(found) > 1:
             what = f"holds {len(found)} of what it should hold one: {', '.join(found[:5])}"
@@ -130,7 +353,7 @@ def _alone(bundle: Bundle, root: str, path: Path) -> SliceFacts:
 
 def _library(bundle: Bundle, path: str, name: str, said: str) -> SliceFacts:
     """Return the library file or the framework at `path`, which is called `name`; its binary is `said` to be there."""
-    is_framework = name.endswith(FRAMEWORK)
+    is_framework = name.endswith(FRAMEWORK_SUFFIX)
     binary = framework_binary(bundle, path, name, said) if is_framework else bundle.file(path) or path
     has_binary = binary in bundle.files
     return SliceFacts(
@@ -178,3 +401,31 @@ def _version(slices: tuple[SliceFacts, ...]) -> str:
 def _none(path: Path, why: str) -> BinaryError:
     hint = "inspect takes the folder *.xcframework or *.framework, or a zip archive with one"
     return BinaryError("not-an-xcframework", "this is not an xcframework", where=str(path), why=why, hint=hint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category:
+    """A category of the API: Apple's name of it, its symbols without the underscore, and our reasons to use it."""
+
+    name: str
+    reasons: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
+@cache
+def categories() -> tuple[Category, ...]:
+    """Return Apple's list, as far as it shows in undefined symbols."""
+    text = (files("ortrim") / "data" / "package" / "apple" / "required-reasons.toml").read_text(encoding="utf-8")
+    return TypeAdapter(tuple[Category, ...]).validate_python(tomllib.loads(text)["categories"])
+
+
+def used_categories(undefined: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the categories that symbols belong to, each with those symbols in order of their names."""
+    names = {plain_name(name) for name in undefined}
+    found = {category.name: tuple(sorted(names & set(category.symbols))) for category in categories()}
+    return {name: symbols for name, symbols in found.items() if symbols}
+
+
+def plain_name(symbol: str) -> str:
+    """Return a symbol's name without its variant: `stat$INODE64` is what `stat` is on Macs with Intel's processors."""
+    return symbol if symbol.startswith("OBJC_") else symbol.partition("$")[0]

@@ -1,0 +1,1 @@
+"""`invoke fetch`: what was built, for an app that uses it."""

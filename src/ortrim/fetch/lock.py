@@ -1,12 +1,21 @@
-"""What a lock file says: where files came from, and what they are."""
+"""What a lock file says: where files came from, and what they are.
 
-from dataclasses import dataclass
-from typing import Annotated, Final
+- `ortrim.lock`: what was fetched into an app, so that everybody who builds the app gets the same bytes.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ortrim.core.sums import FileEntry, is_plain_path
+from ortrim.base.checksums import SUMS, FileEntry, first_clash, is_plain_path
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.errors import StorageError
 from ortrim.github.repositories import FULL_NAME
 
 NAME: Final = "ortrim.lock"
@@ -83,3 +92,98 @@ class Lock:
     output: str = OUTPUT
     artifacts: tuple[LockedArtifact, ...] = ()
     files: tuple[LockedFile, ...]
+
+
+HEADING: Final = (
+    "# What `invoke fetch` brought: keep this file under version control.\n"
+    "# `invoke fetch` makes the same files again; `invoke fetch --update` changes this file.\n"
+)
+LARGEST: Final = 4 << 20
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
+class _Document:
+    schema_: Annotated[Literal["ortrim-lock/1"], Field(alias="schema")]
+    origin: Origin
+    output: PlainPath = OUTPUT
+    artifact: tuple[LockedArtifact, ...] = ()
+    file: Annotated[tuple[LockedFile, ...], Field(min_length=1)]
+
+
+DOCUMENT: Final = TypeAdapter(_Document)
+
+
+def read_lock(path: Path) -> Lock | None:
+    """Return what a lock file holds, None when there is none.
+
+    Raises `StorageError`: `lock-damaged`, or what the disk says.
+    """
+    with storage_errors(path):
+        if not path.exists():
+            return None
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    return parse_lock(content, str(path))
+
+
+def parse_lock(content: bytes, where: str = NAME) -> Lock:
+    """Read a lock file's bytes. Raises `StorageError` (`lock-damaged`) for whatever ortrim would not have written."""
+    try:
+        document = DOCUMENT.validate_json(json.dumps(tomllib.loads(content.decode())))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise damaged(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise damaged(where, str(error)) from error
+    lock = Lock(origin=document.origin, output=document.output, artifacts=document.artifact, files=document.file)
+    problem = next(_problems(lock), "too large" if len(content) > LARGEST else "")
+    if problem:
+        raise damaged(where, problem)
+    return lock
+
+
+def lock_text(lock: Lock) -> str:
+    """Return the text of a lock file."""
+    origin = {name: value for name, value in asdict(lock.origin).items() if value}
+    parts = [
+        HEADING + _lines({"schema": "ortrim-lock/1", "output": lock.output}),
+        "[origin]\n" + _lines(origin),
+        *(f"[[artifact]]\n{_lines({'name': each.name, 'sha256': each.sha256})}" for each in lock.artifacts),
+        *(f"[[file]]\n{_lines(_file_values(each))}" for each in lock.files),
+    ]
+    return "\n".join(parts)
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Write a lock file, all of it or nothing. Raises `StorageError`, `lock-too-large` for what could not be read."""
+    text = lock_text(lock).encode()
+    if len(text) > LARGEST:
+        what, hint = f"would have {len(text):,} bytes; {LARGEST:,} is the most", "fetch less: --spec, --target"
+        raise StorageError("lock-too-large", what, where=str(path), hint=hint)
+    write_atomically(path, text)
+
+
+def damaged(where: str, why: str) -> StorageError:
+    """Return the diagnostic of a lock file that cannot be read."""
+    hint = "take it from version control again, or remove it and fetch anew"
+    return StorageError("lock-damaged", "is no lock file of ortrim's", where=where, why=why, hint=hint)
+
+
+def _file_values(file: LockedFile) -> dict[str, Any]:
+    values = {"path": file.path, "size": file.size, "sha256": file.sha256}
+    return {**values, "signer": file.signer} if file.signer else values
+
+
+def _problems(lock: Lock) -> Iterator[str]:
+    """Yield what no single field can tell."""
+    if bool(lock.origin.release) == bool(lock.origin.run):
+        yield "it names a release and a run, or neither"
+    if clash := first_clash([SUMS, *(file.path for file in lock.files)]):
+        yield f"not every file system can hold {clash[0]!r} beside {clash[1]!r}"
+    if lock.origin.run and not lock.artifacts:
+        yield "a run has artifacts"
+
+
+def _lines(values: dict[str, Any]) -> str:
+    """Write keys and values. A string of JSON is one of TOML, but for DEL, which no value has."""
+    return "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items())

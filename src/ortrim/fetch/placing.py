@@ -1,17 +1,112 @@
-"""Putting fetched files where an app's build takes them: all of them at once, or none."""
+"""Putting fetched files where an app's build takes them: all of them at once, or none.
 
+- The cache of fetched files: each under its SHA-256, shared by all apps of a user.
+- Several downloads at once, with their progress added up; when one fails, the others are given up.
+"""
+
+import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final
 
-from ortrim.core.sums import LARGEST_SUMS, SUMS, FileEntry, parse_sums, sums_text
+from pydantic import ValidationError
+
+from ortrim.base.cache import cache_folder, is_kept, record_entry, remove_leftovers
+from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, parse_sums, sums_text
+from ortrim.base.console import Step
+from ortrim.base.files import sha256_of, storage_errors, write_atomically
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import StorageError
-from ortrim.fetch.store import Store
-from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.folders import remove_leftovers
+from ortrim.github.client import GitHub
+from ortrim.github.downloads import OnBytes
+from ortrim.github.transport import Clock, PatientSession, Traffic
+
+KIND: Final = "downloads"
+CHUNK_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A folder with files by digest, and lists of what archives held by the archives' digests."""
+
+    folder: Path
+
+    def path_of(self, sha256: str) -> Path:
+        """Return where a file lies, or would."""
+        return self.folder / "files" / sha256[:2] / sha256
+
+    def list_of(self, archive: str) -> Path:
+        """Return where the list of an archive's files lies, or would."""
+        return self.folder / "archives" / f"{archive}.json"
+
+    def has(self, entry: FileEntry) -> bool:
+        """Whether a file is there and still what its name says; a damaged one is removed."""
+        path = self.path_of(entry.sha256)
+        with storage_errors(path):
+            if not path.is_file():
+                return False
+            if path.stat().st_size == entry.size_bytes and sha256_of(path) == entry.sha256:
+                return True
+            path.unlink(missing_ok=True)
+        return False
+
+    def missing(self, entries: Iterable[FileEntry]) -> tuple[FileEntry, ...]:
+        """Return those of the files that are not there."""
+        return tuple(entry for entry in entries if not self.has(entry))
+
+    def adopt(self, folder: Path, listed: Mapping[str, str]) -> tuple[FileEntry, ...]:
+        """Move checked files, by path in `folder` and digest, into the store, and return what they are."""
+        entries = []
+        for path, sha256 in sorted(listed.items()):
+            source, destination = folder / path, self.path_of(sha256)
+            with storage_errors(destination):
+                entries.append(FileEntry(path=path, size_bytes=source.stat().st_size, sha256=sha256))
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                source.chmod(0o644)
+                source.replace(destination)
+        return tuple(entries)
+
+    def remember(self, archive: str, entries: tuple[FileEntry, ...]) -> None:
+        """Write down what an archive held."""
+        write_atomically(self.list_of(archive), to_json(entries))
+        record_entry(self.list_of(archive))
+
+    def remembered(self, archive: str) -> tuple[FileEntry, ...] | None:
+        """Return what an archive held if all of that is still there, otherwise None."""
+        path = self.list_of(archive)
+        with storage_errors(path):
+            if not is_kept(path):
+                return None
+            try:
+                entries = from_json(tuple[FileEntry, ...], path.read_bytes())
+            except ValidationError:
+                return None
+        return None if self.missing(entries) else entries
+
+    def copy(self, entry: FileEntry, destination: Path) -> None:
+        """Copy a file out of the store. Raises `StorageError` (`cache-damaged`) if it is not what it was."""
+        digest = hashlib.sha256()
+        source = self.path_of(entry.sha256)
+        with storage_errors(destination), source.open("rb") as file, destination.open("xb") as copy:
+            while chunk := file.read(CHUNK_BYTES):
+                digest.update(chunk)
+                copy.write(chunk)
+        if digest.hexdigest() != entry.sha256:
+            what, hint = "changed while it was read", "run the same command again: it is fetched anew"
+            raise StorageError("cache-damaged", what, where=str(source), hint=hint)
+
+
+def user_store() -> Store:
+    """Return the user's own store. Raises `StorageError` as `cache_folder` does."""
+    return Store(folder=cache_folder(KIND))
+
 
 SHOWN: Final = 5
 
@@ -107,3 +202,119 @@ def _swap(output: Path, work: Path, when_placed: Callable[[], None]) -> None:
         when_placed()
         undo.pop_all()
     shutil.rmtree(work / "old", ignore_errors=True)
+
+
+AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """Something to fetch: its name, about how many bytes it has, and how it is fetched."""
+
+    name: str
+    size_bytes: int
+    run: Callable[[GitHub, OnBytes], None]
+
+
+class GivenUp(Exception):
+    """A download was stopped because another one failed, or by Ctrl-C."""
+
+
+def download_all(downloads: Sequence[Download], client: GitHub, step: Step) -> Traffic:
+    """Fetch everything, a few at a time, each over a connection of its own; return the account of all of them.
+
+    Raises the first thing that goes wrong, once the other downloads have stopped; what was finished stays.
+    """
+    tally = _Tally(downloads, step)
+    clients = [_another(client, tally) for _ in range(min(AT_ONCE, len(downloads)))]
+    idle: SimpleQueue[GitHub] = SimpleQueue()
+    for each in clients:
+        idle.put(each)
+    if downloads:
+        _run_all(downloads, idle, tally)
+    return _sum(each.session.traffic for each in clients)
+
+
+def _run_all(downloads: Sequence[Download], idle: "SimpleQueue[GitHub]", tally: "_Tally") -> None:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        try:
+            for future in as_completed([pool.submit(_fetch, each, idle, tally) for each in downloads]):
+                future.result()
+        except BaseException as error:
+            tally.stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, GivenUp) and tally.failure is not None:
+                raise tally.failure from None
+            raise
+
+
+def _fetch(download: Download, idle: "SimpleQueue[GitHub]", tally: "_Tally") -> None:
+    client = idle.get()
+    try:
+        download.run(client, lambda done, _: tally.there(download, done))
+        tally.there(download, download.size_bytes)
+    except GivenUp:
+        raise
+    except BaseException as error:
+        tally.fail(error)
+        raise
+    finally:
+        idle.put(client)
+
+
+def _another(client: GitHub, tally: "_Tally") -> GitHub:
+    """Return a further client like this one, whose pauses end when everything is given up."""
+    clock = client.session.clock
+    own = Clock(monotonic=clock.monotonic, wall=clock.wall, sleep=lambda seconds: tally.sleep(clock.sleep, seconds))
+    session = PatientSession(client.token, clock=own, announce=tally.say)
+    return GitHub(client.service, client.token, session)
+
+
+class _Tally:
+    """How far all downloads are together; told of by their threads."""
+
+    def __init__(self, downloads: Sequence[Download], step: Step) -> None:
+        self.stopped = threading.Event()
+        self.failure: BaseException | None = None
+        self._there = dict.fromkeys((each.name for each in downloads), 0)
+        self._total = sum(each.size_bytes for each in downloads)
+        self._step = step
+        self._lock = threading.Lock()
+
+    def there(self, download: Download, done: int) -> None:
+        """Take note of the bytes that there are of one download. Raises `GivenUp`."""
+        self._check()
+        with self._lock:
+            self._there[download.name] = done
+            words = download.name if len(self._there) == 1 else f"{len(self._there)} downloads"
+            self._step.progress(sum(self._there.values()), self._total, words)
+
+    def fail(self, error: BaseException) -> None:
+        """Stop all downloads because of what went wrong with one."""
+        with self._lock:
+            self.failure = self.failure or error
+        self.stopped.set()
+
+    def say(self, text: str) -> None:
+        """Tell the user of a longer wait."""
+        with self._lock:
+            self._step.note(text)
+
+    def sleep(self, sleep: Callable[[float], None], seconds: float) -> None:
+        """Let time pass, a second at a time. Raises `GivenUp`."""
+        while seconds > 0:
+            self._check()
+            sleep(min(seconds, 1.0))
+            seconds -= 1.0
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            raise GivenUp
+
+
+def _sum(accounts: Iterable[Traffic]) -> Traffic:
+    total = Traffic()
+    for account in accounts:
+        for name, value in vars(account).items():
+            setattr(total, name, getattr(total, name) + value)
+    return total

@@ -1,4 +1,7 @@
-"""A few lines for an app's own build that fetch its runtime by address and digest, and need nothing of ours. Pure."""
+"""A few lines for an app's own build that fetch its runtime by address and digest, and need nothing of ours. Pure.
+
+- Where anybody can fetch what a lock file names, without ortrim.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,8 +10,9 @@ from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from ortrim.core.apple import XCFRAMEWORK
+from ortrim.binaries.apple import XCFRAMEWORK
 from ortrim.errors import UsageError
+from ortrim.fetch.lock import NAME, Lock
 
 ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": XCFRAMEWORK, "podfile": XCFRAMEWORK}
 """Which files a kind of snippet is about; for Apple, the zip of an xcframework, beside which others lie."""
@@ -114,3 +118,21 @@ FILTERS: Final[dict[str, Callable[[str], str]]] = {
     "double": _double_quoted,
     "bracket": _bracketed,
 }
+
+
+def snippet_files(lock: Lock) -> tuple[SnippetFile, ...]:
+    """Return the files of a locked release with the addresses that GitHub's pages give them, but for those in archives.
+
+    Raises `UsageError` (`snippet-needs-release`) for a run, whose artifacts have no lasting address.
+    """
+    origin = lock.origin
+    if not origin.release:
+        what, hint = f"{NAME} names a run", "make a release, then: invoke fetch --update --release TAG"
+        why = "artifacts of a run need a token and expire"
+        raise UsageError("snippet-needs-release", what, where="--snippet", why=why, hint=hint)
+    base = f"https://{origin.host}/{origin.repository}/releases/download/{quote(origin.release, safe='')}"
+    return tuple(
+        SnippetFile(name=file.path, url=f"{base}/{quote(file.path)}", sha256=file.sha256, size_bytes=file.size)
+        for file in lock.files
+        if "/" not in file.path
+    )

@@ -1,19 +1,21 @@
-"""Talking to GitHub's API: what is asked for, what is refused, and what the token may be sent to."""
+"""Talking to GitHub's API: what is asked for, what is refused, and what the token may be sent to.
+
+- Lists that come in pages.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import requests
+from requests.utils import parse_header_links
 
 from ortrim.errors import NetworkError
-from ortrim.github.addresses import Service, same_origin
-from ortrim.github.credentials import Token
-from ortrim.github.patience import PatientSession
-from ortrim.github.refusals import moved, no_token, refusal, unexpected
-from ortrim.github.wire import Answer, opened
+from ortrim.github.credentials import Service, Token, same_origin
+from ortrim.github.records import parsed
+from ortrim.github.transport import Answer, PatientSession, moved, no_token, opened, refusal, unexpected
 
 REMEMBERED: Final = 64
 REDIRECTS: Final = 4
@@ -120,3 +122,34 @@ class GitHub:
             if len(self._seen) > REMEMBERED:
                 del self._seen[next(iter(self._seen))]
         return answer
+
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+PAGE_SIZE: Final = "100"
+MOST_PAGES: Final = 100
+
+
+def everything(
+    client: GitHub, path: str, page: type[P], members: Callable[[P], tuple[T, ...]], **parameters: str
+) -> tuple[T, ...]:
+    """Return the members of all pages of a list, by following the links that the service gives.
+
+    Raises `NetworkError` as `GitHub.get` does, and `github-unexpected-answer` for a list without an end.
+    """
+    found: list[T] = []
+    answer = client.get(path, per_page=PAGE_SIZE, **parameters)
+    for _ in range(MOST_PAGES):
+        found.extend(members(parsed(page, answer, path)))
+        following = next_page(answer)
+        if not following:
+            return tuple(found)
+        answer = client.get(following)
+    raise unexpected(path, f"a list of more than {MOST_PAGES} pages")
+
+
+def next_page(answer: Answer) -> str:
+    """Return the address of the page after this one, empty for the last."""
+    links = parse_header_links(answer.headers.get("link", ""))
+    return next((str(link["url"]) for link in links if link.get("rel") == "next"), "")

@@ -1,15 +1,91 @@
-"""The token: where it comes from, and how it is kept from being seen."""
+"""The token: where it comes from, and how it is kept from being seen.
+
+- GitHub's own program `gh`, which every runner of theirs has. Its token is in the environment and in no command.
+- Where GitHub's API is, and which addresses may be trusted with what.
+"""
 
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Never
+from urllib.parse import SplitResult, urlsplit
 
-from ortrim.errors import NetworkError, ToolError
-from ortrim.github.addresses import Service, find_service
-from ortrim.storage.files import storage_errors
-from ortrim.tools.command import run
+from ortrim.base.command import run
+from ortrim.base.files import storage_errors
+from ortrim.errors import NetworkError, ToolError, UsageError
+
+API: Final = "https://api.github.com"
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A GitHub: the address of its REST API, without a slash at the end, and the host that people see."""
+
+    api: str = API
+    host: str = "github.com"
+
+
+def find_service(environment: Mapping[str, str] = os.environ) -> Service:
+    """Return GitHub, or the server that `GITHUB_API_URL` names as GitHub's own runners set it.
+
+    Raises `UsageError` (`github-bad-address`): only https is spoken, and http on this machine itself.
+    """
+    given = environment.get("GITHUB_API_URL", "").rstrip("/")
+    if not given:
+        return Service()
+    parts = _split(given)
+    if parts is None or not is_protected(given) or parts.username or parts.query or parts.fragment:
+        hint = "it has the form https://HOST/api/v3"
+        what = "is no address of an API that a token may be sent to"
+        raise UsageError("github-bad-address", what, where="GITHUB_API_URL", hint=hint)
+    return Service(api=given, host=(parts.hostname or "").removeprefix("api."))
+
+
+def service_at(host: str, environment: Mapping[str, str] = os.environ) -> Service:
+    """Return the GitHub that people see at `host`, where its API is by GitHub's own rules.
+
+    If `GITHUB_API_URL` is of that host, it says where. Raises `UsageError` as `find_service` does.
+    """
+    named = find_service(environment)
+    if host.lower() == named.host.lower():
+        return named
+    if host.lower() == Service().host:
+        return Service()
+    own = host.lower().endswith(".ghe.com")
+    return Service(api=f"https://api.{host}" if own else f"https://{host}/api/v3", host=host)
+
+
+def is_protected(url: str) -> bool:
+    """Whether nobody on the way can read what is asked for at `url`: https, or http that stays on this machine."""
+    parts = _split(url)
+    if parts is None or not parts.hostname:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+
+
+def same_origin(first: str, second: str) -> bool:
+    """Whether two addresses have the same scheme, host and port: only then may they see the same token."""
+    one, other = _split(first), _split(second)
+    return one is not None and other is not None and _origin(one) == _origin(other)
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)
+
+
+def _split(url: str) -> SplitResult | None:
+    """Take an address apart; None for what is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
 
 HIDDEN: Final = "[token]"
 SHAPE: Final = re.compile(r"[!-~]{4,4096}")
@@ -96,3 +172,23 @@ def _asked_of_gh(host: str, environment: Mapping[str, str]) -> Token | None:
     except ToolError:
         return None
     return _checked(done.stdout, "gh auth token") if done.returncode == 0 and done.stdout.strip() else None
+
+
+TOKEN: Final = "GH_TOKEN"  # noqa: S105 - the variable's name
+SECONDS: Final = 1800
+
+
+def gh(*words: str | Path) -> str:
+    """Run `gh` and return what it printed.
+
+    Raises `ToolError` (`gh-without-token`, `tool-missing`) or `NetworkError` `gh-failed` with its own words.
+    """
+    token = os.environ.get(TOKEN)
+    if not token:
+        hint = f"set {TOKEN} to a token that may write to the repository; a workflow has one: github.token"
+        raise ToolError("gh-without-token", "has no token to act with", where="gh", hint=hint)
+    done = run(("gh", *words), environment={**os.environ, "GH_PROMPT_DISABLED": "1"}, timeout_seconds=SECONDS)
+    if done.returncode != 0:
+        why = "\n".join(done.stderr.strip().splitlines()[-5:]).replace(token, "...")
+        raise NetworkError("gh-failed", f"gh {words[0]} {words[1]} failed", where="gh", why=why)
+    return done.stdout

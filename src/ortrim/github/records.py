@@ -9,9 +9,8 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import Field, ValidationError
 
-from ortrim.core.serialization import from_json
-from ortrim.github.refusals import unexpected
-from ortrim.github.wire import Answer
+from ortrim.base.json import from_json
+from ortrim.github.transport import Answer, unexpected
 
 T = TypeVar("T")
 

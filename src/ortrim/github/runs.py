@@ -1,12 +1,30 @@
-"""Runs of workflows and their jobs."""
+"""Runs of workflows and their jobs.
 
+- Whose run a run is: a repository also has runs for pull requests of forks, and those of its other workflows.
+- How a run ended that did not succeed, in words for the user.
+- How far a run is, in numbers and words. Pure.
+- The log of a job at GitHub.
+- The part of a job's log that says why a step failed. Pure.
+- Following a run until it ends.
+"""
+
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from operator import attrgetter
+from typing import Final
 
-from ortrim.errors import NetworkError
-from ortrim.github.client import GitHub
-from ortrim.github.pages import everything
+import requests
+
+from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, NetworkError
+from ortrim.github.client import GitHub, everything
+from ortrim.github.downloads import opened_download
 from ortrim.github.records import Job, JobPage, Run, RunPage, parsed
 from ortrim.github.repositories import Repository
+from ortrim.github.transport import Clock, Trouble, chunks, whole
 
 
 def run_path(repository: Repository, run_id: int) -> str:
@@ -52,3 +70,292 @@ def cancel_run(client: GitHub, repository: Repository, run_id: int, *, force: bo
         raise NetworkError("github-unreachable", "it is not known whether the run is cancelled", where=path, hint=hint)
     client.require(answer, path, 202, 409)
     return answer.status == 202
+
+
+FOLDER: Final = ".github/workflows/"
+
+
+def require_own_run(run: Run, repository: Repository, workflow: str) -> None:
+    """Check that a run is one of this workflow's file, for a commit of the repository itself.
+
+    A fork's pull request may change the workflow, and what such a run leaves is then whatever the fork's owner wanted.
+    Raises `NetworkError` (`run-not-ours`).
+    """
+    home = run.head_repository.full_name if run.head_repository else "a repository that is gone"
+    file = run.path.partition("@")[0]
+    if home.lower() != str(repository).lower():
+        why, hint = f"its commit is one of {home}", f"if {repository} has that name now: --repo {home}"
+        hint = hint if run.head_repository else ""
+        raise NetworkError("run-not-ours", f"it is not a run of {repository}", where=run.html_url, why=why, hint=hint)
+    if file != FOLDER + workflow:
+        why, hint = f"it is of {file or 'a workflow that it does not name'}", "invoke runs lists those that are"
+        raise NetworkError("run-not-ours", f"it is not a run of {workflow}", where=run.html_url, why=why, hint=hint)
+
+
+EXCERPT_LINES: Final = 40
+LONGEST_LINE: Final = 500
+TIMESTAMP: Final = re.compile(r"\ufeff?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z ?")
+"""What GitHub puts before each line; compared as text, to the second, with the times of steps."""
+COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+ERROR: Final = "##[error]"
+
+
+def excerpt(lines: Iterable[str], started: str = "", completed: str = "") -> tuple[str, ...]:
+    """Return the last lines up to the last error, without timestamps and colours.
+
+    Only lines written between `started` and `completed` count (`2026-11-21T10:00:00Z`; empty: no limit), since the
+    steps that clean up afterwards write into the same log. A line without a time belongs to the one before it. Needs
+    memory for the excerpt alone.
+    """
+    kept: deque[str] = deque(maxlen=EXCERPT_LINES)
+    best: tuple[str, ...] = ()
+    inside = not started
+    for line in lines:
+        match = TIMESTAMP.match(line)
+        if match:
+            inside = (not started or match[1] >= started[:19]) and (not completed or match[1] <= completed[:19])
+        if not inside:
+            continue
+        text = COLOURS.sub("", line[match.end() if match else 0 :]).rstrip()
+        kept.append(text.replace(ERROR, "error: ")[:LONGEST_LINE])
+        if ERROR in text:
+            best = tuple(kept)
+    return best or tuple(kept)
+
+
+LARGEST_LOG: Final = 256 << 20
+FAILED: Final = frozenset({"failure", "timed_out", "cancelled"})
+
+
+def failed_step(job: Job) -> str:
+    """Return the name of the step at which a job ended, empty when there is none."""
+    step = next((step for step in job.steps or () if step.conclusion in FAILED), None)
+    return step.name if step else ""
+
+
+def failing_lines(client: GitHub, repository: Repository, job: Job) -> tuple[str, ...]:
+    """Return the end of what the failing step of a job wrote; if there is no log, one line that says so."""
+    step = next((step for step in job.steps or () if step.conclusion in FAILED), None)
+    started, completed = (step.started_at or "", step.completed_at or "") if step else ("", "")
+    path = f"{repository.path}/actions/jobs/{job.id}/logs"
+    try:
+        with opened_download(client, path, {}) as response:
+            if response.status_code != 200:
+                raise client.refused(whole(response, client.session.clock), path)
+            found = excerpt(_lines(response, client.session.clock), started, completed)
+    except (NetworkError, Trouble) as error:
+        return (f"(its log could not be fetched: {error})".splitlines()[0],)
+    return tuple(client.redacted(line) for line in found) or ("(its log is empty)",)
+
+
+def _lines(response: requests.Response, clock: Clock) -> Iterator[str]:
+    """Yield the lines of a text as they come; of a very long line, its beginning."""
+    rest, count = b"", 0
+    for chunk in chunks(response, clock):
+        count += len(chunk)
+        if count > LARGEST_LOG:
+            break
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode("utf-8", "replace") for line in lines)
+        rest = rest[: 4 * LONGEST_LINE]
+    yield rest.decode("utf-8", "replace")
+
+
+MOST_LOGS: Final = 5
+FAILURES: Final = frozenset({"failure", "timed_out", "startup_failure"})
+STARTUP_WHY: Final = "GitHub could not start it: the workflow file is not valid, or no runner is what it asks for"
+
+
+def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[Job, ...]) -> Diagnostic:
+    """Return the diagnostic of a run that is over and did not succeed.
+
+    References: `run-cancelled`, `run-timeout`, and for each job that failed `run-failed`, with the end of its log.
+    """
+    failed = tuple(job for job in jobs if job.conclusion in FAILURES)
+    timed_out = next((job for job in failed if job.conclusion == "timed_out"), None)
+    if run.conclusion == "cancelled" and not failed:
+        what, hint = "the run was cancelled", "or a job ran into its time limit, which GitHub calls cancelled too"
+        return BuildError("run-cancelled", what, where=run.html_url, hint=hint)
+    if timed_out is not None:
+        what = f"the job {timed_out.name!r} ran into its time limit"
+        return BuildError("run-timeout", what, where=timed_out.html_url or run.html_url)
+    if run.conclusion == "timed_out":
+        return BuildError("run-timeout", "the run hit its time limit", where=run.html_url)
+    if not failed:
+        why = STARTUP_WHY if run.conclusion == "startup_failure" else ""
+        return BuildError("run-failed", f"the run ended as {run.conclusion!r}", where=run.html_url, why=why)
+    errors = tuple(_job_error(client, repository, run, job) for job in failed[:MOST_LOGS])
+    return errors[0] if len(errors) == 1 else DiagnosticGroup(errors)
+
+
+def _job_error(client: GitHub, repository: Repository, run: Run, job: Job) -> BuildError:
+    step = failed_step(job)
+    at = f" at the step {step!r}" if step else ""
+    why = "\n".join(failing_lines(client, repository, job))
+    hint = f"the whole log: {job.html_url or run.html_url}"
+    return BuildError("run-failed", f"the job {job.name!r} failed{at}", where=run.html_url, why=why, hint=hint)
+
+
+COMPLETED: Final = "completed"
+WAITING: Final = {
+    None: "started",
+    "queued": "waiting for a runner",
+    "pending": "waiting for other runs",
+    "requested": "waiting to be taken up",
+    "waiting": "waiting for somebody's approval",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run is; `seconds` since it is followed."""
+
+    run: Run
+    jobs: tuple[Job, ...]
+    seconds: float
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """How many steps of all jobs are over, and how many are known; a job that waits for others has none yet."""
+        steps = [step for job in self.jobs for step in job.steps or ()]
+        return sum(step.status == COMPLETED for step in steps), len(steps)
+
+    @property
+    def words(self) -> str:
+        """What the run does: `linux-x64: Build the runtime, ios-arm64: waiting for a runner; 1 of 3 jobs over`."""
+        if self.run.status == COMPLETED:
+            return f"over: {self.run.conclusion}"
+        over = sum(job.status == COMPLETED for job in self.jobs)
+        doing = [f"{job.name}: {_doing(job)}" for job in self.jobs if job.status != COMPLETED]
+        if not doing:
+            return WAITING.get(self.run.status, f"{self.run.status}")
+        return f"{', '.join(doing)}; {over} of {len(self.jobs)} jobs over"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Something that happened to a job, or to the run as long as it has none; `over` when the job has ended."""
+
+    words: str
+    over: bool
+
+
+def changes(before: Progress | None, after: Progress) -> tuple[Change, ...]:
+    """Return what is different from the look before: the step that each job is at, the jobs that ended, and how."""
+    known = {job.id: _said(job) for job in before.jobs} if before else {}
+    found = tuple(
+        Change(words=_said(job), over=job.status == COMPLETED) for job in after.jobs if known.get(job.id) != _said(job)
+    )
+    if found or after.jobs or (before and before.words == after.words):
+        return found
+    return (Change(words=after.words, over=False),)
+
+
+def _said(job: Job) -> str:
+    return f"{job.name}: {job.conclusion if job.status == COMPLETED else _doing(job)}"
+
+
+def _doing(job: Job) -> str:
+    """Return the step that a job is at."""
+    step = next((step for step in job.steps or () if step.status == "in_progress"), None)
+    return step.name if step else WAITING.get(job.status, "between two steps")
+
+
+PATIENCE_SECONDS: Final = 24 * 3600.0
+"""The longest that a run of GitHub's own runners may take, queue included."""
+OUTAGE_SECONDS: Final = 1800.0
+"""How long GitHub may be out of reach before the run is no longer followed; a laptop's lid is closed now and then."""
+LIMIT_SECONDS: Final = 3900.0
+"""The longest rate limit that is waited for. GitHub's begin anew each hour:
+https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
+SHORTEST_PAUSE: Final = 3.0
+LONGEST_PAUSE: Final = 30.0
+PAUSE_SHARE: Final = 0.02
+"""The pause as a share of the time that the run has taken: nobody minds 12 seconds after ten minutes."""
+
+
+FINAL: Final = frozenset({"run-not-found", "artifact-expired", "artifact-missing", "artifact-no-digest"})
+"""What taking the run up again does not mend."""
+
+
+def follow(
+    client: GitHub,
+    repository: Repository,
+    run: Run,
+    on_progress: Callable[[Progress], None],
+    *,
+    options: str = "",
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Run:
+    """Return a run once it has succeeded; `on_progress` is told after each look, and whatever it raises is passed on.
+
+    Raises `BuildError` (`run-failed`, `run-cancelled`, `run-timeout`), a group of them when several jobs failed;
+    `NetworkError` (`run-not-found`, `run-still-going`, or what keeps GitHub out of reach); `Interrupted` (`run-left`)
+    on Ctrl-C. In the last two cases the run goes on without us, and the diagnostic says how to take it up again.
+    """
+    with kept_in_sight(run, options), client.session.patient(LIMIT_SECONDS):
+        last = _followed(client, repository, run, on_progress, patience_seconds)
+    if last.run.conclusion == "success":
+        return last.run
+    raise ending(client, repository, last.run, last.jobs)
+
+
+@contextmanager
+def kept_in_sight(run: Run, options: str = "") -> Iterator[None]:
+    """Make whatever ends the block say how to take the run up again, instead of running the same command again.
+
+    That would start a second run. For everything that is done with a run from its dispatch to its artifacts. `options`
+    are the words that `invoke attach` needs to find the run. Such blocks may lie within each other.
+    """
+    attach = f"invoke attach {run.id} {options}".rstrip()
+    how = f"to take it up again: {attach}; to end it: {attach} --cancel"
+    try:
+        yield
+    except KeyboardInterrupt:
+        what = "interrupted here; the run at GitHub goes on"
+        raise Interrupted("run-left", what, where=run.html_url, hint=how) from None
+    except NetworkError as error:
+        if error.reference not in FINAL and how not in error.hint:
+            first = f"{error.hint}; then, " if error.reference == "github-refused" and error.hint else ""
+            error.hint = f"{first}for the run {run.html_url}, {how}"
+        raise
+
+
+def _followed(
+    client: GitHub,
+    repository: Repository,
+    run: Run,
+    on_progress: Callable[[Progress], None],
+    patience_seconds: float,
+) -> Progress:
+    """Look again and again until the run is over."""
+    clock = client.session.clock
+    started, out_since = clock.monotonic(), math.inf
+    while True:
+        progress, trouble = _look(client, repository, run, started)
+        now = clock.monotonic()
+        if progress is not None:
+            on_progress(progress)
+            if progress.run.status == COMPLETED:
+                return progress
+        out_since = min(out_since, now) if trouble else math.inf
+        if trouble and now - out_since > OUTAGE_SECONDS:
+            raise trouble
+        if now - started > patience_seconds:
+            what = f"the run is not over after {patience_seconds / 3600:.0f} h"
+            raise NetworkError("run-still-going", what, where=run.html_url)
+        client.session.rest(min(max((now - started) * PAUSE_SHARE, SHORTEST_PAUSE), LONGEST_PAUSE))
+
+
+def _look(
+    client: GitHub, repository: Repository, run: Run, started: float
+) -> tuple[Progress | None, NetworkError | None]:
+    """Look once; GitHub out of reach is no reason to give up a build of an hour."""
+    try:
+        current = get_run(client, repository, run.id)
+        jobs = get_jobs(client, repository, run.id)
+    except NetworkError as error:
+        if error.reference != "github-unreachable":
+            raise
+        return None, error
+    return Progress(run=current, jobs=jobs, seconds=client.session.clock.monotonic() - started), None

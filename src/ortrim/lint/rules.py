@@ -1,9 +1,14 @@
-"""The table of rules. Pure."""
+"""The table of rules. Pure.
 
-from typing import Final
+- What the rules make of models: findings in order, each once. Pure.
+"""
 
-from ortrim.lint import kernels, library, names, nodes, numbers, providers, runs, shapes, texts, versions, weights
-from ortrim.lint.findings import Rule
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal
+
+from ortrim.lint import graph_rules, runtime_rules
+from ortrim.lint.findings import Finding, LintFacts, Rule
 
 RULES: Final = (
     Rule(
@@ -12,7 +17,7 @@ RULES: Final = (
         title="the full runtime refuses the model",
         why="what the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
         fix="see what onnx.checker.check_model says of it, and export it again",
-        check=runs.does_not_load,
+        check=runtime_rules.does_not_load,
     ),
     Rule(
         reference="crashes-runtime",
@@ -20,7 +25,7 @@ RULES: Final = (
         title="the full runtime crashes or hangs",
         why="an application goes down with its runtime",
         fix="export with another opset, or without the operators at work then; report it to ONNX Runtime",
-        check=runs.crashes,
+        check=runtime_rules.crashes,
     ),
     Rule(
         reference="does-not-run",
@@ -28,7 +33,7 @@ RULES: Final = (
         title="one inference of the fixed sizes fails",
         why="a model that loads is not yet one that runs",
         fix="run it where it was made with random inputs of these shapes, and export it again",
-        check=runs.does_not_run,
+        check=runtime_rules.does_not_run,
     ),
     Rule(
         reference="dynamic-size-baked-in",
@@ -36,7 +41,7 @@ RULES: Final = (
         title="a dynamic dimension works at a single size",
         why="the model says that any size will do, and an application that believes it fails in the field",
         fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
-        check=runs.baked_in_size,
+        check=runtime_rules.baked_in_size,
     ),
     Rule(
         reference="dynamic-size-limited",
@@ -44,7 +49,7 @@ RULES: Final = (
         title="a dynamic dimension does not work at every size",
         why="a size that a kernel, a stride or a fixed Reshape does not allow ends in an error at run time",
         fix="tell users the sizes that work, or pad inside the model",
-        check=runs.limited_size,
+        check=runtime_rules.limited_size,
     ),
     Rule(
         reference="no-size-runs",
@@ -52,7 +57,7 @@ RULES: Final = (
         title="no tried size of the dynamic dimensions runs",
         why="either dimensions hang together in ways that their names do not say, or the model runs at odd sizes alone",
         fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
-        check=runs.no_size_runs,
+        check=runtime_rules.no_size_runs,
     ),
     Rule(
         reference="unsupported-opset",
@@ -60,7 +65,7 @@ RULES: Final = (
         title="an opset that the chosen runtime does not take",
         why="the runtime refuses the model",
         fix="export with another opset, use onnx.version_converter, or choose another onnxruntime.version",
-        check=versions.opset,
+        check=runtime_rules.opset,
     ),
     Rule(
         reference="unsupported-ir-version",
@@ -68,7 +73,7 @@ RULES: Final = (
         title="an IR version that the chosen runtime does not read",
         why="the runtime refuses the model",
         fix="set ir_version when saving it (onnx.helper.make_model), or choose another onnxruntime.version",
-        check=versions.ir_version,
+        check=runtime_rules.ir_version,
     ),
     Rule(
         reference="model-too-large",
@@ -76,7 +81,7 @@ RULES: Final = (
         title="2 GB and more",
         why="a model in ORT format is one flatbuffer, which ends at 2 GB",
         fix="quantize the model, or split it into several",
-        check=versions.too_large,
+        check=runtime_rules.too_large,
     ),
     Rule(
         reference="near-2-gb",
@@ -84,7 +89,7 @@ RULES: Final = (
         title="close to 2 GB",
         why="folding constants and saving optimizations add to the file, which ends at 2 GB",
         fix="quantize the model (step quantize), or convert it with level = 'basic'",
-        check=versions.nearly_too_large,
+        check=runtime_rules.nearly_too_large,
     ),
     Rule(
         reference="external-data",
@@ -92,7 +97,7 @@ RULES: Final = (
         title="weights beside the model",
         why="the file alone is no model: downloads, caches and digests have to know of both",
         fix="below 2 GB, save it as one: onnx.save(onnx.load(path), path)",
-        check=versions.external_data,
+        check=runtime_rules.external_data,
     ),
     Rule(
         reference="no-cpu-kernel",
@@ -100,7 +105,7 @@ RULES: Final = (
         title="no CPU kernel for these types",
         why="a trimmed runtime has the CPU's kernels; without one for its types the model does not load",
         fix="cast to a type that has a kernel, or export with another opset",
-        check=kernels.no_cpu_kernel,
+        check=runtime_rules.no_cpu_kernel,
     ),
     Rule(
         reference="other-provider-only",
@@ -108,7 +113,7 @@ RULES: Final = (
         title="an operator of other execution providers",
         why="no kernel of the CPU has it; optimizing for a GPU makes such operators",
         fix="give the model as exported, before it was optimized for another device",
-        check=kernels.other_provider_only,
+        check=runtime_rules.other_provider_only,
     ),
     Rule(
         reference="unknown-operator",
@@ -116,7 +121,7 @@ RULES: Final = (
         title="an operator that ONNX Runtime does not know",
         why="it comes from a custom library, which ortrim cannot build in, or from a newer version",
         fix="export without it, or as a model function of ONNX's own operators",
-        check=kernels.unknown_operator,
+        check=runtime_rules.unknown_operator,
     ),
     Rule(
         reference="unnamed-value",
@@ -124,7 +129,7 @@ RULES: Final = (
         title="an input or output without a name",
         why="applications feed and fetch values by name",
         fix="give names when exporting (input_names, output_names)",
-        check=names.unnamed,
+        check=graph_rules.unnamed,
     ),
     Rule(
         reference="machine-named-value",
@@ -132,7 +137,7 @@ RULES: Final = (
         title="an input or output that the exporter named",
         why="such names change with the next export, and applications that use them break",
         fix="give names when exporting (input_names, output_names), or afterwards (step rename)",
-        check=names.machine_named,
+        check=graph_rules.machine_named,
     ),
     Rule(
         reference="unnamed-dimension",
@@ -140,7 +145,7 @@ RULES: Final = (
         title="a dynamic dimension without a name",
         why="which sizes have to be equal cannot be told, neither by people nor by shape inference",
         fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}}), or afterwards (step name-dimensions)",
-        check=shapes.unnamed_dimension,
+        check=graph_rules.unnamed_dimension,
     ),
     Rule(
         reference="einsum",
@@ -148,7 +153,7 @@ RULES: Final = (
         title="Einsum",
         why="it becomes transpositions and products as it runs, which no mobile provider takes and nothing quantizes",
         fix="write it as a convolution of length 1, a Linear layer or a matmul",
-        check=shapes.einsum,
+        check=graph_rules.einsum,
     ),
     Rule(
         reference="matmul-between-transposes",
@@ -156,7 +161,7 @@ RULES: Final = (
         title="a product between two transpositions",
         why="the data is copied twice for nothing, and code around it tends to fix the length",
         fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
-        check=shapes.transposed_product,
+        check=graph_rules.transposed_product,
     ),
     Rule(
         reference="fixed-reshape",
@@ -164,7 +169,7 @@ RULES: Final = (
         title="Reshape to a fixed shape in a dynamic model",
         why="it holds for the size that the model was exported with alone",
         fix="use -1 for one dimension and 0 (as it is) for others: x.flatten(1), x.reshape(x.shape[0], -1)",
-        check=shapes.pinned_reshape,
+        check=graph_rules.pinned_reshape,
     ),
     Rule(
         reference="float64",
@@ -172,7 +177,7 @@ RULES: Final = (
         title="64-bit floats where the work is done",
         why="twice the memory and half the speed; many kernels exist for 32 bits alone",
         fix="export with model.float(), and keep NumPy's float64 constants out of forward()",
-        check=numbers.float64,
+        check=graph_rules.float64,
     ),
     Rule(
         reference="int64",
@@ -180,7 +185,7 @@ RULES: Final = (
         title="64-bit integers where the work is done",
         why="they are not vectorized, take twice the memory, and no mobile provider takes them",
         fix="compute in int32 or in floats; int64 is for shapes and indices",
-        check=numbers.int64,
+        check=graph_rules.int64,
     ),
     Rule(
         reference="mobile-partitions",
@@ -188,7 +193,7 @@ RULES: Final = (
         title="a mobile execution provider takes little, or in pieces",
         why="at each border of a partition data is copied; more than one is mostly slower than the CPU alone",
         fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
-        check=providers.partitions,
+        check=runtime_rules.partitions,
     ),
     Rule(
         reference="control-flow",
@@ -196,7 +201,7 @@ RULES: Final = (
         title="control flow",
         why="graphs inside nodes are not optimized across, end partitions, and need more of the runtime",
         fix="export the branch that is used (torch.jit.trace, a fixed flag), or unroll the loop",
-        check=nodes.control_flow,
+        check=graph_rules.control_flow,
     ),
     Rule(
         reference="costly-operator",
@@ -204,7 +209,7 @@ RULES: Final = (
         title="an operator that costs much of the library",
         why="its code is in the library for the sake of few nodes",
         fix="replace it by operators that the model has anyway, or do its work outside of the model",
-        check=library.costly_operators,
+        check=runtime_rules.costly_operators,
     ),
     Rule(
         reference="random-output",
@@ -212,7 +217,7 @@ RULES: Final = (
         title="outputs by chance",
         why="two runs with the same input differ, so that parity with the full runtime cannot be judged",
         fix="make the random numbers an input",
-        check=nodes.random_output,
+        check=graph_rules.random_output,
     ),
     Rule(
         reference="training-mode",
@@ -220,7 +225,7 @@ RULES: Final = (
         title="exported in training mode",
         why="the outputs are those of training: with chance, or by the statistics of one batch",
         fix="call model.eval() before exporting (training=TrainingMode.EVAL)",
-        check=nodes.training_mode,
+        check=graph_rules.training_mode,
     ),
     Rule(
         reference="dominant-weight",
@@ -228,7 +233,7 @@ RULES: Final = (
         title="one tensor is most of the weights",
         why="it decides size and memory; often it is an embedding or a layer behind a flatten",
         fix="quantize this one (step quantize), cut the vocabulary, or pool before the flatten",
-        check=weights.dominant,
+        check=graph_rules.dominant,
     ),
     Rule(
         reference="duplicate-weights",
@@ -236,7 +241,7 @@ RULES: Final = (
         title="the same tensor several times",
         why="each copy is in the file and in memory",
         fix="share one initializer among the nodes (step share-constants)",
-        check=weights.duplicates,
+        check=graph_rules.duplicates,
     ),
     Rule(
         reference="source-path",
@@ -244,8 +249,74 @@ RULES: Final = (
         title="paths of the exporting machine",
         why="they tell users of a model who made it and where, and make equal exports differ",
         fix="strip doc strings, metadata and names of nodes, which ORT format keeps (step strip, with node_names)",
-        check=texts.source_paths,
+        check=graph_rules.source_paths,
     ),
 )
 """All rules, in the order of the document."""
 BY_REFERENCE: Final = {rule.reference: rule for rule in RULES}
+
+
+LEVELS: Final = ("error", "advice")
+WHOLE: Final = "model"
+"""The place of what is said of a model as a whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFindings:
+    """The findings of one model; `not_checked` says in words what could not be looked at, and why.
+
+    `file` is where a code review is to show them: the model's, or the buildspec of a model that is in no repository.
+    `steps` are those after which it was judged.
+    """
+
+    model: str
+    file: str
+    sha256: str
+    ort_version: str
+    findings: tuple[Finding, ...]
+    steps: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that are errors."""
+        return tuple(finding for finding in self.findings if finding.level == "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linted:
+    """The findings of several models: the document of `--json`."""
+
+    schema: Literal["ortrim-lint/1"] = "ortrim-lint/1"
+    models: tuple[ModelFindings, ...]
+
+
+def judge(facts: LintFacts) -> tuple[Finding, ...]:
+    """Return what the rules find, errors first, then in the order of the table; places in order, each thing once."""
+    found = []
+    for rule in RULES:
+        made = sorted(set(rule.check(facts)))
+        found += [
+            Finding(reference=rule.reference, level=rule.level, place=shown.place, words=shown.words) for shown in made
+        ]
+    return tuple(sorted(found, key=lambda finding: LEVELS.index(finding.level)))
+
+
+def lines_of(model: ModelFindings, most: int | None) -> tuple[str, ...]:
+    """Write a model's findings for people: by rule, with `most` places of each or all, then why and how to mend it."""
+    lines = []
+    for reference, group in groupby(model.findings, key=lambda finding: finding.reference):
+        found, rule = tuple(group), BY_REFERENCE[reference]
+        lines.append(f"{rule.level}: {reference}: {rule.title}")
+        lines += [f"  {placed(finding)}" for finding in found[:most]]
+        if most is not None and len(found) > most:
+            lines.append(f"  and {len(found) - most:,} more")
+        lines += [f"  why: {rule.why}", f"  fix: {rule.fix}"]
+    lines += [f"not checked: {words}" for words in model.not_checked]
+    return tuple(lines)
+
+
+def placed(finding: Finding) -> str:
+    """Write a finding with its place, unless that stands in the words already, or is all of the model."""
+    told = finding.place in finding.words or finding.place == WHOLE
+    return finding.words if told else f"{finding.place}: {finding.words}"

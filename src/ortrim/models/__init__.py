@@ -1,0 +1,1 @@
+"""Models: prepared, converted to ORT format, and what they require of a runtime."""

@@ -1,27 +1,70 @@
-"""Convert: `PreparedModel` -> `OrtModel`, by the full ONNX Runtime of exactly the version that is built."""
+"""Convert: `PreparedModel` -> `OrtModel`, by the full ONNX Runtime of exactly the version that is built.
+
+- Converting on the processor that a layout is for: the converter makes it after the one that it runs on.
+"""
 
 import hashlib
-from dataclasses import asdict, dataclass
+import platform
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
-from ortrim.core import models
-from ortrim.core.model_spec import Layout
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.operator_config import parse_config, render_config
-from ortrim.core.serialization import to_canonical_json
+from ortrim.base.cache import cached_folder
+from ortrim.base.emulators import X64_USER
+from ortrim.base.files import code_digest, require_space, sha256_of, storage_errors
+from ortrim.base.json import to_canonical_json
+from ortrim.base.scripts import SCRIPTS
+from ortrim.base.tools import require
 from ortrim.errors import ConvertError
-from ortrim.models.alignment import misaligned_tensors
-from ortrim.models.converting_processor import converter_for
-from ortrim.models.copies import keep, read_facts
+from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.kernels import check_kernels, kernel_diagnostic
-from ortrim.models.ort_canonical import canonical
-from ortrim.models.ort_reading import Damaged
-from ortrim.models.scripts import run_script
-from ortrim.storage.files import require_space, sha256_of, storage_errors
-from ortrim.storage.records import cached_folder
-from ortrim.tools.full_runtime import FullRuntime
-from ortrim.tools.scripts import SCRIPTS
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.operators import parse_config, render_config
+from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
+from ortrim.models.prepare import keep, read_facts
+from ortrim.spec.buildspec import Layout
+
+CPU: Final = "Haswell-noTSX,-x2apic,-tsc-deadline,-invpcid,-pcid"
+"""AVX2 without AVX-512; qemu warns of the features taken away, which it does not emulate."""
+HOST: Final = ("Linux", "x86_64")
+CPUINFO: Final = Path("/proc/cpuinfo")
+
+
+def converter_for(layout: Layout | None, runtime: FullRuntime, where: str) -> FullRuntime:
+    """Return the same runtime on a processor that makes the layout: emulated, or this machine's where that has to be.
+
+    Blocks of 8 come of an emulated processor with AVX2 and without AVX-512; blocks of 16 of this one, because qemu has
+    no AVX-512. Other models do not depend on it.
+    Raises `ConvertError` (`layout-not-here`) on a machine whose own wheel is not for x64 or which has no AVX-512 where
+    it is needed, and `ToolError` without qemu.
+    """
+    if layout == "nchwc8":
+        _require_host(where)
+        qemu = require(X64_USER)
+        return replace(runtime, words=(str(qemu.path), "-cpu", CPU, *runtime.words))
+    if layout == "nchwc16":
+        _require_host(where)
+        _require_avx512(where)
+    return runtime
+
+
+def _require_host(where: str) -> None:
+    if (here := (platform.system(), platform.machine())) != HOST:
+        what = "a model laid out for x64 can be converted on Linux on x64 alone"
+        why = f"this is {' on '.join(here)}, whose wheel of ONNX Runtime knows no such layout"
+        hint = "build there, or leave 'layout' out"
+        raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
+
+
+def _require_avx512(where: str) -> None:
+    with storage_errors(CPUINFO):
+        features = CPUINFO.read_text(encoding="utf-8", errors="replace").split()
+    if "avx512f" not in features:
+        what = "a model with blocks of 16 channels (layout = 'nchwc16') can be converted with AVX-512 alone"
+        why = "this machine's processor has none, and no emulator either"
+        hint = "convert on one that has it, or take layout = 'nchwc8'"
+        raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
+
 
 ORT_FILE: Final = "model.ort"
 SCRIPT: Final = "convert.py"
@@ -33,7 +76,6 @@ HINTS: Final = {
 }
 """What to do, by ONNX Runtime's words: `string_normalizer.cc`, and fused MatMulNBits (1.20 and 1.21)."""
 OTHER_HINT: Final = "try level = 'basic'; if onnx.checker accepts the model, report it to ONNX Runtime"
-CORE: Final = Path(models.__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +140,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
 
 def _code_digest() -> str:
     """Return one digest of all the code of ours that the result can depend on, rather than list it in vain."""
-    folders = (SCRIPTS, Path(__file__).parent, CORE)
-    files = sorted(file for folder in folders for file in folder.glob("*.py"))
-    return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in files).encode()).hexdigest()
+    return code_digest(file for folder in (SCRIPTS, Path(__file__).parent) for file in folder.glob("*.py"))
 
 
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:

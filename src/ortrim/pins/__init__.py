@@ -1,1 +1,1 @@
-"""What ortrim builds from and with, by version and digest; an entry without a digest is refused when loaded."""
+"""What builds rest on, by digest: versions of ONNX Runtime, sources, images, actions; and how pins are renewed."""

@@ -1,6 +1,10 @@
-"""The pins of images: bases by digest, archives by SHA-256; what is not pinned is known by name and refused."""
+"""The pins of images: bases by digest, archives by SHA-256; what is not pinned is known by name and refused.
+
+- The pins of GitHub's actions: each by its commit; one whose commit nobody has seen is refused.
+"""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
@@ -105,3 +109,62 @@ def _not_pinned(entry: str, missing: str, name: str) -> SourcesError:
     why = f"{missing}{f' {name}' if name else ''} has not been computed from the thing itself yet"
     hint = "where registries and Google's servers can be reached, run: invoke pins.update --images"
     return SourcesError("image-not-pinned", "is not pinned", where=f"{IMAGES_FILE}: {entry}", why=why, hint=hint)
+
+
+ACTIONS_FILE: Final = "actions.toml"
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$")]
+Tag = Annotated[str, Field(pattern=r"^v[0-9]+(\.[0-9]+){0,2}$")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
+class ActionPin:
+    """An action: its tag for people, and its commit, which is absent when nobody has seen it."""
+
+    tag: Tag
+    commit: Commit | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
+class _ActionsContent:
+    actions: dict[Name, ActionPin] = field(default_factory=dict)
+
+
+def action_pins() -> Mapping[str, ActionPin]:
+    """Return the pins of actions: the user's own, or those that travel with ortrim. Raises `SourcesError`."""
+    text = pin_text(ACTIONS_FILE)
+    assert text is not None
+    return read_action_pins(text)
+
+
+def read_action_pins(text: str) -> Mapping[str, ActionPin]:
+    """Read a file of action pins. Raises `SourcesError` `bad-pin-file`."""
+    try:
+        return pydantic.TypeAdapter(_ActionsContent).validate_python(tomllib.loads(text)).actions
+    except tomllib.TOMLDecodeError as error:
+        raise _actions_bad(str(error)) from error
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise _actions_bad(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def action_reference(pins: Mapping[str, ActionPin], name: str) -> str:
+    """Return what a step `uses`, with the tag as a comment; `name` may go deeper (`actions/cache/restore`).
+
+    Raises `SourcesError` `action-not-pinned`.
+    """
+    owner, _, rest = name.partition("/")
+    pin = pins.get(f"{owner}/{rest.partition('/')[0]}")
+    if pin is None or pin.commit is None:
+        why = f"its tag {pin.tag} can be moved to another commit by whoever owns it" if pin else "it is not in the file"
+        hint = (
+            "where github.com can be reached, run: invoke pins.update --actions (type no commit that you did not see)"
+        )
+        what = "the commit of the action is not known"
+        raise SourcesError("action-not-pinned", what, where=f"{ACTIONS_FILE}: {name}", why=why, hint=hint)
+    return f"{name}@{pin.commit} # {pin.tag}"
+
+
+def _actions_bad(why: str) -> SourcesError:
+    hint = "restore the file, or remove your own and take the one that travels with ortrim"
+    return SourcesError("bad-pin-file", "is not a valid pin file", where=ACTIONS_FILE, why=why, hint=hint)

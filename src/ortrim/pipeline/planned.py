@@ -8,44 +8,38 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
-from ortrim import binaries, core, executors
-from ortrim.console import Console
-from ortrim.core.buildspec import BuildSpec, LoadedSpec
-from ortrim.core.buildspec_choices import session_of
-from ortrim.core.hot_operators import required_of
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
-from ortrim.core.serialization import to_canonical_json
-from ortrim.core.sessions import settings_of
-from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import TARGETS, Target, minimum_glibc
-from ortrim.core.unused_types import unused_types
+from ortrim import binaries, build
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console
+from ortrim.base.files import code_digest, shipped_folder
+from ortrim.base.json import to_canonical_json
+from ortrim.build.container import require_image
+from ortrim.build.dead_kernels import unused_types
+from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
+from ortrim.build.sources import SourceTree, fetch_sources
+from ortrim.build.toolchains import system_toolchain, zig_toolchain
 from ortrim.errors import PlanError, ToolError
-from ortrim.executors.container_recipes import require_image
-from ortrim.models.ort_uses import read_uses
+from ortrim.models.hot_operators import hot_file, read_hot, required_of
+from ortrim.models.ort_format import read_uses
 from ortrim.pins.images import image_pins
-from ortrim.pins.tools import tool_versions
-from ortrim.pipeline.converted import Models, Request, converted_models, load
-from ortrim.pipeline.ndks import is_android, require_android_tools, toolchain_for_android, warnings_on_android
-from ortrim.pipeline.verification.devices import require_devices
-from ortrim.pipeline.xcodes import (
+from ortrim.pins.shipped import tool_versions
+from ortrim.pipeline.devices import require_devices
+from ortrim.pipeline.installations import (
+    is_android,
     is_apple,
     is_cross_built,
+    require_android_tools,
     require_apple_tools,
+    toolchain_for_android,
     toolchain_for_apple,
     toolchain_for_macs,
+    warnings_on_android,
     with_deployment_targets,
 )
-from ortrim.planning import make_plan, select_targets
-from ortrim.platforms.layouts import AVX512
-from ortrim.sources.fetch import fetch_sources
-from ortrim.sources.tree import SourceTree
-from ortrim.spec.hot import hot_file, read_hot
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.storage.shipped import shipped_folder
-from ortrim.toolchains.system import system_toolchain
-from ortrim.toolchains.zig import zig_toolchain
+from ortrim.pipeline.request import Models, Request, converted_models, load
+from ortrim.platforms.planner import AVX512, make_plan, select_targets
+from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
+from ortrim.spec.targets import TARGETS, Target, minimum_glibc
 from ortrim.verify.cases import Case, make_cases
 
 HOSTS: Final = {
@@ -242,7 +236,7 @@ def _tests_digest(model: ModelSpec, cases: tuple[Case, ...]) -> str:
 
 def runner_digest() -> str:
     """Return the digest of the runner's source."""
-    return _digest_of(shipped_folder("runner").glob("*.[ch]"))
+    return code_digest(shipped_folder("runner").glob("*.[ch]"))
 
 
 def hooks_digest() -> str:
@@ -250,14 +244,8 @@ def hooks_digest() -> str:
 
     Rather than list the modules in vain, all of a package count.
     """
-    packages = (core, binaries, executors)
-    code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
-    return _digest_of((*shipped_folder("cmake").iterdir(), *code))
-
-
-def _digest_of(files: Iterable[Path]) -> str:
-    listing = "".join(f"{file.parent.name}/{file.name} {sha256_of(file)}\n" for file in sorted(files))
-    return hashlib.sha256(listing.encode()).hexdigest()
+    code = (file for package in (binaries, build) for file in Path(str(package.__file__)).parent.glob("*.py"))
+    return code_digest((*shipped_folder("cmake").iterdir(), *code))
 
 
 def _folder(request: Request, plan: BuildPlan) -> Path:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final, Protocol
 
-from ortrim.core.plan import AssemblyJob, BuildJob
-from ortrim.core.targets import OperatingSystem
-from ortrim.platforms import android, apple, linux
+from ortrim.build.plan import AssemblyJob, BuildJob
+from ortrim.platforms import linux
+from ortrim.platforms.android import platform as android_platform
+from ortrim.platforms.apple import platform as apple_platform
+from ortrim.spec.targets import OperatingSystem
 
 
 class PlatformModule(Protocol):
@@ -30,7 +32,7 @@ class PlatformModule(Protocol):
 
 PLATFORMS: Final[dict[OperatingSystem, PlatformModule]] = {
     OperatingSystem.LINUX: linux,
-    OperatingSystem.ANDROID: android,
-    OperatingSystem.IOS: apple,
-    OperatingSystem.MACOS: apple,
+    OperatingSystem.ANDROID: android_platform,
+    OperatingSystem.IOS: apple_platform,
+    OperatingSystem.MACOS: apple_platform,
 }

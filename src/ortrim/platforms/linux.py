@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.core.plan import ARCHIVE, AssemblyJob, BuildJob
-from ortrim.core.profiles import PAST_DRIVER
-from ortrim.core.targets import Architecture, CLibrary, version_numbers
-from ortrim.platforms.upstream import (
+from ortrim.build.plan import ARCHIVE, AssemblyJob, BuildJob
+from ortrim.build.upstream_arguments import (
     DEFINITIONS,
     RUNNER_SOURCES,
     common_arguments,
@@ -15,6 +13,8 @@ from ortrim.platforms.upstream import (
     folding_flags,
     hook_definitions,
 )
+from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.targets import Architecture, CLibrary, version_numbers
 
 PROCESSOR: Final = {
     Architecture.X64: "x86_64", Architecture.ARM64: "aarch64", Architecture.ARM: "armv7l",

@@ -1,0 +1,1 @@
+"""Reports of verification: one content; terminal, Markdown and HTML."""

@@ -1,19 +1,80 @@
-"""Bar charts: where the library's bytes are, and ours beside the baseline."""
+"""Bar charts: where the library's bytes are, and ours beside the baseline.
+
+- A small canvas for inline SVG. Colours are left to the page's style sheet, so that dark mode reaches the pictures.
+- Pictures of how latency is spread: ours above the axis, the baseline's below.
+- The picture of how far each output is from its tolerance.
+- The components of a library in six families, each with a colour of its own.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
+from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from ortrim.core.measurements import Distribution, RunnerResult
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.report.content import components
-from ortrim.report.figures import bytes_text, ms_text, share_text
-from ortrim.report.machine import measures_memory, measures_time
-from ortrim.report.names import name_text
-from ortrim.report.svg import Canvas
+from ortrim.base.console import counted, printable
+from ortrim.report.content import components, measures_memory, measures_time
+from ortrim.report.figures import bytes_text, difference_text, ms_text, name_text, share_text, shortened
+from ortrim.report.summary import rank, tolerance_share
+from ortrim.verify.measurements import Distribution, OutputParity, RunnerResult
+from ortrim.verify.reports import DeviceReport, VerifyReport
+
+
+class Canvas:
+    """A picture of `width` times `height` units, which are pixels when the page is wide enough.
+
+    Text is escaped by the serialiser. `label` is what a screen reader says.
+    """
+
+    def __init__(self, width: float, height: float, label: str) -> None:
+        box = f"0 0 {width:g} {height:g}"
+        self._root = ET.Element("svg", {"viewBox": box, "role": "img", "aria-label": label, "width": f"{width:g}"})
+
+    def rectangle(self, x: float, y: float, width: float, height: float, style: str, *, tip: str = "") -> None:
+        """Draw a filled rectangle; `tip` shows when the pointer rests on it."""
+        self._draw("rect", style, tip, x=x, y=y, width=max(0.0, width), height=max(0.0, height))
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, style: str, *, tip: str = "") -> None:
+        """Draw a straight line."""
+        self._draw("line", style, tip, x1=x1, y1=y1, x2=x2, y2=y2)
+
+    def dot(self, x: float, y: float, radius: float, style: str, *, tip: str = "") -> None:
+        """Draw a circle."""
+        self._draw("circle", style, tip, cx=x, cy=y, r=radius)
+
+    def text(self, x: float, y: float, text: str, style: str = "", *, limit: int = 0) -> None:
+        """Write text with its baseline at `y`, cut in the middle to `limit` characters; the tip has all of it."""
+        shown = shortened(text, limit) if limit else text
+        element = self._draw("text", style, text if shown != text else "", x=x, y=y)
+        if len(element):
+            element[0].tail = shown
+        else:
+            element.text = shown
+
+    def markup(self) -> Markup:
+        """Return the picture, safe to put into a page."""
+        return Markup(ET.tostring(self._root, encoding="unicode"))  # noqa: S704 - escaped by the serialiser
+
+    def _draw(self, tag: str, style: str, tip: str, **numbers: float) -> ET.Element:
+        attributes = {name: f"{number:.2f}".rstrip("0").rstrip(".") for name, number in numbers.items()}
+        element = ET.SubElement(self._root, tag, {"class": style, **attributes} if style else attributes)
+        if tip:
+            ET.SubElement(element, "title").text = tip
+        return element
+
+
+def ticks(low: float, high: float, count: int) -> Iterator[float]:
+    """Yield about `count` round numbers between `low` and `high`."""
+    if not (math.isfinite(low) and math.isfinite(high) and high > low):
+        return
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+    for number in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield number * step
+
 
 FULL_WIDTH: Final = 1000
 HALF_WIDTH: Final = 480
@@ -138,3 +199,242 @@ def _runs_chart(
         for run in ordered
     ]
     return bar_chart(label, bars, HALF_WIDTH)
+
+
+BINS: Final = 60
+DRAWN: Final = 0.95
+"""The share of the runs that a picture makes room for; slower ones may fall outside."""
+HALF: Final = 62
+"""Height of the tallest bar on either side of the axis."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyPicture:
+    """One case's distribution of latency, ours above the axis and the baseline's below."""
+
+    model: str
+    case: str
+    picture: Markup
+
+
+def latency_pictures(device: DeviceReport) -> tuple[LatencyPicture, ...]:
+    """Draw the latency of each case of each model; nothing where time means nothing."""
+    if not measures_time(device):
+        return ()
+    cases = dict.fromkeys((run.model, case.case) for run in device.runs for case in run.cases)
+    return tuple(
+        LatencyPicture(
+            model=name_text(model),
+            case=name_text(case),
+            picture=_latency(
+                _samples(device.runs, "ours", model, case), _samples(device.runs, "baseline", model, case)
+            ),
+        )
+        for model, case in cases
+    )
+
+
+def _samples(runs: Iterable[RunnerResult], library: str, model: str, case: str) -> list[float]:
+    found = (each for run in runs if (run.library, run.model) == (library, model) for each in run.cases)
+    return sorted(value for each in found if each.case == case for value in each.samples_ms if math.isfinite(value))
+
+
+def _latency(ours: Sequence[float], baseline: Sequence[float]) -> Markup:
+    """Draw two histograms back to back; what lies far out on the right is counted instead of drawn."""
+    if not ours and not baseline:
+        return Markup("")
+    low = min(*ours[:1], *baseline[:1], math.inf)
+    high = max(_quantile(values, DRAWN) for values in (ours, baseline) if values)
+    margin = 0.1 * (high - low) or 0.05 * abs(high) or 1.0
+    low, high = max(0.0, low - margin), high + margin
+    canvas = Canvas(HALF_WIDTH, 2 * HALF + 58, "distribution of latency")
+    middle = HALF + 18.0
+    tallest = max(max(_counts(values, low, high)) / len(values) for values in (ours, baseline) if values)
+    for values, style, direction in ((ours, "ours", -1), (baseline, "baseline", 1)):
+        if values:
+            _histogram(canvas, values, (low, high), (middle, direction * HALF / (tallest or 1.0)), style)
+    _time_axis(canvas, low, high, middle)
+    return canvas.markup()
+
+
+def _histogram(
+    canvas: Canvas, values: Sequence[float], span: tuple[float, float], vertical: tuple[float, float], style: str
+) -> None:
+    """Draw one histogram from the axis at `vertical[0]`; `vertical[1]` units of height stand for all values."""
+    (low, high), (axis, scale) = span, vertical
+    width = HALF_WIDTH / BINS
+    for number, count in enumerate(_counts(values, low, high)):
+        height = scale * count / len(values)
+        if count:
+            canvas.rectangle(number * width + 0.5, min(axis, axis + height), width - 1, abs(height), style)
+    median = _quantile(values, 0.5)
+    x = HALF_WIDTH * (median - low) / (high - low)
+    end = axis + math.copysign(HALF + 4, scale)
+    canvas.line(x, axis, x, end, f"median {style}-line", tip=f"median of {style}: {ms_text(median)}")
+    label_y = 11 if scale < 0 else 2 * HALF + 36
+    beyond = sum(value > high for value in values)
+    more = f", {beyond} of {counted(len(values), 'run')} slower than shown" if beyond else ""
+    canvas.text(0, label_y, f"{style}: median {ms_text(median)}{more}", f"{style}-text")
+
+
+def _time_axis(canvas: Canvas, low: float, high: float, middle: float) -> None:
+    canvas.line(0, middle, HALF_WIDTH, middle, "axis")
+    for tick in ticks(low, high, 5):
+        x = HALF_WIDTH * (tick - low) / (high - low)
+        canvas.line(x, middle - 3, x, middle + 3, "axis")
+        if 28 < x < HALF_WIDTH - 28:
+            canvas.text(x, 2 * HALF + 54, f"{tick:.4g} ms", "tick")
+
+
+def _counts(values: Sequence[float], low: float, high: float) -> list[int]:
+    counts = [0] * BINS
+    for value in values:
+        if low <= value <= high:
+            counts[min(BINS - 1, int(BINS * (value - low) / (high - low)))] += 1
+    return counts
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+PARITY_ROWS: Final = 40
+PARITY_ROW: Final = 24
+LETTERS: Final = 40
+DECADES: Final = (-6, 2)
+"""The powers of ten of the tolerance that the picture can show."""
+
+
+def parity_chart(device: DeviceReport) -> Markup:
+    """Draw each output's differences in units of what is allowed, on a logarithmic axis.
+
+    With more than `PARITY_ROWS` outputs only the worst are drawn.
+    """
+    worst = sorted(device.parity, key=lambda output: -_share(output))[:PARITY_ROWS]
+    drawn = {id(output) for output in worst}
+    shown = [output for output in device.parity if id(output) in drawn]
+    if not shown:
+        return Markup("")
+    canvas = Canvas(FULL_WIDTH, PARITY_ROW * len(shown) + 34, "differences of each output against its tolerance")
+    names = _names(shown)
+    axis = _Axis(left=40 + LETTER * min(LETTERS, max(map(len, names))), right=FULL_WIDTH - 150.0)
+    axis.draw(canvas, PARITY_ROW * len(shown) + 8)
+    for row, (name, output) in enumerate(zip(names, shown, strict=True)):
+        canvas.text(0, 24.5 + PARITY_ROW * row, name, limit=LETTERS)
+        _draw_row(canvas, axis, output, 20.0 + PARITY_ROW * row)
+    return canvas.markup()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Axis:
+    """Where a share of the tolerance lies: none at the far left, infinite or not a number at the far right."""
+
+    left: float
+    right: float
+
+    def draw(self, canvas: Canvas, bottom: float) -> None:
+        tolerance = self.place(1.0)
+        canvas.rectangle(tolerance, 4, self.right - tolerance + 8, bottom - 4, "beyond")
+        for decade in range(DECADES[0], DECADES[1] + 1):
+            x = self.place(10.0**decade)
+            canvas.line(x, 4, x, bottom, "limit" if decade == 0 else "grid")
+            canvas.text(x, bottom + 16, _decade_text(decade), "tick strong" if decade == 0 else "tick")
+        canvas.text(self.left, bottom + 16, "equal", "tick")
+
+    def place(self, share: float) -> float:
+        if math.isnan(share) or share == math.inf:
+            return self.right
+        if share <= 0:
+            return self.left
+        first, last = DECADES
+        decade = min(last + 0.0, max(first - 0.5, math.log10(share)))
+        return self.left + (self.right - self.left) * (decade - first + 1) / (last - first + 1.4)
+
+
+def _draw_row(canvas: Canvas, axis: _Axis, output: OutputParity, y: float) -> None:
+    canvas.line(axis.left, y, axis.right, y, "grid")
+    style = output.verdict.name.lower()
+    for label, difference, allowed, shape in (
+        ("root mean square", output.rms, output.rms_allowed, "hollow"),
+        ("largest of any element", output.difference, output.allowed, "filled"),
+    ):
+        if difference is not None and allowed is not None:
+            tip = f"{label}: {difference_text(difference)}, {difference_text(allowed)} allowed"
+            canvas.dot(axis.place(tolerance_share(difference, allowed)), y, 5, f"{shape} {style}", tip=tip)
+    text = f"{difference_text(output.difference)} of {difference_text(output.allowed)}"
+    canvas.text(FULL_WIDTH, y + 4.5, text, "figure end")
+
+
+def _names(outputs: Sequence[OutputParity]) -> list[str]:
+    """Name each output; with its model where there are several."""
+    several = len({output.model for output in outputs}) > 1
+    prefixes = (f"{output.model} · " if several else "" for output in outputs)
+    return [printable(f"{prefix}{each.case} · {each.output}") for prefix, each in zip(prefixes, outputs, strict=True)]
+
+
+def _share(output: OutputParity) -> float:
+    shares = [tolerance_share(output.difference, output.allowed)]
+    if output.rms is not None and output.rms_allowed is not None:
+        shares.append(tolerance_share(output.rms, output.rms_allowed))
+    return max(map(rank, shares))
+
+
+def _decade_text(decade: int) -> str:
+    if decade == 0:
+        return "tolerance"
+    return f"{10**decade}x" if decade > 0 else f"1/{10**-decade}" if decade > -4 else f"1e{decade}"
+
+
+RUNTIME: Final = "ONNX Runtime"
+KERNELS: Final = "kernels"
+LIBRARIES: Final = "its libraries"
+LANGUAGE: Final = "C++ library and compiler"
+LINKER: Final = "tables, strings, padding"
+UNTOLD: Final = "code and data not told apart"
+FAMILIES: Final = (RUNTIME, KERNELS, LIBRARIES, LANGUAGE, UNTOLD, LINKER)
+"""In the order in which they are shown."""
+
+STYLES: Final = {
+    RUNTIME: "family-runtime",
+    KERNELS: "family-kernels",
+    LIBRARIES: "family-libraries",
+    LANGUAGE: "family-language",
+    UNTOLD: "family-untold",
+    LINKER: "family-linker",
+}
+"""The classes of the style sheet."""
+
+OTHERS: Final = {
+    **dict.fromkeys(("mlas", "providers"), KERNELS),
+    **dict.fromkeys(("onnx", "protobuf", "abseil", "flatbuffers", "re2", "cpuinfo", "xnnpack"), LIBRARIES),
+    **dict.fromkeys(
+        ("libc++", "libc++abi", "libstdc++", "C++ library", "libunwind", "compiler-rt", "libc"),
+        LANGUAGE,
+    ),
+    **dict.fromkeys(("code", "data", "read-only data"), UNTOLD),
+    **dict.fromkeys(
+        (
+            "relocation tables",
+            "dynamic symbols",
+            "dynamic linking",
+            "unwind tables",
+            "string literals",
+            "constants",
+            "notes",
+            "symbol table",
+            "debug information",
+            "padding",
+            "ELF headers",
+            "not loaded",
+            "other",
+        ),
+        LINKER,
+    ),
+}
+
+
+def family(component: str) -> str:
+    """Return the family of a component; what is named in no table is a part of ONNX Runtime."""
+    if component.startswith("providers"):
+        return KERNELS
+    return OTHERS.get(component, LINKER if component.startswith(".") else RUNTIME)

@@ -1,9 +1,17 @@
-"""Numbers as text for reading; `report.json` holds them exactly."""
+"""Numbers as text for reading; `report.json` holds them exactly.
+
+- Names that come from models, libraries and machines, made fit to be shown.
+- GitHub-flavoured Markdown: text that stays text, and tables.
+- Names of C++ symbols made short enough to read: what a template was made for and a function takes is left out.
+"""
 
 import math
+import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ortrim.core.measurements import Unit
+from ortrim.base.console import printable
+from ortrim.verify.measurements import Unit
 
 NONE: Final = "\N{EN DASH}"
 ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
@@ -107,3 +115,65 @@ def _number(value: float | None) -> float | None:
 
 def _unusual(number: float | None) -> str:
     return NONE if number is None else str(number)
+
+
+NAME_LETTERS: Final = 72
+
+
+def name_text(name: str) -> str:
+    """Write a name so that it can neither steer a terminal nor fill a page."""
+    return shortened(printable(name), NAME_LETTERS)
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is: no markup, HTML, mention, link or table cell comes of it."""
+    flat = " ".join(text.split())
+    shown = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", flat)
+    shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return shown.replace("@", "&#64;").replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> str:
+    """Write a table, or that there is none of it. `right` names the columns aligned to the right."""
+    body = [f"| {' | '.join(row)} |" for row in rows]
+    if not body:
+        return "None."
+    aligned = set(right)
+    rule = "|".join("---:" if column in aligned else "---" for column in range(len(headings)))
+    return "\n".join([f"| {' | '.join(headings)} |", f"|{rule}|", *body])
+
+
+PLAIN: Final = 60
+"""Characters up to which a name is shown as it is."""
+LETTERS: Final = 90
+LONGEST: Final = 10_000
+"""How much of a name is looked at."""
+PAIRS: Final = {"<": ">", "(": ")"}
+KEPT: Final = "(anonymous namespace)"
+
+
+def symbol_text(name: str, letters: int = LETTERS) -> str:
+    """Write a demangled name in at most `letters` characters; short ones as they are."""
+    shown = printable(name[:LONGEST])
+    return shown if len(shown) <= min(PLAIN, letters) else shortened(_collapsed(shown), letters)
+
+
+def _collapsed(name: str) -> str:
+    """Replace what stands in the outermost brackets by an ellipsis; `operator<` and the like are no brackets."""
+    text, depth, closing = "", 0, ""
+    for position, character in enumerate(name):
+        if depth == 0 and character in PAIRS and not _literal(name, position):
+            text, depth, closing = f"{text}{character}{ELLIPSIS}", 1, PAIRS[character]
+        elif depth == 0:
+            text += character
+        elif character in PAIRS and PAIRS[character] == closing and not _literal(name, position):
+            depth += 1
+        elif character == closing and name[position - 1] != "-":
+            depth -= 1
+            text += character if depth == 0 else ""
+    return text
+
+
+def _literal(name: str, position: int) -> bool:
+    """Whether the character is part of an operator's or of an unnamed namespace's name."""
+    return name.startswith(KEPT, position) or name[:position].rstrip("<(").endswith("operator")

@@ -1,21 +1,68 @@
-"""The report as one HTML file that asks the network for nothing: style and pictures are inside it."""
+"""The report as one HTML file that asks the network for nothing: style and pictures are inside it.
 
+- The frame of every page: one file that asks the network for nothing, with every name in it escaped.
+"""
+
+from functools import cache
 from typing import Any, Final
 
-from ortrim.core.measurements import Verdict
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.report.charts import component_chart, load_chart, memory_chart, total_chart
-from ortrim.report.content import build_facts, components, gates, package_facts, symbols
-from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
-from ortrim.report.latency import latency_pictures
-from ortrim.report.lines import Line, all_lines, device_lines, library_lines, several_models
-from ortrim.report.names import name_text
-from ortrim.report.pages import rendered
-from ortrim.report.parity import PARITY_ROWS, parity_chart
-from ortrim.report.side_by_side import device_names, side_by_side
-from ortrim.report.size_tiles import report_tiles
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ortrim.base.console import counted
+from ortrim.report.charts import (
+    PARITY_ROWS,
+    component_chart,
+    latency_pictures,
+    load_chart,
+    memory_chart,
+    parity_chart,
+    total_chart,
+)
+from ortrim.report.content import (
+    SYMBOLS,
+    Line,
+    agreements,
+    all_lines,
+    build_facts,
+    components,
+    device_facts,
+    device_lines,
+    failure_lines,
+    findings,
+    gates,
+    library_lines,
+    package_facts,
+    several_models,
+    symbols,
+    timings,
+)
+from ortrim.report.figures import name_text, share_text
 from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
-from ortrim.report.treemap import treemap
+from ortrim.report.terminal import device_names, side_by_side
+from ortrim.report.treemap import report_tiles, treemap
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import DeviceReport, VerifyReport
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a page of `data/report` filled in."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("ortrim", "data/report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(counted=counted, share=share_text)
+    environment.globals.update(symbol=SYMBOLS)
+    return environment
+
 
 TILES: Final = 4
 TREEMAP_HEIGHT: Final = 380.0

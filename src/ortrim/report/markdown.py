@@ -1,16 +1,33 @@
-"""The report as GitHub-flavoured Markdown, for `report.md` and for the step summary."""
+"""The report as GitHub-flavoured Markdown, for `report.md` and for the step summary.
+
+- What GitHub shows on a run's page: the table of sizes, memory, times and parity, and the whole reports folded.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from ortrim.core.measurements import Verdict
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.report.content import build_facts, components, gates, package_facts, symbols
-from ortrim.report.device_content import agreements, device_facts, failure_lines, findings, timings
-from ortrim.report.lines import SYMBOLS, Line, device_lines, library_lines, several_models
-from ortrim.report.markdown_text import escaped, table
-from ortrim.report.names import name_text
-from ortrim.report.side_by_side import Cell, Group, device_names, side_by_side
+from ortrim.report.content import (
+    SYMBOLS,
+    Line,
+    agreements,
+    build_facts,
+    components,
+    device_facts,
+    device_lines,
+    failure_lines,
+    findings,
+    gates,
+    library_lines,
+    package_facts,
+    several_models,
+    symbols,
+    timings,
+)
+from ortrim.report.figures import escaped, name_text, table
 from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
+from ortrim.report.terminal import Cell, Group, device_names, side_by_side
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import DeviceReport, VerifyReport
 
 Facts = Iterable[tuple[str, str]]
 
@@ -170,3 +187,37 @@ def _timings(device: DeviceReport) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     return f"{SYMBOLS[verdict]} {verdict.value}"
+
+
+HEADINGS: Final = ("", "measure", "model", "device", "ours", "baseline", "ratio", "budget")
+
+
+def step_summary(reports: Sequence[VerifyReport]) -> str:
+    """Return reports as Markdown for a step's summary; empty without any. No name in it can become markup."""
+    return "".join(f"{section}\n\n" for report in reports for section in _sections(report))
+
+
+def _sections(report: VerifyReport) -> Iterator[str]:
+    yield f"## {SYMBOLS[report.verdict]} {escaped(title(report))}"
+    yield escaped(verdict_text(report))
+    yield table(HEADINGS, (_step_summary_cells(line) for line in _lines(report)), right=range(4, 8))
+    for device in report.devices:
+        yield f"{_parity_symbol(device)} Parity on {escaped(name_text(device.device))}: {escaped(parity_text(device))}."
+    yield f"<details><summary>The whole report</summary>\n\n{markdown_report(report)}\n</details>"
+
+
+def _lines(report: VerifyReport) -> Iterator[Line]:
+    yield from library_lines(report)
+    for device in report.devices:
+        yield from device_lines(device)
+
+
+def _step_summary_cells(line: Line) -> tuple[str, ...]:
+    names = (line.measure, line.model, line.device)
+    return (SYMBOLS[line.verdict], *map(escaped, names), line.ours, line.baseline, line.ratio, line.budget)
+
+
+def _parity_symbol(device: DeviceReport) -> str:
+    verdicts = {output.verdict for output in device.parity}
+    ordered = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
+    return SYMBOLS[next((verdict for verdict in ordered if verdict in verdicts), Verdict.NOT_JUDGED)]

@@ -4,15 +4,11 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ortrim.console import counted, printable
-from ortrim.core.measurements import Coverage, OutputParity, Verdict
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.report.content import gates
-from ortrim.report.device_content import agreements
-from ortrim.report.figures import NONE, difference_text
-from ortrim.report.lines import Line, all_lines
-from ortrim.report.machine import measures_memory, measures_time
-from ortrim.report.names import name_text
+from ortrim.base.console import counted, printable
+from ortrim.report.content import Line, agreements, all_lines, gates, measures_memory, measures_time
+from ortrim.report.figures import NONE, difference_text, name_text
+from ortrim.verify.measurements import Coverage, OutputParity, Verdict
+from ortrim.verify.reports import DeviceReport, VerifyReport
 
 SHOWN: Final = 6
 """How many failures the verdict names."""

@@ -1,15 +1,92 @@
-"""A treemap: areas in proportion to bytes, parts within their wholes. Every tile says on demand what it is."""
+"""The tiles of a library's treemap: families, components, object files or sections, symbols.
 
-from collections.abc import Sequence
+- Dividing a rectangle into parts of given areas that are as square as can be.
+- A treemap: areas in proportion to bytes, parts within their wholes. Every tile says on demand what it is.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
 from markupsafe import Markup
 
-from ortrim.report.figures import ELLIPSIS, bytes_text, share_text, shortened
-from ortrim.report.squares import Box, squarified
-from ortrim.report.svg import Canvas
+from ortrim.base.console import printable
+from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.link_map import member_name
+from ortrim.report.charts import FAMILIES, STYLES, Canvas, family
+from ortrim.report.figures import ELLIPSIS, bytes_text, name_text, share_text, shortened, symbol_text
+from ortrim.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
+
+TINY: Final = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def area(self) -> float:
+        """Its area, nothing for one that is turned inside out."""
+        return max(0.0, self.width) * max(0.0, self.height)
+
+    def shrunk(self, by: float, *, top: float | None = None) -> "Box":
+        """Return what is inside of a margin; the upper one can be another."""
+        above = by if top is None else top
+        return Box(x=self.x + by, y=self.y + above, width=self.width - 2 * by, height=self.height - by - above)
+
+
+def squarified(values: Sequence[float], box: Box) -> tuple[Box, ...]:
+    """Return a part of the box for each value, with areas in proportion; the values are positive and descend."""
+    total = sum(values)
+    if total <= 0 or box.area <= TINY:
+        return tuple(Box(x=box.x, y=box.y, width=0.0, height=0.0) for _ in values)
+    scale = box.area / total
+    found: list[Box] = []
+    left, rest = box, [value * scale for value in values]
+    while rest:
+        count = _strip(rest, max(TINY, min(left.width, left.height)))
+        parts, left = _laid(rest[:count], left)
+        found += parts
+        rest = rest[count:]
+    return tuple(found)
+
+
+def _strip(areas: Sequence[float], side: float) -> int:
+    """Return how many areas, from the first, make the best strip along a side."""
+    together, worst = 0.0, float("inf")
+    for count, area in enumerate(areas):
+        together += area
+        ratio = max(side**2 * areas[0] / together**2, together**2 / (side**2 * max(TINY, area)))
+        if ratio > worst:
+            return count
+        worst = ratio
+    return len(areas)
+
+
+def _laid(areas: Sequence[float], box: Box) -> tuple[list[Box], Box]:
+    """Lay a strip along the shorter side of a box; return its parts and what is left of the box."""
+    upright = box.width >= box.height
+    side = max(TINY, box.height if upright else box.width)
+    thickness = sum(areas) / side
+    position, parts = 0.0, []
+    for area in areas:
+        length = area / max(TINY, thickness)
+        parts.append(
+            Box(x=box.x, y=box.y + position, width=thickness, height=length)
+            if upright
+            else Box(x=box.x + position, y=box.y, width=length, height=thickness)
+        )
+        position += length
+    if upright:
+        return parts, Box(x=box.x + thickness, y=box.y, width=box.width - thickness, height=box.height)
+    return parts, Box(x=box.x, y=box.y + thickness, width=box.width, height=box.height - thickness)
+
 
 WIDTH: Final = 1048.0
 HEIGHT: Final = 640.0
@@ -130,3 +207,76 @@ def _merged(tiles: Sequence[Tile], least_share: float) -> list[Tile]:
     tip = f"{len(small)} smaller: {names}" + (", ..." if len(small) > NAMED else "")
     rest = Tile(label=f"{len(small)} smaller", tip=tip, value=sum(tile.value for tile in small), style=small[0].style)
     return sorted([*(tile for tile in tiles if tile.value >= least), rest], key=lambda tile: -tile.value)
+
+
+TIP_LETTERS: Final = 160
+
+
+def leaf_tiles(leaves: Iterable[Leaf]) -> tuple[Tile, ...]:
+    """Return the tiles of a library whose bytes are accounted for."""
+    return _families([_component(share) for share in shares(leaves, by_component)])
+
+
+def report_tiles(size: LibrarySize) -> tuple[Tile, ...]:
+    """Return the tiles of what a report knows: components, and in each those files that are among the largest."""
+    return _families([_reported(size, part.component, part.size_bytes) for part in size.components])
+
+
+def _families(components: Sequence[Tile]) -> tuple[Tile, ...]:
+    found = []
+    for name in FAMILIES:
+        parts = tuple(tile for tile in components if tile.style == STYLES[name])
+        found.append(
+            Tile(label=name, tip=name, value=sum(part.value for part in parts), style=STYLES[name], parts=parts)
+        )
+    return tuple(found)
+
+
+def _component(share: Share) -> Tile:
+    name = share.name[0]
+    style = STYLES[family(name)]
+    files = tuple(_file(each, style) for each in shares(share.leaves, by_file))
+    return Tile(label=name_text(name), tip=name_text(name), value=share.size_bytes, style=style, parts=files)
+
+
+def _file(share: Share, style: str) -> Tile:
+    symbols = tuple(_symbol(each, style) for each in shares(share.leaves, by_symbol))
+    if share.leaves[0].file:
+        return Tile(
+            label=printable(_stem(share.name[0])),
+            tip=_tip(share.name[0]),
+            value=share.size_bytes,
+            style=style,
+            parts=symbols,
+        )
+    whole = symbols[0] if len(symbols) == 1 else None
+    label = whole.label if whole else name_text(share.name[0].strip("()"))
+    return Tile(label=label, tip=label, value=share.size_bytes, style=style, parts=symbols)
+
+
+def _symbol(share: Share, style: str) -> Tile:
+    return Tile(label=symbol_text(share.name[0]), tip=_tip(share.name[0]), value=share.size_bytes, style=style)
+
+
+def _stem(file: str) -> str:
+    """Return an object's name without what all names end with: `session_state` of `libx.a(session_state.cc.o)`."""
+    return member_name(file).removesuffix(".o").removesuffix(".cc").removesuffix(".cpp")
+
+
+def _reported(size: LibrarySize, component: str, size_bytes: int) -> Tile:
+    """Return the tile of a component with the files of it that are among the largest; older reports name none."""
+    style = STYLES[family(component)]
+    parts = [
+        Tile(label=printable(_stem(file.name)), tip=_tip(file.name), value=file.size_bytes, style=style)
+        for file in size.largest_files
+        if file.component == component and file.size_bytes > 0
+    ]
+    rest = size_bytes - sum(part.value for part in parts)
+    if rest > 0:
+        label = "all else" if parts else ""
+        parts.append(Tile(label=label, tip=f"{name_text(component)}, all else", value=rest, style=style))
+    return Tile(label=name_text(component), tip=name_text(component), value=size_bytes, style=style, parts=tuple(parts))
+
+
+def _tip(name: str) -> str:
+    return shortened(printable(name), TIP_LETTERS)

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from ortrim.core.reports import VerifyReport
-from ortrim.core.serialization import from_json, to_data, to_json
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.base.json import from_json, to_data, to_json
 from ortrim.errors import StorageError, VerifyError
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
-from ortrim.storage.files import storage_errors, write_atomically
+from ortrim.verify.reports import VerifyReport
 
 JSON_NAME: Final = "report.json"
 MARKDOWN_NAME: Final = "report.md"

@@ -3,28 +3,228 @@
 ONNX Runtime's optimised layouts know two axes alone: NCHWc takes convolutions whose weights have four dimensions
 (`nchwc_transformer.cc`), and so do XNNPACK's kernels. Values stay in the new form from one operator to the next as far
 as these can follow, so that the pairs of Squeeze and Unsqueeze between neighbours never come to be.
+
+- The values of a graph in a form with one axis more: `(N, C, L)` as `(N, C, 1, L)`.
+- Operators that work on values with one axis more as on those without: they keep neighbours in one form.
 """
 
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
+import numpy as np
 import onnx
 
-from ortrim.core.number_steps import Conv1dTo2d
-from ortrim.steps.graph_wiring import (
+from ortrim.spec.step_specs import Conv1dTo2d
+from ortrim.steps.graph import (
     Names,
+    Shapes,
     Wiring,
+    add_constant,
     attributes_of,
     copied,
     drop_unread,
     is_onnx,
+    new_node,
     opset_of,
+    read_names,
+    replace_nodes,
     set_attribute,
     shapes_of,
     wired_graphs,
 )
-from ortrim.steps.stepped import Stepped
-from ortrim.steps.two_axes import FLAT_RANK, TwoAxes
-from ortrim.steps.two_axes_followers import follower
+from ortrim.steps.step import Array, Stepped
+
+FLAT_RANK: Final = 3
+NEW_AXIS: Final = 2
+AXES_ARE_INPUTS: Final = 13
+"""The opset since which Squeeze and Unsqueeze take their axes as an input."""
+AXES: Final = ""
+"""Stands for the one constant that replaces none: the axes of Squeeze and Unsqueeze."""
+
+
+class TwoAxes:
+    """A graph that is being rewritten: its new nodes, and the new form of values by their old names."""
+
+    def __init__(self, graph: onnx.GraphProto, wiring: Wiring, names: Names, shapes: Shapes, opset: int) -> None:
+        self._graph, self._wiring, self._names, self._shapes, self._opset = graph, wiring, names, shapes, opset
+        self._lifted: dict[str, str] = {}
+        self._made_lifted: dict[str, str] = {}
+        self._constants: dict[str, str] = {}
+        self._nodes: list[onnx.NodeProto] = []
+
+    def rank(self, name: str) -> int | None:
+        """Return how many dimensions a value has in the model as it was; None when nothing tells."""
+        known, shape = self._wiring.constant_rank(name), self._shapes.get(name)
+        return known if known is not None or shape is None else len(shape)
+
+    def has(self, name: str) -> bool:
+        """Whether a value is there in its new form."""
+        return name in self._lifted
+
+    def constant(self, name: str) -> Array | None:
+        """Return a constant's value, as far as it can be read."""
+        return self._wiring.constant(name)
+
+    def keep(self, node: onnx.NodeProto) -> None:
+        """Add a node that works on values in their old form."""
+        self._nodes.append(node)
+
+    def add(self, node: onnx.NodeProto) -> None:
+        """Add a node whose one output is now in the new form."""
+        old = node.output[0]
+        node.output[0] = self._lifted[old] = self._names.fresh(f"{old}_2d")
+        self._made_lifted[node.output[0]] = old
+        self._nodes.append(node)
+
+    def lifted(self, name: str) -> str:
+        """Return a value of three dimensions in its new form, which an Unsqueeze makes unless it is there."""
+        if name not in self._lifted:
+            values = self.constant(name)
+            if values is not None:
+                return self.replaced(name, np.expand_dims(values, NEW_AXIS))
+            self._lifted[name] = self._names.fresh(f"{name}_2d")
+            self._nodes.append(self._reshaped("Unsqueeze", name, self._lifted[name]))
+        return self._lifted[name]
+
+    def replaced(self, name: str, values: Array) -> str:
+        """Return the name of a constant that stands for another one from now on."""
+        if name not in self._constants:
+            self._constants[name] = add_constant(self._graph, self._names.fresh(f"{name or 'axes'}_2d"), values)
+        return self._constants[name]
+
+    @property
+    def superseded(self) -> frozenset[str]:
+        """The constants that others stand for."""
+        return frozenset(self._constants)
+
+    def write(self) -> int:
+        """Give the graph its new nodes; return how many of Squeeze and Unsqueeze there are then."""
+        read = {*read_names(self._nodes), *self._wiring.outputs}
+        nodes = list(self._with_squeezes(read))
+        replace_nodes(self._graph, nodes)
+        return sum(is_onnx(node, "Squeeze", "Unsqueeze") for node in nodes)
+
+    def _with_squeezes(self, read: set[str]) -> Iterator[onnx.NodeProto]:
+        """Yield the nodes, and behind each whose output is still read in its old form, what makes that."""
+        for node in self._nodes:
+            yield node
+            old = self._made_lifted.get(node.output[0]) if node.output else None
+            if old in read and old is not None:
+                yield self._reshaped("Squeeze", node.output[0], old)
+
+    def _reshaped(self, operator: str, source: str, result: str) -> onnx.NodeProto:
+        name = self._names.fresh(f"{operator}_{source}")
+        if self._opset < AXES_ARE_INPUTS:
+            return new_node(operator, [source], [result], name=name, axes=[NEW_AXIS])
+        axes = self.replaced(AXES, np.array([NEW_AXIS], np.int64))
+        return new_node(operator, [source, axes], [result], name=name)
+
+
+ELEMENTWISE: Final = (
+    "Abs", "Cast", "Ceil", "Celu", "Clip", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish",
+    "Identity", "LeakyRelu", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Softplus",
+    "Softsign", "Sqrt", "Tanh", "ThresholdedRelu",
+)  # fmt: skip
+"""Operators that take their first input element by element; other inputs are single numbers."""
+BY_CHANNEL: Final = ("BatchNormalization", "InstanceNormalization")
+"""Operators for which axis 1 are the channels, whatever comes behind it."""
+BROADCASTING: Final = ("Add", "Div", "Max", "Min", "Mul", "PRelu", "Pow", "Sub")
+ENDS: Final = 2
+"""Numbers of a Pad for each axis."""
+
+
+def follower(node: onnx.NodeProto, values: TwoAxes) -> onnx.NodeProto | None:
+    """Return a node's new form when it reads values in theirs and can take them so; None when it is to stay."""
+    if len([*filter(None, node.output)]) != 1 or not any(values.has(name) for name in node.input):
+        return None
+    follow = next((follow for names, follow in FOLLOWERS if is_onnx(node, *names)), None)
+    made = copied(node)
+    return made if follow is not None and node.output[0] and follow(made, values) else None
+
+
+def _first_input(node: onnx.NodeProto, values: TwoAxes) -> bool:
+    if not values.has(node.input[0]):
+        return False
+    node.input[0] = values.lifted(node.input[0])
+    return True
+
+
+def _broadcast(node: onnx.NodeProto, values: TwoAxes) -> bool:
+    """Numbers and single rows fit as they are; what has a channel axis gets the new axis before its last."""
+    ranks = [FLAT_RANK if values.has(name) else values.rank(name) for name in node.input]
+    if any(rank is None or rank > FLAT_RANK for rank in ranks):
+        return False
+    if any(
+        rank == FLAT_RANK - 1 and values.constant(name) is None for rank, name in zip(ranks, node.input, strict=True)
+    ):
+        return False
+    for index, (rank, name) in enumerate(zip(ranks, node.input, strict=True)):
+        constant = values.constant(name)
+        if rank == FLAT_RANK - 1 and constant is not None:
+            node.input[index] = values.replaced(name, np.expand_dims(constant, constant.ndim - 1))
+        elif rank == FLAT_RANK:
+            node.input[index] = values.lifted(name)
+    return True
+
+
+def _concatenated(node: onnx.NodeProto, values: TwoAxes) -> bool:
+    axis = _axis(attributes_of(node).get("axis"))
+    if axis is None or any(not values.has(name) and values.rank(name) != FLAT_RANK for name in node.input):
+        return False
+    node.input[:] = [values.lifted(name) for name in node.input]
+    set_attribute(node, "axis", axis)
+    return True
+
+
+def _padded(node: onnx.NodeProto, values: TwoAxes) -> bool:
+    """Pad the new axis by nothing: `pads`, since opset 11 an input, has numbers before all axes, then behind them."""
+    if any(node.input[3:4]):
+        return False
+    is_input = len(node.input) > 1
+    given = values.constant(node.input[1]) if is_input else np.asarray(attributes_of(node).get("pads", ()))
+    if given is None or given.shape != (ENDS * FLAT_RANK,) or given.dtype.kind != "i":
+        return False
+    pads = np.insert(given, [NEW_AXIS, FLAT_RANK + NEW_AXIS], 0)
+    if not _first_input(node, values):
+        return False
+    if is_input:
+        node.input[1] = values.replaced(node.input[1], pads)
+    else:
+        set_attribute(node, "pads", pads.tolist())
+    return True
+
+
+def _sliced(node: onnx.NodeProto, values: TwoAxes) -> bool:
+    """Since opset 10 the axes are an input."""
+    given = values.constant(node.input[3]) if len(node.input) > 3 else None
+    if given is None or given.ndim != 1 or given.dtype.kind != "i":
+        return False
+    axes = [_axis(each) for each in given.tolist()]
+    if None in axes or not _first_input(node, values):
+        return False
+    node.input[3] = values.replaced(node.input[3], np.array(axes, given.dtype))
+    return True
+
+
+def _axis(axis: Any) -> int | None:
+    """Return where an axis of three is among four."""
+    if not isinstance(axis, int) or not -FLAT_RANK <= axis < FLAT_RANK:
+        return None
+    counted = axis % FLAT_RANK
+    return counted + 1 if counted >= NEW_AXIS else counted
+
+
+Follow = Callable[[onnx.NodeProto, TwoAxes], bool]
+FOLLOWERS: Final[tuple[tuple[tuple[str, ...], Follow], ...]] = (
+    (ELEMENTWISE, _first_input),
+    (BY_CHANNEL, _first_input),
+    (BROADCASTING, _broadcast),
+    (("Concat",), _concatenated),
+    (("Pad",), _padded),
+    (("Slice",), _sliced),
+)
+"""What changes a copy of a node for values in their new form, and says whether it could."""
+
 
 CONVOLUTIONS: Final = ("Conv", "ConvTranspose")
 POOLING: Final = ("AveragePool", "LpPool", "MaxPool")

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import onnx
 
-from ortrim.core.number_steps import FoldBatchNorm
-from ortrim.steps.graph_wiring import (
+from ortrim.spec.step_specs import FoldBatchNorm
+from ortrim.steps.graph import (
     Names,
     Shapes,
     Wiring,
@@ -26,7 +26,7 @@ from ortrim.steps.graph_wiring import (
     shapes_of,
     wired_graphs,
 )
-from ortrim.steps.stepped import Array, Stepped
+from ortrim.steps.step import Array, Stepped
 
 DEFAULT_EPSILON: Final = 1e-5
 MATRIX: Final = 2

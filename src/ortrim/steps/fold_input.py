@@ -2,30 +2,162 @@
 
 Where all that reads the input are convolutions with constant weights, factors and the order of channels go into the
 weights, and so does what is subtracted, unless a convolution pads with zeros; else nodes are put before the model.
+
+- The convolutions that read a model's input, as a place for its pre-processing.
+- The numbers of a model's pre-processing, and inputs before it and behind it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import onnx
 from onnx import TensorProto
 
-from ortrim.core.number_steps import FoldInput
 from ortrim.errors import ModelError
-from ortrim.steps.first_convolutions import fold_into, foldable, pads_nothing
-from ortrim.steps.graph_wiring import (
+from ortrim.spec.step_specs import FoldInput
+from ortrim.steps.graph import (
     Names,
     Wiring,
     add_constant,
+    attributes_of,
     drop_unread,
     free_initializers,
+    graphs_in,
+    is_onnx,
     new_node,
+    read_names,
     replace_nodes,
 )
-from ortrim.steps.graphs import graphs_in
-from ortrim.steps.input_feeding import Normalisation, feeding_for
-from ortrim.steps.stepped import Array, Stepped
+from ortrim.steps.step import Array, Feeding, Feeds, Stepped
+
+
+def foldable(graph: onnx.GraphProto, name: str, wiring: Wiring, channels: int | None) -> list[onnx.NodeProto]:
+    """Return what reads a value, if these are convolutions of all its channels with constant weights and biases."""
+    readers = [node for node in graph.node if name in read_names([node])]
+    return readers if all(_fits(node, name, wiring, channels) for node in readers) else []
+
+
+def pads_nothing(node: onnx.NodeProto) -> bool:
+    """Whether a convolution looks at nothing but its input."""
+    attributes = attributes_of(node)
+    return not np.any(attributes.get("pads", 0)) and attributes.get("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
+
+
+def fold_into(
+    graph: onnx.GraphProto,
+    node: onnx.NodeProto,
+    wiring: Wiring,
+    names: Names,
+    *,
+    factor: Array,
+    offset: Array,
+    order: slice,
+) -> list[str]:
+    """Let a convolution take `x` where it took `(x + offset) * factor` by channel, these in another order before.
+
+    Returns the constants that it reads no more.
+    """
+    weights = wiring.constant(node.input[1])
+    assert weights is not None, "only convolutions that fit are folded into"
+    scaled = weights.astype(np.float64) * factor.reshape(1, -1, *[1] * (weights.ndim - 2))
+    replaced = [node.input[1]]
+    if offset.any():
+        shifted = scaled * offset.reshape(1, -1, *[1] * (weights.ndim - 2))
+        addend = shifted.reshape(len(weights), -1).sum(axis=1)
+        bias = wiring.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(1)
+        replaced += node.input[2:]
+        moved = (np.asarray(bias, np.float64) + addend).astype(weights.dtype)
+        node.input[:] = [*node.input[:2], add_constant(graph, names.fresh(f"{node.input[1]}_bias"), moved)]
+    made = scaled[:, order].astype(weights.dtype)
+    node.input[1] = add_constant(graph, names.fresh(f"{node.input[1]}_folded"), made)
+    return replaced
+
+
+def _fits(node: onnx.NodeProto, name: str, wiring: Wiring, channels: int | None) -> bool:
+    if not is_onnx(node, "Conv") or len(node.input) < 2 or list(node.input).count(name) != 1 or node.input[0] != name:
+        return False
+    weights = wiring.constant(node.input[1])
+    biased = len(node.input) > 2 and node.input[2] != ""
+    bias = wiring.constant(node.input[2]) if biased else np.zeros(1)
+    return (
+        weights is not None
+        and weights.ndim > 2
+        and channels in {None, weights.shape[1]}
+        and weights.dtype.kind == "f"
+        and attributes_of(node).get("group", 1) == 1
+        and bias is not None
+        and bias.ndim == 1
+        and bias.size in {1, len(weights)}
+    )
+
+
+LARGEST_BYTE: Final = 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normalisation:
+    """What becomes of an input of `rank` dimensions: `(input * scale - mean) / std`, each one number or one a channel.
+
+    Worked out as `(input + offset) * factor`. `channels` is None when nothing tells how many there are; `dtype` is that
+    of the old input.
+    """
+
+    scale: float
+    mean: Array
+    std: Array
+    rank: int
+    channels: int | None
+    dtype: type
+
+    @property
+    def factor(self) -> Array:
+        """What the input is multiplied by."""
+        return np.asarray(self.scale / self.std)
+
+    @property
+    def offset(self) -> Array:
+        """What is added to the input before."""
+        return np.asarray(-self.mean / self.scale)
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether numbers stay as they are."""
+        return bool((self.factor == 1).all() and not self.offset.any())
+
+    def by_channel(self, values: Array) -> Array:
+        """Return numbers in a form that fits an input with its channels second."""
+        return values.reshape(-1, *[1] * (self.rank - 2))
+
+
+def feeding_for(name: str, options: FoldInput, numbers: Normalisation) -> Feeding:
+    """Return how arrays for the old input become such for the new one; bytes are rounded, and lead back to others."""
+
+    def forward(feeds: Feeds) -> Feeds:
+        return {**feeds, name: _new(feeds[name], options, numbers)}
+
+    def back(feeds: Feeds) -> Mapping[str, Array]:
+        return {name: _old(feeds[name], options, numbers)}
+
+    return Feeding(forward=forward, back=back if options.uint8 else None)
+
+
+def _new(old: Array, options: FoldInput, numbers: Normalisation) -> Array:
+    factor, offset = numbers.by_channel(numbers.factor), numbers.by_channel(numbers.offset)
+    plain = old.astype(np.float64) / factor - offset
+    ordered = plain[:, ::-1] if options.swap_channels else plain
+    placed = np.moveaxis(ordered, 1, -1) if options.channels_last else ordered
+    made = np.clip(np.rint(placed), 0, LARGEST_BYTE).astype(np.uint8) if options.uint8 else placed.astype(numbers.dtype)
+    return np.ascontiguousarray(made)
+
+
+def _old(new: Array, options: FoldInput, numbers: Normalisation) -> Array:
+    placed = np.moveaxis(new, -1, 1) if options.channels_last else new
+    ordered = placed[:, ::-1] if options.swap_channels else placed
+    factor, offset = numbers.by_channel(numbers.factor), numbers.by_channel(numbers.offset)
+    return np.ascontiguousarray(((ordered.astype(np.float64) + offset) * factor).astype(numbers.dtype))
+
 
 FLOATS: Final[Mapping[int, type]] = {
     TensorProto.FLOAT: np.float32,

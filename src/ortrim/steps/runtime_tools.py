@@ -1,19 +1,43 @@
-"""ONNX Runtime's own tools of the buildspec's version, and the model's cases as files for them."""
+"""ONNX Runtime's own tools of the buildspec's version, and the model's cases as files for them.
+
+- Numbers of 16 bits in the place of those of 32.
+- Numbers of 8 bits in the place of those of 32.
+- Graph optimisation before any conversion.
+- Simplify: onnxslim or onnxsim folds constants and fuses nodes.
+"""
 
 import zipfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
-from ortrim.pins.shipped import pin_text
-from ortrim.steps.isolation import ask, load, runtime_python, save, step_failed
-from ortrim.steps.stepped import Array, Feeds, Workplace
-from ortrim.storage.files import storage_errors
-from ortrim.tools.environments import packages_folder
-from ortrim.tools.scripts import Python
+from ortrim.base.console import counted
+from ortrim.base.files import storage_errors
+from ortrim.base.scripts import Python, packages_folder
+from ortrim.errors import ModelError
+from ortrim.pins.shipped import pin_text, step_requirements
+from ortrim.spec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
+from ortrim.steps.graph import DEFAULT_DOMAIN, nodes_in
+from ortrim.steps.step import (
+    LARGEST_BYTES,
+    Array,
+    Feeding,
+    Feeds,
+    Stepped,
+    Workplace,
+    ask,
+    load,
+    packaged_python,
+    runtime_python,
+    save,
+    step_failed,
+)
 
 BEFORE: Final = "before.onnx"
 AFTER: Final = "after.onnx"
@@ -78,3 +102,161 @@ def _in_words(output: Mapping[str, Any]) -> str:
 
 def _plain(array: Array) -> Array:
     return array.astype(np.str_) if array.dtype == object else array
+
+
+FLOAT16_SCRIPT: Final = "step_float16.py"
+
+
+def float16(model: onnx.ModelProto, options: Float16, place: Workplace) -> Stepped:
+    """Convert by ONNX Runtime's own converter, and say how far the outputs of the cases then are from before.
+
+    Raises `ModelError` (`step-failed`) when the model does not run afterwards, too: not every CPU kernel takes float16.
+    """
+    request = {
+        "keep_io_types": options.keep_io_types,
+        "blocked_operators": None if options.blocked_operators is None else list(options.blocked_operators),
+        "blocked_nodes": list(options.blocked_nodes),
+    }
+    made, answer = rewritten(model, FLOAT16_SCRIPT, request, place, python=python_with_onnx(place))
+    stayed = (f"at 32 bits stayed: {', '.join(answer['blocked'])}",) if answer["blocked"] else ()
+    changed = _narrowed(model.graph, made.graph)
+    return Stepped(model=made, notes=(*stayed, *accuracy(place)), feeding=_feeding(changed) if changed else None)
+
+
+def _narrowed(before: onnx.GraphProto, after: onnx.GraphProto) -> frozenset[str]:
+    """Return the inputs that are of 16 bits now and were not."""
+    half = {value.name for value in after.input if value.type.tensor_type.elem_type == TensorProto.FLOAT16}
+    return frozenset(half - {v.name for v in before.input if v.type.tensor_type.elem_type == TensorProto.FLOAT16})
+
+
+def _feeding(names: frozenset[str]) -> Feeding:
+    def forward(feeds: Feeds) -> Feeds:
+        return {name: array.astype(np.float16) if name in names else array for name, array in feeds.items()}
+
+    def back(feeds: Feeds) -> Feeds:
+        return {name: feeds[name].astype(np.float32) for name in names}
+
+    return Feeding(forward=forward, back=back)
+
+
+QUANTIZE_SCRIPT: Final = "step_quantize.py"
+
+
+def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Stepped:
+    """Quantize by ONNX Runtime's own quantizer, and say how far the outputs of the cases then are from before.
+
+    Raises `ModelError`: `no-calibration-data`, `nothing-quantized`, `step-failed`.
+    """
+    data = _calibration(options, place) if options.mode == "static" else ()
+    request = {
+        "mode": options.mode,
+        "data": [str(path) for path in data],
+        "method": options.method,
+        "weights": options.weights,
+        "activations": options.activations,
+        "per_channel": options.per_channel,
+        "reduce_range": takes_seven_bits(options),
+        "operators": list(options.operators),
+        "exclude": list(options.exclude),
+    }
+    before = Counter(node.op_type for node in nodes_in(model))
+    made, _ = rewritten(model, QUANTIZE_SCRIPT, request, place, python=python_with_onnx(place))
+    new = Counter(node.op_type for node in nodes_in(made)) - before
+    if not new:
+        hint = "its operators may be none that can be quantized this way, or may have no constant weights"
+        raise ModelError("nothing-quantized", "the quantizer changed nothing", where=place.where, hint=hint)
+    calibrated = (f"calibrated with {counted(len(data), 'set')} of inputs",) if data else ()
+    listed = f"new in the model: {', '.join(f'{count} {name}' for name, count in sorted(new.items()))}"
+    width = ("weights have 7 bits: no overflow with AVX2 without VNNI",) if request["reduce_range"] else ()
+    return Stepped(model=made, notes=(*calibrated, listed, *width, *accuracy(place)))
+
+
+def takes_seven_bits(options: Quantize) -> bool:
+    """Return whether weights are to have 7 bits.
+
+    Sums of two products of signed with unsigned bytes overflow 16 bits in `vpmaddubsw`, which MLAS takes on x64 without
+    VNNI.
+    """
+    unsigned = options.mode == "dynamic" or options.activations == "uint8"
+    return options.weights == "int8" and unsigned if options.reduce_range is None else options.reduce_range
+
+
+def _calibration(options: Quantize, place: Workplace) -> tuple[Path, ...]:
+    """Return files with calibration data: the buildspec's, or the cases."""
+    if not options.data:
+        return write_feeds(place.cases, place)
+    paths = tuple(place.base / path for path in options.data)
+    for path in paths:
+        if not path.is_file() or not zipfile.is_zipfile(path):
+            what = f"the calibration data '{path.name}' is not there, or not an .npz file"
+            hint = "write it with numpy.savez, one array for each input by its name; paths start at the buildspec"
+            raise ModelError("no-calibration-data", what, where=place.where, hint=hint)
+    return paths
+
+
+OPTIMIZE_SCRIPT: Final = "step_optimize.py"
+LEVELS_SINCE: Final[Mapping[OptimizationLevel, tuple[int, int]]] = MappingProxyType({"layout": (1, 23)})
+"""The versions that brought a level (`ORT_ENABLE_LAYOUT` in `onnxruntime_c_api.h`); others are in all."""
+LAYOUT_DOMAIN: Final = "com.microsoft.nchwc"
+"""Of convolutions with their channels in blocks (`nchwc_transformer.cc`)."""
+
+
+def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Stepped:
+    """Let ONNX Runtime optimise the graph at one level for one execution provider.
+
+    Raises `ModelError`: `level-not-there`, and `step-failed`, among others when the wheel lacks the provider.
+    """
+    since = LEVELS_SINCE.get(options.level, (0, 0))
+    if tuple(map(int, place.runtime.version.split(".")[:2])) < since:
+        what = f"ONNX Runtime {place.runtime.version} has no optimization level '{options.level}'"
+        hint = f"take 'all' or 'extended', or ONNX Runtime {'.'.join(map(str, since))} or newer"
+        raise ModelError("level-not-there", what, where=place.where, hint=hint)
+    before = _operators(model)
+    request = {"level": options.level, "provider": options.provider}
+    made, _ = rewritten(model, OPTIMIZE_SCRIPT, request, place, python=runtime_python(place))
+    return Stepped(model=made, notes=tuple(_notes(_operators(made) - before, options)))
+
+
+def _operators(model: onnx.ModelProto) -> Counter[tuple[str, str]]:
+    return Counter((node.domain, node.op_type) for node in nodes_in(model) if node.domain not in DEFAULT_DOMAIN)
+
+
+def _notes(new: Counter[tuple[str, str]], options: Optimize) -> Iterator[str]:
+    """Say what only some runtimes can do with the model from now on."""
+    if new:
+        listed = ", ".join(f"{count} {name} ({domain})" for (domain, name), count in sorted(new.items()))
+        yield f"operators of ONNX Runtime's own, as {options.provider} takes them: {listed}"
+    if any(domain == LAYOUT_DOMAIN for domain, _ in new):
+        yield (
+            "convolutions are laid out for processors like this machine's, which others may not run: a minimal build "
+            "takes blocks of 8, for which layout = 'nchwc8' of the conversion is, or of 16, layout = 'nchwc16'"
+        )
+
+
+SMALL_BYTES: Final = 1 << 16
+"""What a model may always grow by: a factor says nothing of a few nodes."""
+
+
+def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Stepped:
+    """Return the model that the program makes, unless folded constants have swollen it.
+
+    onnxslim works constants out with the full runtime of the buildspec, and without one it folds none, in silence.
+
+    Raises `ModelError`: `model-swollen` for one that grew beyond `most_growth`, and as `ask` does.
+    """
+    before, after = place.folder / BEFORE, place.folder / AFTER
+    save(model, before, place.where)
+    size = before.stat().st_size
+    most = min(int(size * options.most_growth) + SMALL_BYTES, LARGEST_BYTES)
+    request = {"by": options.by, "model": str(before), "output": str(after), "most_bytes": most}
+    python = packaged_python(options.by, step_requirements(options.by), place.runtime.packages)
+    answer = ask(python, "step_simplify.py", request, place)
+    if "swollen" in answer:
+        raise _swollen(size, int(answer["swollen"]), options, place.where)
+    return Stepped(model=load(after, place))
+
+
+def _swollen(before: int, after: int, options: Simplify, where: str) -> ModelError:
+    what = f"{options.by} made {after:,} bytes of the model's {before:,}: it folded constants that are larger so"
+    hint = f"leave the step out, give it optional = true, or allow more: most_growth = {after / before * 1.1:.2g}"
+    return ModelError("model-swollen", what, where=where, hint=hint)

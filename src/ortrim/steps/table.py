@@ -5,53 +5,40 @@ from typing import Any, Final
 
 import onnx
 
-from ortrim.core.number_steps import (
+from ortrim.errors import Diagnostic
+from ortrim.spec.step_specs import (
+    Batch,
     Conv1dTo2d,
     ExpandRecurrent,
+    Extract,
+    FixDimensions,
     Float16,
     FoldBatchNorm,
     FoldInput,
-    Optimize,
-    Quantize,
-)
-from ortrim.core.step_choices import StepChoices
-from ortrim.core.step_specs import (
-    Batch,
-    Extract,
-    FixDimensions,
     InferShapes,
     Merge,
     NameDimensions,
     Opset,
+    Optimize,
     Outputs,
+    Quantize,
     RemoveDead,
     Rename,
     ShareConstants,
     Simplify,
+    StepChoices,
     Strip,
 )
-from ortrim.errors import Diagnostic
-from ortrim.steps.batch import set_batch
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
-from ortrim.steps.dimensions import fix_dimensions, name_dimensions
-from ortrim.steps.expand_recurrent import expand_recurrent
-from ortrim.steps.extract import extract
-from ortrim.steps.float16 import float16
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.fold_input import fold_input
-from ortrim.steps.infer_shapes import infer_shapes
-from ortrim.steps.isolation import step_failed
-from ortrim.steps.merge import merge
-from ortrim.steps.opset import to_opset
-from ortrim.steps.optimize import optimize
-from ortrim.steps.outputs import change_outputs
-from ortrim.steps.quantize import quantize
-from ortrim.steps.remove_dead import remove_dead
-from ortrim.steps.rename import rename
-from ortrim.steps.share_constants import share_constants
-from ortrim.steps.simplify import simplify
-from ortrim.steps.stepped import Stepped, Workplace
-from ortrim.steps.strip import strip
+from ortrim.steps.inputs_outputs import change_outputs, extract, fix_dimensions, name_dimensions, rename, set_batch
+from ortrim.steps.onnx_tools import infer_shapes
+from ortrim.steps.opset import merge, to_opset
+from ortrim.steps.recurrent import expand_recurrent
+from ortrim.steps.remove import remove_dead, share_constants, strip
+from ortrim.steps.runtime_tools import float16, optimize, quantize, simplify
+from ortrim.steps.step import Stepped, Workplace, step_failed
 
 PLAIN: Final[Mapping[type[StepChoices], Callable[[onnx.ModelProto, Any], Stepped]]] = {
     NameDimensions: name_dimensions,

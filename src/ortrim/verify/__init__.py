@@ -1,1 +1,1 @@
-"""Verification: a package's library against the full runtime, in size, memory, time and numbers."""
+"""Verification: cases, references, parity, measuring in turn, and verdicts."""

@@ -1,22 +1,343 @@
-"""Test cases: the inputs with which both runtimes are run, written where the runner finds them."""
+"""Test cases: the inputs with which both runtimes are run, written where the runner finds them.
+
+- Inputs made from a seed: the same on every machine, and each independent of the others.
+- Inputs that were recorded: an `.npz` keyed by input name, or a `test_data_set_*` folder as ONNX models ship it.
+- Tensors in files, as the runner reads and writes them: `.npy`, and `.strings` for what NumPy has no plain form for.
+- What to write into a buildspec when the inputs that ortrim makes are not ones that the model can run on.
+"""
 
 import dataclasses
 import hashlib
+import json
 import math
+import re
+import struct
+import zipfile
+import zlib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
-from ortrim.core.models import PreparedModel, TensorInfo
-from ortrim.core.serialization import to_canonical_json
+import numpy as np
+from numpy.typing import NDArray
+
+from ortrim.base.archives import MAXIMUM_ENTRIES, TooLarge, bounded_zip
+from ortrim.base.cache import cached_folder
+from ortrim.base.console import counted
+from ortrim.base.files import code_digest, sha256_of, storage_errors
+from ortrim.base.json import to_canonical_json
 from ortrim.errors import SpecError, VerifyError
-from ortrim.storage.files import sha256_of, storage_errors
-from ortrim.storage.records import cached_folder
-from ortrim.verify.advice import toml_key
-from ortrim.verify.arrays import STRING, Array, numpy_type, save_array
-from ortrim.verify.generated import generated_array
-from ortrim.verify.recorded import recorded_files, recorded_inputs
+from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
+from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.spec.values import Scalar
+
+Array = NDArray[Any]
+
+STRING: Final = "string"
+BFLOAT16: Final = "bfloat16"
+FLOATS: Final = frozenset({"float16", BFLOAT16, "float32", "float64"})
+
+
+def numpy_type(element_type: str) -> np.dtype[Any]:
+    """Return the type in which elements are held: `uint16` for bfloat16, `object` for strings."""
+    return np.dtype({STRING: "object", BFLOAT16: "uint16"}.get(element_type, element_type))
+
+
+def save_array(folder: Path, stem: str, array: Array) -> Path:
+    """Write `folder/stem.npy`, or `folder/stem.strings` for an array of objects; return the file."""
+    if array.dtype == np.dtype(object):
+        path = folder / f"{stem}.strings"
+        path.write_bytes(_encoded(array))
+        return path
+    path = folder / f"{stem}.npy"
+    # Not ascontiguousarray, which makes a vector of a scalar.
+    np.save(path, np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C"), allow_pickle=False)
+    return path
+
+
+def load_array(path: Path) -> Array:
+    """Read what `save_array` or the runner wrote.
+
+    Raises `VerifyError` (`bad-output`) when the file is missing, truncated or not such a file.
+    """
+    try:
+        if path.suffix == ".strings":
+            return _decoded(path.read_bytes())
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError, EOFError, struct.error, MemoryError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise VerifyError("bad-output", "a saved tensor cannot be read", where=str(path), why=why) from error
+
+
+def widened(bits: Array) -> Array:
+    """Return bfloat16 bits as float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def narrowed(values: Array) -> Array:
+    """Return float32 values as bfloat16 bits, rounded to nearest even; values are finite."""
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def _encoded(array: Array) -> bytes:
+    head = struct.pack(f"<{1 + array.ndim}Q", array.ndim, *array.shape)
+    texts = [str(element).encode("utf-8", errors="surrogateescape") for element in array.reshape(-1)]
+    return head + b"".join(struct.pack("<Q", len(text)) + text for text in texts)
+
+
+def _decoded(data: bytes) -> Array:
+    (rank,) = struct.unpack_from("<Q", data)
+    if rank > 32:
+        raise ValueError(f"{rank} dimensions")
+    shape = struct.unpack_from(f"<{rank}Q", data, 8)
+    at = 8 * (1 + rank)
+    count = math.prod(shape)
+    if count * 8 > len(data) - at:
+        raise ValueError(f"{count} elements cannot be in {len(data)} bytes")
+    elements = np.empty(count, dtype=object)
+    for index in range(count):
+        (length,) = struct.unpack_from("<Q", data, at)
+        at += 8 + length
+        elements[index] = data[at - length : at].decode("utf-8", errors="surrogateescape")
+    if at != len(data):
+        raise ValueError("the last element is cut off or followed by more")
+    return elements.reshape(shape)
+
+
+WORDS: Final = ("", "a", "the", "runtime", "model", "Zürich", "東京", "two words", "42", "-1")
+
+
+def generated_array(
+    info: TensorInfo, spec: InputSpec, shape: tuple[int, ...], *, seed: int, key: str, where: str
+) -> Array:
+    """Return the values of one input: filled with `spec.value`, else random between its bounds.
+
+    The random stream depends on `seed` and `key` alone, so that a further input changes no other. Raises
+    `SpecError` (`wrong-value`, `empty-range`).
+    """
+    if spec.value is not None:
+        return _filled(info, spec.value, shape, where)
+    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *_words(key)])))
+    if info.element_type == STRING:
+        return _random_texts(shape, generator)
+    if info.element_type in FLOATS:
+        return _random_floats(info, spec, shape, generator, where)
+    return _random_integers(info, spec, shape, generator, where)
+
+
+def _random_texts(shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    texts = np.empty(shape, dtype=object)
+    texts.reshape(-1)[:] = [WORDS[number] for number in generator.integers(0, len(WORDS), texts.size)]
+    return texts
+
+
+def _words(key: str) -> list[int]:
+    digest = hashlib.sha256(key.encode("utf-8", errors="surrogatepass")).digest()
+    return [int.from_bytes(digest[at : at + 4], "little") for at in range(0, 32, 4)]
+
+
+def _filled(info: TensorInfo, value: Scalar, shape: tuple[int, ...], where: str) -> Array:
+    """Return an array of one value, which has to be of the element type without any rounding of integers."""
+    kind = info.element_type
+    right = {STRING: str, "bool": bool}.get(kind, (int, float) if kind in FLOATS else int)
+    if not isinstance(value, right) or (kind != "bool" and isinstance(value, bool)):
+        _refuse_value(value, kind, where)
+    if kind == BFLOAT16:
+        return narrowed(np.full(shape, value, dtype=np.float32))
+    try:
+        return np.full(shape, value, dtype=numpy_type(kind))
+    except (OverflowError, ValueError):
+        _refuse_value(value, kind, where)
+
+
+def _refuse_value(value: Scalar, kind: str, where: str) -> NoReturn:
+    raise SpecError("wrong-value", f"the value {value!r} is not one of type {kind}", where=where)
+
+
+def _random_floats(
+    info: TensorInfo, spec: InputSpec, shape: tuple[int, ...], generator: np.random.Generator, where: str
+) -> Array:
+    low, high = _bounds(spec, -1.0, 1.0, where)
+    values = generator.uniform(low, high, shape)
+    if info.element_type == BFLOAT16:
+        return narrowed(np.asarray(values, dtype=np.float32))
+    return np.asarray(values, dtype=numpy_type(info.element_type))
+
+
+def _random_integers(
+    info: TensorInfo, spec: InputSpec, shape: tuple[int, ...], generator: np.random.Generator, where: str
+) -> Array:
+    kind: np.dtype[Any] = numpy_type(info.element_type)
+    low, high = _bounds(spec, 0, 1 if info.element_type == "bool" else 9, where)
+    limits = (0, 1) if info.element_type == "bool" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    if low != int(low) or high != int(high) or low < limits[0] or high > limits[1]:
+        what = f"the bounds {low:g} and {high:g} are not both values of type {info.element_type}"
+        raise SpecError("wrong-value", what, where=where)
+    return np.asarray(generator.integers(int(low), int(high), shape, dtype=kind, endpoint=True), dtype=kind)
+
+
+def _bounds(spec: InputSpec, low: float, high: float, where: str) -> tuple[float, float]:
+    chosen = (low if spec.low is None else spec.low, high if spec.high is None else spec.high)
+    if not (np.isfinite(chosen).all() and chosen[0] <= chosen[1]):
+        what = f"there is no value between {chosen[0]:g} and {chosen[1]:g}"
+        raise SpecError("empty-range", what, where=where, hint="give both 'low' and 'high'")
+    return chosen
+
+
+LARGEST_RECORDING_BYTES: Final = 2 << 30
+
+
+def recorded_files(data: Path) -> tuple[Path, ...]:
+    """Return the files that hold the recorded inputs, in order. Raises `VerifyError` (`data-missing`)."""
+    files = tuple(sorted(data.glob("input_*.pb"))) if data.is_dir() else (data,) if data.is_file() else ()
+    if not files:
+        what = "there are no recorded inputs: neither an .npz file nor a folder with input_0.pb"
+        raise VerifyError("data-missing", what, where=str(data))
+    return files
+
+
+def recorded_inputs(data: Path, inputs: tuple[TensorInfo, ...]) -> tuple[Array, ...]:
+    """Return the recorded arrays in the order of the model's inputs.
+
+    Raises `VerifyError` (`data-missing`, `bad-npz`, `bad-test-data`, `missing-input`, `unknown-input`,
+    `shape-mismatch`, `wrong-type`).
+    """
+    found = _from_folder(data, inputs) if data.is_dir() else _from_npz(data)
+    known = {info.name for info in inputs}
+    for name in found:
+        if name not in known:
+            _refuse("unknown-input", f"the model has no input '{name}'", data, f"it has: {', '.join(sorted(known))}")
+    return tuple(_checked(info, found, data) for info in inputs)
+
+
+def _from_npz(data: Path) -> dict[str, Array]:
+    recorded_files(data)
+    try:
+        with bounded_zip(data, MAXIMUM_ENTRIES) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > LARGEST_RECORDING_BYTES:
+            _refuse("bad-npz", "the file is too large", data, f"unpacked it has {size:,} bytes")
+        with np.load(data, allow_pickle=False) as arrays:
+            return {name: np.asarray(arrays[name]) for name in arrays.files}
+    except (
+        OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError, NotImplementedError, RuntimeError,
+        zipfile.BadZipFile, zlib.error, MemoryError, TooLarge,
+    ) as error:  # fmt: skip
+        why = f"{type(error).__name__}: {error}"
+        what = "the file is not an .npz of plain arrays"
+        raise VerifyError("bad-npz", what, where=str(data), why=why, hint="write it with numpy.savez") from error
+
+
+def _from_folder(data: Path, inputs: tuple[TensorInfo, ...]) -> dict[str, Array]:
+    """Read `input_0.pb`, `input_1.pb`, ..., which stand in the order of the model's inputs."""
+    found = {}
+    for path in recorded_files(data):
+        number = path.stem.removeprefix("input_")
+        if not (number.isascii() and number.isdecimal()) or int(number) >= len(inputs):
+            _refuse("unknown-input", f"the model has {counted(len(inputs), 'input')}, numbered from 0", path)
+        found[inputs[int(number)].name] = _from_protobuf(path)
+    return found
+
+
+def _from_protobuf(path: Path) -> Array:
+    import onnx  # noqa: PLC0415 - heavy, and seldom needed
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+    from onnx import numpy_helper  # noqa: PLC0415
+
+    try:
+        tensor = onnx.load_tensor(path)
+        array = np.asarray(numpy_helper.to_array(tensor))
+    except (DecodeError, ValueError, TypeError, OSError, onnx.checker.ValidationError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise VerifyError("bad-test-data", "the file does not hold a tensor", where=str(path), why=why) from error
+    if array.dtype.name == BFLOAT16:
+        return array.view(np.uint16)
+    if array.dtype == np.dtype(object):
+        return _texts(array)
+    return array
+
+
+def _checked(info: TensorInfo, found: dict[str, Array], data: Path) -> Array:
+    if info.name not in found:
+        _refuse("missing-input", f"there is no array for input '{info.name}'", data, f"there is: {', '.join(found)}")
+    array = _texts(found[info.name]) if found[info.name].dtype.kind in "US" else found[info.name]
+    if array.dtype.newbyteorder("=") != numpy_type(info.element_type):
+        why = f"recorded {found[info.name].dtype}; the model takes {info.element_type}"
+        _refuse("wrong-type", f"the array for input '{info.name}' has another element type", data, why)
+    shape = array.shape if info.shape is None else info.shape
+    pairs = zip(shape, array.shape, strict=False)
+    if len(shape) != array.ndim or any(isinstance(size, int) and size != given for size, given in pairs):
+        why = f"recorded {list(array.shape)}; the model takes {['?' if s is None else s for s in shape]}"
+        _refuse("shape-mismatch", f"the array for input '{info.name}' has another shape", data, why)
+    return array
+
+
+def _texts(array: Array) -> Array:
+    """Return an array of Python strings, whatever form strings came in."""
+    texts = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(array.shape):
+        element: Any = array[index]
+        texts[index] = element.decode("utf-8", errors="surrogateescape") if isinstance(element, bytes) else str(element)
+    return texts
+
+
+def _refuse(reference: str, what: str, data: Path, why: str = "") -> NoReturn:
+    raise VerifyError(reference, what, where=str(data), why=why)
+
+
+BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+BEYOND: Final = re.compile(
+    r"out of (?:data )?bounds|out of range|out-of-bound|within the inclusive range|index.{0,40}(?:range|bound)",
+    re.IGNORECASE,
+)
+"""What kernels say of an index that is too large: Gather, GatherElements, GatherND, ScatterElements, OneHot, Slice."""
+RANGE: Final = re.compile(r"inclusive range \[-?\d+, ?(\d+)\]")
+SHOWN_NAMES: Final = 4
+ONES: Final = "dimensions are 1 where the case does not say what the model was made for, such as"
+RECORDED: Final = "; or give recorded inputs by 'data'"
+
+
+def toml_key(name: str) -> str:
+    """Write a name of the model's as a key of TOML."""
+    return name if BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def advice(facts: ModelFacts, words: str) -> str:
+    """Return a hint for a model that the full runtime refused to run in `words`."""
+    numbers = [info for info in facts.inputs if info.element_type.startswith(("int", "uint"))]
+    if numbers and BEYOND.search(words):
+        return _smaller_numbers(numbers, words)
+    if numbers and "SIGFPE" in words:
+        return "a division by 0; say in the case how small they may be: " + _bounded(numbers, "low = 1")
+    if named := _dynamic_names(facts):
+        example = ", ".join(f"{toml_key(name)} = 160" for name in named[:SHOWN_NAMES])
+        return f"{ONES}: dimensions = {{ {example} }}{RECORDED}"
+    if free := [info for info in facts.inputs if info.shape is None or None in info.shape]:
+        return f"{ONES}: inputs = {{ {toml_key(free[0].name)} = {{ shape = [{_sizes(free[0])}] }} }}{RECORDED}"
+    return f"the case may not fit the model, whose inputs invoke inspect shows{RECORDED}"
+
+
+def _smaller_numbers(numbers: list[TensorInfo], words: str) -> str:
+    found = RANGE.search(words)
+    largest = found[1] if found else "4"
+    example = _bounded(numbers, f"high = {largest}")
+    return f"random integers go from 0 to 9; say in the case how large they may be: {example}"
+
+
+def _bounded(numbers: list[TensorInfo], bound: str) -> str:
+    shown = ", ".join(f"{toml_key(info.name)} = {{ {bound} }}" for info in numbers[:SHOWN_NAMES])
+    return f"inputs = {{ {shown} }}"
+
+
+def _dynamic_names(facts: ModelFacts) -> list[str]:
+    sizes = (size for info in facts.inputs for size in info.shape or ())
+    return list(dict.fromkeys(size for size in sizes if isinstance(size, str)))
+
+
+def _sizes(info: TensorInfo) -> str:
+    return ", ".join("160" if size is None else str(size) for size in info.shape or (1, None))
+
 
 LARGEST_CASE_BYTES: Final = 1 << 30
 """All inputs of a case together: they are in memory at once, here and in both runtimes."""
@@ -25,8 +346,6 @@ TEXT_BYTES: Final = 100
 MOST_DIMENSIONS: Final = 32
 """The runner's `MAX_RANK`."""
 DEFAULT_CASES: Final = (CaseSpec(name="default"),)
-CODE: Final = ("arrays.py", "cases.py", "generated.py", "recorded.py")
-"""Our own modules that the inputs depend on; what an older ortrim made of the same case is not taken for them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,8 +395,8 @@ def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path
 def _digest(model: PreparedModel, case: CaseSpec, data: Path | None) -> str:
     files = [] if data is None else [f"{path.name} {sha256_of(path)}" for path in recorded_files(data)]
     written = to_canonical_json(dataclasses.replace(case, data=None))
-    code = [sha256_of(Path(__file__).with_name(name)) for name in CODE]
-    text = "\n".join([model.facts.sha256, written, *files, *code])
+    # What an older ortrim made of the same case is not taken for what this one would make.
+    text = "\n".join([model.facts.sha256, written, *files, code_digest([Path(__file__)])])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

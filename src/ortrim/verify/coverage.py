@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ortrim.core.measurements import Coverage
+from ortrim.base.files import storage_errors
 from ortrim.errors import VerifyError
-from ortrim.storage.files import storage_errors
+from ortrim.verify.measurements import Coverage
 
 if TYPE_CHECKING:
     import onnx

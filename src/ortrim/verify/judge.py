@@ -1,26 +1,231 @@
-"""Holding measurements against budgets: which budget is about what."""
+"""Holding measurements against budgets: which budget is about what.
 
-from collections.abc import Callable
+- One quantity against its budgets: the lines of the report's table.
+- What is held against budgets: each quantity of our library, beside the baseline's where there is one.
+- What all the verdicts on a device or a target come to, and the verdict on a device that could not finish.
+- Further rounds where a verdict is in doubt: as many as settle it, while there is time.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
-from ortrim.core.library_facts import LibrarySize
-from ortrim.core.measurements import Comparison, Verdict
-from ortrim.core.target_spec import Budgets
-from ortrim.verify.comparisons import in_doubt, lines_of
-from ortrim.verify.quantities import (
-    LOAD,
-    P50,
-    P99,
-    PEAK,
-    Quantity,
-    latencies,
-    load_time,
-    missed_deadlines,
-    peak_memory,
-    size_of,
+from ortrim.binaries.libraries import LibrarySize
+from ortrim.errors import Diagnostic, ExitCode
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify.devices.device import CaseRun, Device, Repetition, RunnerOutput
+from ortrim.verify.measure import ONCE, Measurement, Rounds, missed_runs, one_round
+from ortrim.verify.measurements import (
+    ERROR,
+    Comparison,
+    Distribution,
+    Interval,
+    OutputParity,
+    Unit,
+    Verdict,
+    distribution,
+    median,
+    median_interval,
 )
-from ortrim.verify.rounds import Rounds
+from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
+from ortrim.verify.runner_output import RunnerEnded, signal_name
+
+PEAK: Final = "peak RSS"
+LOAD: Final = "load"
+P50: Final = "latency p50"
+P99: Final = "latency p99"
+MISSED: Final = "missed deadlines"
+LOOKS: Final = (9, 18, 36, 72, 144, 288, 576)
+"""After how many rounds a verdict may be given; each look is another chance to err."""
+PASS_ERRORS: Final = (0.0196, 0.005)
+FAIL_ERRORS: Final = (0.002, 0.005)
+"""How likely the true median is over an interval, or under it, at the first look and at each later one but the last.
+
+The last look, which comes when time is over, has what is left of `ERROR`. Few rounds that are alike are often so for
+another reason: only all of the first nine fail a budget.
+"""
+
+Reading = Callable[[RunnerOutput], float | None]
+MakeInterval = Callable[[Sequence[float]], Interval]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """One quantity of one library against the baseline's: the values, their ratio, and how sure both are."""
+
+    measure: str
+    model: str
+    case: str = ""
+    unit: Unit
+    ours: Interval
+    baseline: float | None
+    ratio: Interval | None
+
+
+def size_of(measure: str, ours: int, baseline: int | None) -> Quantity:
+    """Return a size in bytes, of no model. A baseline of 0 bytes is none."""
+    return Quantity(
+        measure=measure,
+        model="",
+        unit="bytes",
+        ours=median_interval([ours]),
+        baseline=baseline or None,
+        ratio=median_interval([ours / baseline]) if baseline else None,
+    )
+
+
+def peak_memory(rounds: Rounds) -> Quantity:
+    """Return the most memory that the process ever had resident."""
+    return _measured(PEAK, rounds, "bytes", lambda output: output.memory.peak_rss_bytes)
+
+
+def load_time(rounds: Rounds) -> Quantity:
+    """Return the time that creating the session took, without what others on the machine took of it."""
+    return _measured(LOAD, rounds, "ms", lambda output: output.own_load_ms)
+
+
+def latencies(measure: str, rounds: Rounds, read: Callable[[Distribution], float]) -> list[Quantity]:
+    """Return a figure of each case's inferences, one quantity for each case."""
+    return _of_cases(measure, rounds, "ms", lambda case: read(distribution(case.inference_ms)))
+
+
+def missed_deadlines(rounds: Rounds, deadline_ms: float) -> list[Quantity]:
+    """Return how many runs of one process missed the deadline, one quantity for each case, without a ratio.
+
+    The baseline's number tells a machine that stalls; a ratio of two numbers of which one is mostly 0 tells nothing.
+    """
+    missed = _of_cases(MISSED, rounds, "runs", lambda case: missed_runs(case, deadline_ms), median_interval)
+    return [replace(quantity, ratio=None) for quantity in missed]
+
+
+def _of_cases(
+    measure: str, rounds: Rounds, unit: Unit, read: Callable[[CaseRun], float], interval: MakeInterval | None = None
+) -> list[Quantity]:
+    def of_case(name: str) -> Reading:
+        return lambda output: next((read(case) for case in output.cases if case.name == name), None)
+
+    interval = interval or _interval_of(len(rounds.cases))
+    return [replace(_measured(measure, rounds, unit, of_case(case), interval), case=case) for case in rounds.cases]
+
+
+def _measured(
+    measure: str, rounds: Rounds, unit: Unit, read: Reading, interval: MakeInterval | None = None
+) -> Quantity:
+    """Return a quantity read from each round; the ratio is taken round by round, since a round's noise is shared."""
+    interval = interval or _interval_of(1)
+    turns = [(read(turn.ours), read(turn.baseline) if turn.baseline else None) for turn in rounds.of(measure)]
+    pairs = [(one, other) for one, other in turns if one is not None and other is not None]
+    ratios = [one / other for one, other in pairs if other > 0]
+    return Quantity(
+        measure=measure,
+        model=rounds.model,
+        unit=unit,
+        ours=interval([one for one, _ in turns if one is not None]),
+        baseline=median(other for _, other in pairs) if pairs else None,
+        ratio=interval(ratios) if ratios else None,
+    )
+
+
+def _interval_of(chances: int) -> MakeInterval:
+    """Return how to judge one of so many quantities of which one alone fails a budget: each as often less by chance."""
+
+    def interval(samples: Sequence[float]) -> Interval:
+        below, above = (_error(len(samples), errors) for errors in (FAIL_ERRORS, PASS_ERRORS))
+        return median_interval(samples, below=below / chances, above=above)
+
+    return interval
+
+
+def _error(count: int, errors: tuple[float, float]) -> float:
+    """Return how likely an interval of so many rounds may be wrong, given what earlier looks have left of `ERROR`."""
+    first, later = errors
+    earlier = [first, *(later,) * len(LOOKS)][: sum(look < count for look in LOOKS)]
+    if count in LOOKS[:-1]:
+        return later if earlier else first
+    return ERROR - sum(earlier)
+
+
+SEVERITY: Final = (Verdict.NOT_JUDGED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
+RESOLUTION: Final = 0.002
+"""By how much two copies of one library may differ for good, since the page cache holds them otherwise."""
+NO_BASELINE: Final = "there is no baseline to be compared with"
+
+
+def lines_of(quantities: Sequence[Quantity], absolute: float | None, ratio: float | None) -> list[Comparison]:
+    """Return one line for each budget, one not judged without any; of several cases, the one that stands worst."""
+    if not quantities:
+        return []
+    judged: list[Comparison] = []
+    if ratio is not None:
+        judged.append(_worst([_comparison(quantity, ratio, is_ratio=True) for quantity in quantities]))
+    if absolute is not None:
+        judged.append(_worst([_comparison(quantity, absolute, is_ratio=False) for quantity in quantities]))
+    return judged or [_worst([_comparison(quantity, None, is_ratio=False) for quantity in quantities])]
+
+
+def in_doubt(quantities: Sequence[Quantity], absolute: float | None, ratio: float | None) -> list[Quantity]:
+    """Return those whose verdict further rounds may settle, unless another one's has failed the line already."""
+    found: list[Quantity] = []
+    for budget, is_ratio in ((ratio, True), (absolute, False)):
+        lines = [_comparison(quantity, budget, is_ratio=is_ratio) for quantity in quantities]
+        if all(line.verdict is not Verdict.FAIL for line in lines):
+            judged = zip(quantities, lines, strict=True)
+            open_ones = (quantity for quantity, line in judged if line.verdict is Verdict.INCONCLUSIVE)
+            found += [quantity for quantity in open_ones if quantity.ratio or not is_ratio]
+    return found
+
+
+def _worst(lines: list[Comparison]) -> Comparison:
+    def standing(line: Comparison) -> tuple[int, float]:
+        absolute = line.budget is not None and not line.budget_is_ratio
+        return SEVERITY.index(line.verdict), line.ours if absolute else line.ratio or 0.0
+
+    return max(lines, key=standing)
+
+
+def _comparison(quantity: Quantity, budget: float | None, *, is_ratio: bool) -> Comparison:
+    incomparable = is_ratio and quantity.baseline is None
+    judged = None if incomparable else budget
+    interval = quantity.ratio if is_ratio else quantity.ours
+    return Comparison(
+        measure=quantity.measure,
+        model=quantity.model,
+        case=quantity.case,
+        unit=quantity.unit,
+        ours=quantity.ours.median,
+        baseline=quantity.baseline,
+        ratio=quantity.ratio.median if quantity.ratio else None,
+        spread=_spread(quantity.ratio, judged if is_ratio else None) if quantity.ratio and quantity.model else None,
+        budget=budget,
+        budget_is_ratio=is_ratio,
+        verdict=_verdict(interval, quantity.unit, judged, RESOLUTION if quantity.model else 0.0),
+        reason=NO_BASELINE if incomparable else "",
+    )
+
+
+def _spread(interval: Interval, budget: float | None) -> float:
+    """Return how far the interval reaches towards the budget, so that the verdict can be followed: 107 % ± 3."""
+    if budget is None or interval.median <= 0:
+        return interval.spread
+    return abs((interval.low if interval.median > budget else interval.high) / interval.median - 1)
+
+
+def _verdict(interval: Interval | None, unit: Unit, budget: float | None, resolution: float) -> Verdict:
+    """Judge one value; a ratio without a baseline cannot be judged, which must not pass for a pass.
+
+    What is measured fails when it is over the budget by more than `resolution`, a share of it.
+    """
+    if budget is None:
+        return Verdict.NOT_JUDGED
+    if interval is None:
+        return Verdict.INCONCLUSIVE
+    most = interval.median if unit == "runs" else interval.high  # a stall of the machine is no missed deadline
+    if most <= budget:
+        return Verdict.PASS
+    return Verdict.INCONCLUSIVE if interval.low <= budget * (1 + resolution) else Verdict.FAIL
+
 
 MAY_MISS: Final = 0.0
 
@@ -112,3 +317,99 @@ def _missed(deadline_ms: float | None, rounds: Rounds) -> list[Comparison]:
 def _unless(reason: str, lines: list[Comparison]) -> list[Comparison]:
     """Return the lines, not judged when there is a reason against it."""
     return [replace(line, verdict=Verdict.NOT_JUDGED, reason=reason) for line in lines] if reason else lines
+
+
+def overall(verdicts: Iterable[Verdict], proofs: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on everything, given those on budgets and gates, and the `proofs` of parity.
+
+    One failure fails. Doubt about a budget does not, but a proof that is inconclusive leaves everything so, and without
+    any proof nothing is judged.
+    """
+    proved = set(proofs) - {Verdict.NOT_JUDGED}
+    if Verdict.FAIL in {*verdicts, *proved}:
+        return Verdict.FAIL
+    if Verdict.INCONCLUSIVE in proved:
+        return Verdict.INCONCLUSIVE
+    return Verdict.PASS if proved else Verdict.NOT_JUDGED
+
+
+def parity_of(outputs: Iterable[OutputParity]) -> Verdict:
+    """Return the verdict on the outputs of one model: inconclusive when none of them could be judged."""
+    found = {output.verdict for output in outputs}
+    if Verdict.FAIL in found:
+        return Verdict.FAIL
+    return Verdict.PASS if Verdict.PASS in found else Verdict.INCONCLUSIVE
+
+
+def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:
+    """Return the report of a device that gave nothing but a diagnostic: failed, unless the target was not for it."""
+    failure = DeviceFailure(
+        reference=error.reference,
+        what=error.what,
+        where=error.where,
+        why=error.why,
+        hint=error.hint,
+        exit_code=int(error.exit_code),
+    )
+    code = error.returncode if isinstance(error, RunnerEnded) else None
+    return DeviceReport(
+        device=device,
+        exit_code=code if code is not None and code >= 0 else None,
+        signal=signal_name(code) if code is not None and code < 0 else None,
+        host=None,
+        baseline=baseline,
+        comparisons=(),
+        parity=(),
+        runs=(),
+        failure=failure,
+        verdict=Verdict.NOT_JUDGED if error.reference == NOT_FOR_DEVICE else Verdict.FAIL,
+    )
+
+
+def diagnostic_of(failure: DeviceFailure) -> Diagnostic:
+    """Return the diagnostic that a failure was made of, with its exit code."""
+    diagnostic = Diagnostic(failure.reference, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
+    diagnostic.exit_code = ExitCode(failure.exit_code)
+    return diagnostic
+
+
+SHORT: Final = Repetition(runs=20, warmup=3, seconds=0.25)
+"""Many short rounds tell more than few long ones: both processes of a round then see the same of the machine."""
+MOST_SECONDS: Final = 90.0
+
+
+def settled(
+    device: Device,
+    measurement: Measurement,
+    rounds: Rounds,
+    budgets: Budgets,
+    *,
+    meaningless: Callable[[], Meaningless] = lambda: ALL_MEANINGFUL,
+    tell: Callable[[str], None] = lambda _: None,
+    most_seconds: float = MOST_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Rounds:
+    """Return the rounds of one model with those added that settle verdicts on median latency, memory and loading.
+
+    The number of rounds is doubled as long as one of these is inconclusive, and `most_seconds` are not over. A round
+    runs no more than what is in doubt needs. `tell` is told what that is. Raises what `Device.run` raises.
+    """
+    until = clock() + most_seconds
+    for done, wanted in pairwise(LOOKS):
+        doubt = doubt_of(budgets, rounds, meaningless())
+        if not doubt.measures or clock() >= until:
+            break
+        tell(f"{measurement.model}: {' and '.join(sorted(doubt.measures))} in doubt, {wanted} rounds")
+        plan = _only(measurement, doubt)
+        for number in range(done, wanted):
+            if clock() >= until:
+                break
+            turn = replace(one_round(device, plan, ours_first=number % 2 == 0), only=doubt.measures)
+            rounds = replace(rounds, shorter=(*rounds.shorter, turn))
+    return rounds
+
+
+def _only(measurement: Measurement, doubt: Doubt) -> Measurement:
+    """Return the least that tells of what is in doubt; the peak of memory needs every case, loading none."""
+    needed = tuple(case for case in measurement.cases if PEAK in doubt.measures or case.name in doubt.cases)
+    return replace(measurement, cases=needed, repetition=SHORT if P50 in doubt.measures else ONCE)

@@ -1,17 +1,21 @@
-"""How long each operator takes, as ONNX Runtime's own profile tells it."""
+"""How long each operator takes, as ONNX Runtime's own profile tells it.
+
+- A trace as the time of each node in one inference, and as a trace of one inference alone.
+- What ONNX Runtime's profile of one model comes to: the time of its operators and of its nodes. Pure.
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from ortrim.core.statistics import median
+from ortrim.base.files import storage_errors
 from ortrim.errors import VerifyError
-from ortrim.storage.files import storage_errors
-from ortrim.verify.devices.base import Device, RunRequest
-from ortrim.verify.traces import TRACE
+from ortrim.verify.devices.device import Device, RunRequest
+from ortrim.verify.measurements import median
+from ortrim.verify.runner_output import TRACE, check_trace
 
 KERNEL: Final = "_kernel_time"
 """How the events end that last as long as a node's kernel (`core/framework/sequential_executor.cc`)."""
@@ -87,3 +91,132 @@ def _own_times(events: Sequence[Event]) -> list[tuple[Event, float]]:
         around.append((len(times), event["ts"] + event["dur"]))
         times.append((event, time))
     return times
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTime:
+    """One node, as the runtime runs it after its own optimizations: microseconds and calls of one inference.
+
+    A node in a loop's body is called several times. `share` is its part of the time of all nodes.
+    """
+
+    name: str
+    operator: str
+    calls: float
+    microseconds: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorTime:
+    """All nodes of one operator."""
+
+    operator: str
+    nodes: int
+    calls: float
+    microseconds: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorProfile:
+    """One model with one case, or one trace: its operators and its nodes, those that take longest first.
+
+    `measured_with` names the library, or the file that was read. `inferences` are those in the trace, the first among
+    them; `run_microseconds` is the median of one, profile and all.
+    """
+
+    schema: Literal["ortrim-profile/1"] = "ortrim-profile/1"
+    model: str
+    case: str
+    measured_with: str
+    inferences: int
+    run_microseconds: float
+    operators: tuple[OperatorTime, ...]
+    nodes: tuple[NodeTime, ...]
+
+
+def operators_of(nodes: Iterable[NodeTime]) -> tuple[OperatorTime, ...]:
+    """Sum up nodes by operator, the one that takes longest first."""
+    by_operator: dict[str, list[NodeTime]] = {}
+    for node in nodes:
+        by_operator.setdefault(node.operator, []).append(node)
+    operators = [_summed(operator, own) for operator, own in by_operator.items()]
+    return tuple(sorted(operators, key=lambda each: (-each.microseconds, each.operator)))
+
+
+def _summed(operator: str, nodes: list[NodeTime]) -> OperatorTime:
+    return OperatorTime(
+        operator=operator,
+        nodes=len(nodes),
+        calls=sum(node.calls for node in nodes),
+        microseconds=sum(node.microseconds for node in nodes),
+        share=sum(node.share for node in nodes),
+    )
+
+
+RUN: Final = "model_run"
+"""The event that lasts as long as one inference."""
+
+
+def read_trace(path: Path, where: str) -> list[Event]:
+    """Return the events of a trace. Raises as `check_trace` does, and `StorageError`."""
+    check_trace(path, where)
+    with storage_errors(path):
+        events: list[Event] = json.loads(path.read_bytes())
+    return events
+
+
+def profiled(events: Sequence[Event], *, model: str, case: str, measured_with: str) -> OperatorProfile:
+    """Return what each node takes of one inference, as the median of all that are in the trace.
+
+    Raises `VerifyError` (`trace-without-operators`, `trace-without-runs`).
+    """
+    times = kernel_times(events, model)
+    runs = _runs(events, model)
+    nodes = {key: (len(samples) / len(runs), median(samples)) for key, samples in times.items()}
+    whole = sum(calls * time for calls, time in nodes.values())
+    found = [
+        NodeTime(
+            name=name.removesuffix(KERNEL),
+            operator=operator,
+            calls=calls,
+            microseconds=calls * time,
+            share=calls * time / whole if whole else 0.0,
+        )
+        for (operator, name), (calls, time) in nodes.items()
+    ]
+    return OperatorProfile(
+        model=model,
+        case=case,
+        measured_with=measured_with,
+        inferences=len(runs),
+        run_microseconds=median(run["dur"] for run in runs),
+        operators=operators_of(found),
+        nodes=tuple(sorted(found, key=lambda each: (-each.microseconds, each.name))),
+    )
+
+
+def one_inference(events: Sequence[Event], title: str) -> dict[str, Any]:
+    """Return the inference of median length as a document in Chrome's trace event format, which begins at 0.
+
+    The object form of https://perfetto.dev/docs/getting-started/other-formats. Raises `VerifyError`
+    (`trace-without-runs`).
+    """
+    runs = sorted(_runs(events, title), key=lambda run: run["dur"])
+    run = runs[(len(runs) - 1) // 2]
+    start, end = run["ts"], run["ts"] + run["dur"]
+    inside = [event for event in events if start <= event["ts"] and event["ts"] + event["dur"] <= end]
+    named = {"ph": "M", "name": "process_name", "pid": run["pid"], "tid": run["tid"], "args": {"name": title}}
+    inside.sort(key=lambda event: (event["ts"], -event["dur"]))
+    return {
+        "displayTimeUnit": "ms",
+        "traceEvents": [named, *({**event, "ts": event["ts"] - start} for event in inside)],
+    }
+
+
+def _runs(events: Sequence[Event], where: str) -> list[Event]:
+    found = [event for event in events if event["name"] == RUN]
+    if not found:
+        raise VerifyError("trace-without-runs", "the profile tells of no inference", where=where)
+    return found

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ortrim.console import counted
-from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.tolerance_spec import ElementType, Tolerance
-from ortrim.core.tolerances import DEFAULTS, EXACT, QUANTIZED, Bounds, bounds_of
-from ortrim.verify.arrays import BFLOAT16, FLOATS, STRING, Array, load_array, widened
-from ortrim.verify.devices.base import SavedOutput
+from ortrim.base.console import counted
+from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, Bounds, ElementType, Tolerance, bounds_of
+from ortrim.verify.cases import BFLOAT16, FLOATS, STRING, Array, load_array, widened
+from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 
 UNSUPPORTED: Final = "unsupported"

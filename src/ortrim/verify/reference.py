@@ -16,19 +16,17 @@ from typing import Any, Final, Literal
 from pydantic import ValidationError
 
 import ortrim
-from ortrim.core.measurements import Coverage
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.serialization import from_json, to_json
+from ortrim.base.cache import cached_folder
+from ortrim.base.command import Completed, is_shortage, out_of_memory, run
+from ortrim.base.files import code_digest, disk_full, says_full, storage_errors
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
-from ortrim.storage.files import disk_full, says_full, sha256_of, storage_errors
-from ortrim.storage.records import cached_folder
-from ortrim.tools.command import Completed, run
-from ortrim.tools.full_runtime import FullRuntime
-from ortrim.tools.memory import is_shortage, out_of_memory
-from ortrim.verify.advice import advice
-from ortrim.verify.cases import Case
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.verify.cases import Case, advice
 from ortrim.verify.coverage import coverage_of, marked_copy
-from ortrim.verify.devices.base import SavedOutput
+from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.measurements import Coverage
 from ortrim.verify.runner_output import SHORT_OF_MEMORY
 
 SCRIPT: Final = Path(ortrim.__file__).parent / "data" / "scripts" / "reference.py"
@@ -118,7 +116,7 @@ def converted_outputs(
 
 
 def _digest(sha256: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
-    parts = [sha256_of(SCRIPT), sha256_of(MARKING), runtime.version, sha256]
+    parts = [code_digest([SCRIPT, MARKING]), runtime.version, sha256]
     text = json.dumps([*parts, *([case.name, case.digest] for case in cases)])
     return hashlib.sha256(text.encode()).hexdigest()
 

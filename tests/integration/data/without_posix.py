@@ -95,6 +95,6 @@ if __name__ == "__main__":
     io.open = open_as_on_windows
     os.rename, os.replace, os.unlink = unless_open(os.rename), unless_open(os.replace), unless_open(os.unlink)
     sys.argv = ["ortrim", *sys.argv[1:]]
-    from ortrim.tasks.program import main
+    from ortrim.cli.program import main
 
     main()

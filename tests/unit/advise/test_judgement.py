@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 
 from judged_models import model, models, runtime, use
-from ortrim.advise.compatibility import in_doubt, judge
-from ortrim.advise.installed import ANY_LATER
-from ortrim.core.operator_uses import ModelUses
-from ortrim.core.operators import OperatorId
+from ortrim.compat.answer import in_doubt, judge
+from ortrim.compat.installed import ANY_LATER
+from ortrim.models.operators import ModelUses, OperatorId
 
 CONFIG = """\
 ai.onnx;13;Concat{"inputs": {"0": ["float"]}},Gather{"inputs": {"0": ["float"], "1": ["int64_t"]}},If

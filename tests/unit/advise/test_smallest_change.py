@@ -4,11 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged_models import configs, global_configs, model, models, runtime, use
-from ortrim.advise.compatibility import judge
-from ortrim.advise.installed import InstalledRuntime
-from ortrim.advise.smallest_change import smallest_change
-from ortrim.core.operator_config import GLOBAL_TYPES, render_config
-from ortrim.core.operator_uses import ModelUses
+from ortrim.compat.answer import judge, smallest_change
+from ortrim.compat.installed import InstalledRuntime
+from ortrim.models.operators import GLOBAL_TYPES, ModelUses, render_config
 
 CONFIG = 'ai.onnx;13;Gather{"inputs": {"1": ["int64_t"]}}\nai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'
 

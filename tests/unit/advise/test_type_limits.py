@@ -2,9 +2,8 @@
 
 import pytest
 
-from ortrim.advise.type_limits import INPUT, OUTPUT, SECOND, Slot, allowed_types, one_hot_fits
-from ortrim.core.operator_config import parse_config
-from ortrim.core.operators import OperatorId, RequiredOperators
+from ortrim.compat.installed import INPUT, OUTPUT, SECOND, Slot, allowed_types, one_hot_fits
+from ortrim.models.operators import OperatorId, RequiredOperators, parse_config
 
 INTEGERS = {"int32_t", "int64_t"}
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_samples import BASE, FULL_BASE, session
-from ortrim.bench.axes import CHOICES, axis_from, name_of, values_of, with_value
-from ortrim.core.bench import session_lines
+from ortrim.bench.points import CHOICES, axis_from, name_of, session_lines, values_of, with_value
 from ortrim.errors import ExitCode, UsageError
 
 

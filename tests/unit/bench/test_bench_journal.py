@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench_samples import sample, sample_plan
-from ortrim.bench.journal import Journal, appending, new_journal, read_journal, unfinished
-from ortrim.core.bench import BenchPlan
+from ortrim.bench.points import BenchPlan
+from ortrim.bench.scores import Journal, appending, new_journal, read_journal, unfinished
 from ortrim.errors import ExitCode, StorageError
 
 
@@ -101,7 +101,7 @@ def test_a_full_disk_keeps_what_was_written(begun: Journal, monkeypatch: pytest.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("ortrim.bench.journal.os.fsync", full)
+        patch.setattr("ortrim.bench.scores.os.fsync", full)
         with pytest.raises(StorageError) as caught, appending(begun.path) as writer:
             writer.add(sample(2))
     assert caught.value.reference == "disk-full"

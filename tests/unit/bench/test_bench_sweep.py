@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 
 from bench_samples import BASE, FULL_BASE, sample_model
-from ortrim.bench.axes import CHOICES, EACH, value_of, with_value
-from ortrim.bench.sweep import MOST_POINTS, sweep_points, turns
+from ortrim.bench.points import CHOICES, EACH, MOST_POINTS, sweep_points, turns, value_of, with_value
 from ortrim.errors import UsageError
 
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine_samples import RECORDED
-from ortrim.bench.engine_answers import (
+from ortrim.base.command import Completed
+from ortrim.engines.processes import (
     LONGEST_REASON,
     CannotRun,
     EngineConversion,
@@ -17,7 +18,6 @@ from ortrim.bench.engine_answers import (
     conversion_answer,
     run_answer,
 )
-from ortrim.tools.command import Completed
 
 
 def done(returncode: int = 0, stderr: str = "") -> Completed:

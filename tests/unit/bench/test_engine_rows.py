@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine_samples import GOOD, attempt, engine_run
-from ortrim.bench.engine_answers import CannotRun
-from ortrim.bench.engine_rows import Attempt, rows_of
-from ortrim.core.engine_comparison import EngineRow
+from ortrim.engines.processes import Attempt, CannotRun, rows_of
+from ortrim.engines.rows import EngineRow
 
 
 def test_a_row_sums_up_all_rounds() -> None:

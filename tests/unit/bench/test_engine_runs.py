@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from engine_samples import RECORDED
-from ortrim.bench.engine_answers import CannotRun, EngineConversion, EngineRun
-from ortrim.bench.engine_catalogue import ENGINES
-from ortrim.bench.engine_runs import SCRIPT, Described, Driver, Job, Place
-from ortrim.core.sessions import SessionSettings
+from ortrim.base.command import Completed
+from ortrim.engines.catalogue import ENGINES
+from ortrim.engines.processes import SCRIPT, CannotRun, Described, Driver, EngineConversion, EngineRun, Job, Place
 from ortrim.errors import StorageError, ToolError
-from ortrim.tools.command import Completed
+from ortrim.spec.buildspec import SessionSettings
 
 ANSWERED = Completed(argv=(), returncode=0, stdout="", stderr="")
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(BENCHMARKS))
 from build_time.meter import Cost  # noqa: E402 - the path comes first
 from build_time.record import Library, Machine, Measurement  # noqa: E402 - the path comes first
 
-from ortrim.core.plan import BuildJob  # noqa: E402
+from ortrim.build.plan import BuildJob  # noqa: E402
 from sample_plans import sample_plan  # noqa: E402
 
 LIBRARY = Library(size_bytes=1716072, sha256="ab" * 32, exports=("OrtGetApiBase",), sections=((".text", 9),))

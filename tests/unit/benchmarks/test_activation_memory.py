@@ -9,7 +9,7 @@ from activation_memory.measure import Wanted, measure
 from activation_memory.record import Row, table
 from activation_memory.subjects import SUBJECTS, Subject, model_of
 
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import UsageError
 
 LIGHT = tuple(subject for subject in SUBJECTS if not subject.wheel)

@@ -10,13 +10,13 @@ from budget_verdicts.measure import trial
 from budget_verdicts.record import Judged, Trial, table, true_ratios
 from budget_verdicts.slowed import WORSE, slowed_library
 
-from ortrim.core import measurements
-from ortrim.core.measurements import Verdict
-from ortrim.tools.command import Completed
+from ortrim.base.command import Completed
+from ortrim.verify import measurements
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.quantities import LOAD, P50, PEAK
-from ortrim.verify.rounds import Measurement
+from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
+from ortrim.verify.judge import LOAD, P50, PEAK
+from ortrim.verify.measure import Measurement
+from ortrim.verify.measurements import Verdict
 
 UNIT_MS = 3e-5
 

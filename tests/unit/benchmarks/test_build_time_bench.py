@@ -12,8 +12,8 @@ from build_time.meter import Cost
 from build_time.subject import Pair, Subject, all_operators
 from build_time.worker import Built, Done, Work
 
-from ortrim.core.plan import BuildJob, digest
-from ortrim.core.serialization import from_json
+from ortrim.base.json import from_json
+from ortrim.build.plan import BuildJob, digest
 from ortrim.errors import BuildError
 from sample_plans import FOREST, sample_plan
 

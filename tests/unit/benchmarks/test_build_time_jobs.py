@@ -15,10 +15,9 @@ from build_time.jobs import (
     with_operators,
 )
 
-from ortrim.core.operator_config import parse_config
-from ortrim.core.operators import OperatorId, OperatorTypes
-from ortrim.core.plan import BuildJob, digest
+from ortrim.build.plan import BuildJob, digest
 from ortrim.errors import OperatorsError
+from ortrim.models.operators import OperatorId, OperatorTypes, parse_config
 from sample_plans import sample_plan
 
 

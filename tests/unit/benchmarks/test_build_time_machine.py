@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from build_time.machine import LOOK_SECONDS, busy_processors, commit_of, cpu_model, this_machine, wait_for_rest
 
+from ortrim.base.command import run
 from ortrim.errors import ToolError
-from ortrim.tools.command import run
 
 CPUINFO = "processor\t: 0\nvendor_id\t: X\nmodel name\t: A Processor @ 2.5 GHz\n\nprocessor\t: 1\nmodel name\t: B\n"
 

@@ -13,11 +13,10 @@ from build_time.measure import SPECS, Manner, Wanted, measure
 from build_time.record import Measurement
 from build_time.subject import Subject
 
-from ortrim.console import Console
-from ortrim.core.plan import BuildJob
+from ortrim.base.cache import cache_folder, locked
+from ortrim.base.console import Console
+from ortrim.build.plan import BuildJob
 from ortrim.errors import SpecError, StorageError, UsageError
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import locked
 
 Measure = Callable[..., Measurement]
 Asked = list[tuple[str, str, int]]

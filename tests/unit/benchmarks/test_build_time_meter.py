@@ -8,7 +8,7 @@ import pytest
 from build_time import meter
 from build_time.meter import TICKS, busy_seconds, resident_of, running_processes
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 METER = """
 import os, subprocess, sys

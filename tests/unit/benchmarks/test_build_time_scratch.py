@@ -16,7 +16,7 @@ from build_time.scratch import (
     with_sources,
 )
 
-from ortrim.storage.cache import cache_folder
+from ortrim.base.cache import cache_folder
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from build_time.cases import CASES, Case
 from build_time.record import Measurement, Record, read_record
 from build_time.session import Manner, Session
 
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode
 
 Measure = Callable[..., Measurement]

@@ -18,7 +18,7 @@ from build_time.table import (
     verdict,
 )
 
-from ortrim.console import Console
+from ortrim.base.console import Console
 
 Measure = Callable[..., Measurement]
 CASE = {case.name: case for case in CASES}

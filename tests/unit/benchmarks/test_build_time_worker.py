@@ -11,9 +11,8 @@ from build_time.cases import Recipe
 from build_time.meter import Cost
 from build_time.worker import Built, Done, Work, do, main, steps_in
 
-from ortrim.core.artifacts import CompiledUnits, CompilerCacheUse
-from ortrim.core.plan import BuildJob
-from ortrim.core.serialization import from_json, to_json
+from ortrim.base.json import from_json, to_json
+from ortrim.build.plan import BuildJob, CompiledUnits, CompilerCacheUse
 from ortrim.errors import BuildError, ExitCode
 
 BUILD_PY = """

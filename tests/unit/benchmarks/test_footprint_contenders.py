@@ -6,9 +6,9 @@ import pytest
 from footprint.contenders import UPSTREAM, WHEEL, chosen_profiles
 
 from footprint_samples import NAMES, contest
-from ortrim.core.profiles import PROFILE_NAMES
 from ortrim.errors import ExitCode, UsageError
-from ortrim.verify.devices.base import Repetition
+from ortrim.spec.build_options import PROFILE_NAMES
+from ortrim.verify.devices.device import Repetition
 
 
 def test_each_contender_begins_in_turn() -> None:

@@ -16,7 +16,7 @@ from footprint.record import ModelKind, Record, read_record
 from footprint.rounds import measure_round
 
 from footprint_samples import MACHINE, NAMES, TimedDevice, contest, library
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import DiagnosticGroup, ExitCode, UsageError, VerifyError
 
 

@@ -8,7 +8,7 @@ import pytest
 from footprint.record import Record, read_record, write_record
 
 from footprint_samples import MACHINE, library, record, turn
-from ortrim.core.serialization import to_json
+from ortrim.base.json import to_json
 from ortrim.errors import ExitCode, StorageError, UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 from footprint.libraries import has_packed_relocations
 from footprint.subject import has_convolutions
 
-from ortrim.tools.command import run
+from ortrim.base.command import run
 
 TINY = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
 

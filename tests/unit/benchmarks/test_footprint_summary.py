@@ -13,9 +13,9 @@ from footprint.report import figure_text, markdown, tables
 from footprint.summary import Summary, summaries
 
 from footprint_samples import NAMES, TIMES, record, sample, turn
-from ortrim.console import Console
-from ortrim.core.statistics import Interval
+from ortrim.base.console import Console
 from ortrim.report.figures import NONE
+from ortrim.verify.measurements import Interval
 
 
 def found(*factors: float) -> dict[str, Summary]:

@@ -14,12 +14,12 @@ from levers.record import Outcome, Record, read_record
 from levers.report import markdown, rows
 from levers.variants import Variant, variants, with_levers
 
-from ortrim.console import Console
-from ortrim.core.plan import BuildJob
-from ortrim.core.profiles import PROFILES, Levers
+from ortrim.base.console import Console
+from ortrim.build.plan import BuildJob
 from ortrim.errors import BuildError, ExitCode, StorageError, UsageError
-from ortrim.pipeline.converted import Request
+from ortrim.pipeline.request import Request
 from ortrim.report.figures import NONE
+from ortrim.spec.build_options import PROFILES, Levers
 
 LIBRARY = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from parity.mutations import Mutation, code_mutations, model_mutations
 
-from ortrim.core.measurements import Verdict
-from ortrim.verify.arrays import save_array
-from ortrim.verify.devices.base import SavedOutput
+from ortrim.verify.cases import save_array
+from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.measurements import Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 

@@ -14,7 +14,7 @@ from preparation.measure import SPECS, Wanted, measure
 from preparation.record import PreparationRecord
 
 from footprint_samples import MACHINE, TimedDevice
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import DiagnosticGroup, ExitCode, StorageError, UsageError, VerifyError
 from ortrim.spec.load import load_spec
 from preparation_samples import BOTH, LIBRARIES, TIMES, both_contest, change

@@ -4,7 +4,7 @@ from io import StringIO
 
 from preparation.report import HEADINGS, markdown, rows, table
 
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.report.figures import NONE
 from preparation_samples import both_turn, change, preparation_record
 

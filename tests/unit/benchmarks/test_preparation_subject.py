@@ -12,9 +12,9 @@ from preparation import subject as module
 from preparation.measure import SPECS
 from preparation.subject import GIVEN, PREPARED, Pair, built_pair, require_same_cases, without_steps
 
-from ortrim.console import Console
-from ortrim.core.buildspec import LoadedSpec
+from ortrim.base.console import Console
 from ortrim.errors import Diagnostic, ExitCode, UsageError
+from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 from ortrim.verify.cases import Case
 from preparation_samples import built_model, built_subject

@@ -6,8 +6,8 @@ from session_settings.measure import in_turn
 from session_settings.record import Sample, rows_of, table
 from session_settings.subject import CHOICES
 
-from ortrim.verify.devices.base import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.progress import Runs
+from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
+from ortrim.verify.verification import Runs
 
 
 class Recorder:

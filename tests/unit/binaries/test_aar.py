@@ -8,8 +8,8 @@ import pytest
 
 from aar_samples import ABIS, facts_of, members, zipped
 from android_samples import RUNTIME, sample
-from ortrim.binaries.aar import read_aar
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, StorageError
+from ortrim.package.aar_contents import read_aar
 
 
 def refused(folder: Path, content: Mapping[str, bytes]) -> Diagnostic:

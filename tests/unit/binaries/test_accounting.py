@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.accounting import LINKED, NO_MAP, STRIPPED, account
-from ortrim.binaries.leaves import GROUPINGS, Accounting, Leaf, shares
 from ortrim.errors import BinaryError, ExitCode
+from ortrim.size.accounting import GROUPINGS, LINKED, NO_MAP, STRIPPED, Accounting, Leaf, account, shares
 
 DATA = Path(__file__).with_name("data")
 OURS = DATA / "accounted"

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from android_samples import BINDING, RUNTIME, TRIPLES, sample
-from ortrim.binaries.android_elf import SOURCE_PATH, read_native_library
-from ortrim.core.android import NativeLibrary, UndefinedSymbol
+from ortrim.binaries.android import NativeLibrary, UndefinedSymbol
+from ortrim.binaries.android_libraries import SOURCE_PATH, read_native_library
 from ortrim.errors import BinaryError
 
 GOOD = sample(f"arm64-v8a-{RUNTIME}")

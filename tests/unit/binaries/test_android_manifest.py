@@ -1,8 +1,8 @@
 import pytest
 
 from aar_samples import MANIFEST
-from ortrim.binaries.android_manifest import read_android_manifest
 from ortrim.errors import BinaryError, ExitCode
+from ortrim.package.aar_contents import read_android_manifest
 
 ENTITIES = b'<?xml version="1.0"?><!DOCTYPE m [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><manifest package="&b;"/>'
 

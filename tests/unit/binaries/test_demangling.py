@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from ortrim.binaries import demangling
-from ortrim.binaries.demangling import demangled
 from ortrim.errors import ToolError
+from ortrim.size import components
+from ortrim.size.components import demangled
 
 
 def test_names_of_cxx_are_demangled_and_others_left() -> None:
@@ -30,7 +30,7 @@ def test_a_demangler_that_does_not_answer_is_done_without(monkeypatch: pytest.Mo
     def times_out(*_: Any, **__: Any) -> None:
         raise ToolError("tool-timeout", "did not end")
 
-    monkeypatch.setattr(demangling, "run", times_out)
+    monkeypatch.setattr(components, "run", times_out)
     assert demangled(["_Z1fv"]) == {}
 
 
@@ -38,7 +38,7 @@ def test_a_crash_of_the_demangler_is_not_ours(monkeypatch: pytest.MonkeyPatch, t
     """The names are then shown as the compiler wrote them."""
     script = tmp_path / "demangle.py"
     script.write_text("import os\nprint('f()', flush=True)\nos.abort()\n")
-    monkeypatch.setattr(demangling, "SCRIPT", script)
+    monkeypatch.setattr(components, "SCRIPT", script)
     assert demangled(["_Z1fv"]) == {}
     script.write_text("print('one')\nprint('two')\n")
     assert demangled(["_Z1fv"]) == {}

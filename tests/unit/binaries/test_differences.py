@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.differences import differences, differs_in_what_was_not_written
 from ortrim.binaries.macho_image import unwritten_bytes
 from ortrim.errors import BinaryError, ExitCode
+from ortrim.size.library import differences, differs_in_what_was_not_written
 
 DATA = Path(__file__).with_name("data")
 TINY = DATA / "tiny.so"

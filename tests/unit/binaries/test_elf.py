@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.binaries.elf import read_library
-from ortrim.core.library_facts import LibraryFacts
+from ortrim.binaries.libraries import LibraryFacts
 from ortrim.errors import BinaryError, ExitCode
 
 TINY = Path(__file__).with_name("data") / "tiny.so"

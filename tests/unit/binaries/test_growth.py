@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.binaries.accounting import account
-from ortrim.binaries.growth import Change, changes, comparable
-from ortrim.binaries.leaves import GROUPINGS, Accounting, Leaf
+from ortrim.size.accounting import GROUPINGS, Accounting, Leaf, account
+from ortrim.size.library import Change, changes, comparable
 
 DATA = Path(__file__).with_name("data") / "accounted"
 LEAVES = st.lists(

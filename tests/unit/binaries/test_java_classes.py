@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aar_samples import CLASS
-from ortrim.binaries.java_classes import native_method, read_class
+from ortrim.binaries.android_libraries import native_method, read_class
 from ortrim.errors import BinaryError, ExitCode
 
 

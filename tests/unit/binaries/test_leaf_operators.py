@@ -1,8 +1,7 @@
 import pytest
 
-from ortrim.binaries.leaves import Leaf
-from ortrim.binaries.operators import registered_operators, with_operators
-from ortrim.core.units import Unit, UnitIndex, Variant
+from ortrim.build.translation_units import Unit, UnitIndex, Variant
+from ortrim.size.accounting import Leaf, registered_operators, with_operators
 
 INDEX = UnitIndex(
     variant=Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False),

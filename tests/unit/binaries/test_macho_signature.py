@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_slices import recorded
-from ortrim.binaries.macho_signature import is_signature_true, signed_anew
+from ortrim.binaries.macho_exports import is_signature_true, signed_anew
 
 LIBRARY = recorded("macos-arm64")
 PAGE_BYTES = 0x4000

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apple_slices import recorded
-from ortrim.binaries.macho_exports import with_exports
-from ortrim.binaries.macho_trie import exports_trie
+from ortrim.binaries.macho_exports import exports_trie, with_exports
 
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=200)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.binaries.property_lists import LARGEST, MOST_DEPTH, MOST_VALUES, read_plist
+from ortrim.binaries.xcframework import LARGEST, MOST_DEPTH, MOST_VALUES, read_plist
 from ortrim.errors import BinaryError, ExitCode
 
 WHERE = "x/Info.plist"

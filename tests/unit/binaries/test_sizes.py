@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.sizes import library_size
-from ortrim.core.library_facts import ComponentSize, SymbolSize
+from ortrim.binaries.libraries import ComponentSize, SymbolSize
 from ortrim.errors import BinaryError
+from ortrim.size.library import library_size
 
 DATA = Path(__file__).with_name("data")
 TINY = DATA / "tiny.so"

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.acceptance import Accepted, Allowed, Check, check
-from ortrim.core.build_history import BuildEntry, BuiltModel, MeasuredOn, entry_of
+from ortrim.history.rows import Accepted, Allowed, BuildEntry, BuiltModel, Check, MeasuredOn, check, entry_of
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 

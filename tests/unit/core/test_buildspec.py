@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ortrim.core.buildspec import BuildSpec, LoadedSpec
-from ortrim.core.buildspec_choices import android_of, merged_budgets
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.target_spec import AndroidSpec, Budgets, TargetSpec
+from ortrim.spec.buildspec import (
+    AndroidSpec,
+    Budgets,
+    BuildSpec,
+    LoadedSpec,
+    ModelSpec,
+    TargetSpec,
+    android_of,
+    merged_budgets,
+)
 
 MODELS = (ModelSpec(name="m", path=Path("m.onnx")),)
 COMMON = Budgets(library_ratio=0.09, load_ms=20.0)

@@ -4,9 +4,8 @@ from typing import Final
 
 import pytest
 
-from ortrim.core.counting import count, operator_name
-from ortrim.core.counting_shapes import Counting
-from ortrim.models.value_sizes import Shape
+from ortrim.cost.counting import Counting, count, operator_name
+from ortrim.models.shapes import Shape
 
 Attributes = dict[str, int | str | tuple[int, ...]]
 MS: Final = "com.microsoft:"

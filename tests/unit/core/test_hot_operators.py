@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.hot_operators import (
+from ortrim.models.hot_operators import (
     HOT_SHARE,
     OPERATOR,
     RankedOperator,
@@ -16,7 +16,7 @@ from ortrim.core.hot_operators import (
     required_of,
     shares_of,
 )
-from ortrim.core.operators import EMPTY, OperatorId, required_operators
+from ortrim.models.operators import EMPTY, OperatorId, required_operators
 
 OPERATORS = required_operators([
     OperatorId(domain="ai.onnx", opset=13, name="Gelu"),

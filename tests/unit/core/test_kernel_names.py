@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.kernel_names import DOMAINS, demangled_kernel_key, kernel_key
+from ortrim.build.translation_units import DOMAINS, demangled_kernel_key, kernel_key
 from unit_samples import kernel
 
 REAL = [

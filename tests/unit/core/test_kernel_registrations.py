@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.kernel_registrations import cold_kernels, registering_words
+from ortrim.build.dead_kernels import cold_kernels, registering_words
 
 CONV = """\
 #include "core/providers/cpu/nn/conv.h"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_tables import SOURCES
-from ortrim.core.kernel_table import CONSTRUCTORS, DECLARATIONS, kernel_table
+from ortrim.build.dead_kernels import CONSTRUCTORS, DECLARATIONS, kernel_table
 
 TABLE = kernel_table(SOURCES)
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.lifetimes import Moment, peak_of
-from ortrim.core.model_cost import LiveTensor, Peak
+from ortrim.cost.memory import LiveTensor, Moment, Peak, peak_of
 
 
 def moment(node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: bool = False) -> Moment:

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operator_strategies import required_sets
-from ortrim.core.operator_config import parse_config, render_config
-from ortrim.core.operators import EMPTY, OperatorId, OperatorTypes, RequiredOperators
 from ortrim.errors import ExitCode, OperatorsError
+from ortrim.models.operators import EMPTY, OperatorId, OperatorTypes, RequiredOperators, parse_config, render_config
 
 SILERO = """\
 # Generated from model/s:

@@ -1,8 +1,6 @@
 """What a configuration lists, as uses of operators."""
 
-from ortrim.core.operator_config import parse_config
-from ortrim.core.operator_uses import OperatorUse, uses_of
-from ortrim.core.operators import OperatorId
+from ortrim.models.operators import OperatorId, OperatorUse, parse_config, uses_of
 
 CONFIG = 'ai.onnx;13;Gather{"inputs": {"1": ["int32_t", "int64_t"]}, "outputs": {"0": ["float"]}},If\n'
 GATHER, IF = (OperatorId(domain="ai.onnx", opset=13, name=name) for name in ("Gather", "If"))

@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from operator_strategies import TYPES, required_sets
-from ortrim.core.operators import (
+from ortrim.models.operators import (
     EMPTY,
     UNRESTRICTED,
     OperatorId,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.processor_cores import MOST_CORES, cores_text, read_cores
+from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from ortrim.core.processors import CPUS, zig_cpu
-from ortrim.core.spec_words import NAME
-from ortrim.core.targets import TARGETS, Architecture, OperatingSystem
+from ortrim.spec.targets import CPUS, TARGETS, Architecture, OperatingSystem, zig_cpu
+from ortrim.spec.values import NAME
 
 
 def test_every_architecture_has_processors_with_names_that_buildspecs_take() -> None:

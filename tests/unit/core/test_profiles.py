@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.operator_config import MEANS_ALL, parse_config
-from ortrim.core.operators import needs_wide_characters
-from ortrim.core.profiles import PROFILE_NAMES, PROFILES, Levers, applicable
-from ortrim.core.target_spec import LeverChoices
+from ortrim.models.operators import MEANS_ALL, needs_wide_characters, parse_config
+from ortrim.spec.build_options import PROFILE_NAMES, PROFILES, Levers, applicable
+from ortrim.spec.buildspec import LeverChoices
 from sample_plans import sample_plan, system_gcc
 
 

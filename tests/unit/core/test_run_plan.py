@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.lifetimes import Moment
-from ortrim.core.model_cost import LiveTensor, Peak
-from ortrim.core.run_plan import planned_peak, running_order
+from ortrim.cost.memory import LiveTensor, Moment, Peak, planned_peak, running_order
 
 
 def moment(node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: str = "") -> Moment:

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from ortrim.core.artifacts import Manifest
-from ortrim.core.plan import BuildPlan, PlannedModel
-from ortrim.core.serialization import from_json, to_canonical_json, to_data, to_json
-from ortrim.core.sums import FileEntry
+from ortrim.base.checksums import FileEntry
+from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
+from ortrim.build.plan import BuildPlan, Manifest, PlannedModel
 from sample_plans import OPERATORS, sample_plan
 
 MODEL = PlannedModel(

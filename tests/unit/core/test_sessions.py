@@ -4,10 +4,18 @@ import json
 
 import pytest
 
-from ortrim.core.buildspec import BuildSpec
-from ortrim.core.buildspec_choices import session_of
-from ortrim.core.model_spec import ModelSpec, SessionSpec
-from ortrim.core.sessions import DIRECTLY, IN_PLACE, SessionSettings, as_the_official, session_json, settings_of
+from ortrim.spec.buildspec import (
+    DIRECTLY,
+    IN_PLACE,
+    BuildSpec,
+    ModelSpec,
+    SessionSettings,
+    SessionSpec,
+    as_the_official,
+    session_json,
+    session_of,
+    settings_of,
+)
 
 CONTRARY = SessionSpec(
     load="bytes", in_place=False, prepacking=False, arena=False, memory_pattern=False, threads=4, branches=2,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.sums import LARGEST_SUMS, MOST_FILES, FileEntry, first_clash, is_plain_path, parse_sums, sums_text
+from ortrim.base.checksums import LARGEST_SUMS, MOST_FILES, FileEntry, first_clash, is_plain_path, parse_sums, sums_text
 
 A = 64 * "a"
 PATHS = st.lists(st.text(st.characters(codec="ascii"), min_size=1, max_size=9), min_size=1, max_size=3).map("/".join)

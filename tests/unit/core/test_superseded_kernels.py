@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.superseded_kernels import BRANCH, FLOORS, superseded_kernels
+from ortrim.build.dead_kernels import BRANCH, FLOORS, superseded_kernels
 
 CONSTRUCTOR = f"""
 {{

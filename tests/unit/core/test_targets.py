@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.targets import (
+from ortrim.errors import UsageError
+from ortrim.spec.targets import (
     ABIS,
     APPLE,
     APPLE_ARCHITECTURES,
@@ -24,7 +25,6 @@ from ortrim.core.targets import (
     selected,
     with_identifiers,
 )
-from ortrim.errors import UsageError
 
 WORDS: Final[Mapping[OperatingSystem, Mapping[Architecture, str]]] = {
     OperatingSystem.LINUX: {Architecture.ARM: "armhf"},

@@ -3,8 +3,7 @@ from typing import get_args
 
 import pytest
 
-from ortrim.core.tolerance_spec import ElementType, Tolerance
-from ortrim.core.tolerances import DEFAULTS, EXACT, Bounds, bounds_of
+from ortrim.spec.tolerances import DEFAULTS, EXACT, Bounds, ElementType, Tolerance, bounds_of
 
 
 def test_a_key_that_is_left_out_has_the_default_of_its_type() -> None:

@@ -4,12 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.kernel_names import kernel_key
-from ortrim.core.operators import required_operators
-from ortrim.core.unit_making import ObjectSymbols, make_index
-from ortrim.core.unit_selection import select_units
-from ortrim.core.units import Unit, UnitIndex
+from ortrim.build.translation_units import ObjectSymbols, Unit, UnitIndex, kernel_key, make_index, select_units
 from ortrim.errors import ExitCode, SourcesError
+from ortrim.models.operators import required_operators
 from unit_samples import (
     ADD,
     GEMM,

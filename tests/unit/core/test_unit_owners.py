@@ -1,8 +1,6 @@
 from dataclasses import replace
 
-from ortrim.core.unit_owners import object_owners
-from ortrim.core.units import Unit, UnitIndex, Variant
-from ortrim.pins.unit_index import shipped_index
+from ortrim.build.translation_units import Unit, UnitIndex, Variant, object_owners, shipped_index
 
 VARIANT = Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False)
 NAMES = ("both.cc", "own/same.cc", "resize.cc", "root.cc", "same.cc", "split.cc", "upsample.cc")

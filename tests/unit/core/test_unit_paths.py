@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.unit_paths import compiled_names, symbolic_path
+from ortrim.build.translation_units import compiled_names, symbolic_path
 
 SOURCES = "/home/me/.cache/ortrim/sources/1d9a"
 BUILD = "/home/me/.cache/ortrim/builds/9d65.work/out"

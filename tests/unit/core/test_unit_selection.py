@@ -2,9 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operator_strategies import operators
-from ortrim.core.operators import EMPTY, OperatorId, RequiredOperators, required_operators
-from ortrim.core.unit_selection import Provided, providers, select_units
-from ortrim.core.units import UnitIndex
+from ortrim.build.translation_units import Provided, UnitIndex, providers, select_units
+from ortrim.models.operators import EMPTY, OperatorId, RequiredOperators, required_operators
 from unit_samples import (
     ADD,
     ADD_OLD,

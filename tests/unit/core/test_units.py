@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.operators import required_operators
-from ortrim.core.unit_selection import select_units
-from ortrim.core.units import LARGEST_INDEX, UnitIndex, read_index, render_index
+from ortrim.build.translation_units import LARGEST_INDEX, UnitIndex, read_index, render_index, select_units
 from ortrim.errors import ExitCode, SourcesError
+from ortrim.models.operators import required_operators
 from unit_samples import VARIANT, indices, sample_index
 
 EVERYTHING = required_operators((), no_operators_means_all=True)

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kernel_tables import SOURCES
-from ortrim.core.kernel_table import kernel_table
-from ortrim.core.unreached_kernels import LinkedObject, reached_kernels, table_kernels
+from ortrim.build.dead_kernels import LinkedObject, kernel_table, reached_kernels, table_kernels
 
 TABLE = kernel_table(SOURCES)
 DEPTHWISE = "_Z9DepthwiseIahEvPKT_"

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.unreached_kernels import LinkedObject
-from ortrim.core.unread_messages import SOURCE, message_methods, wanted_methods
+from ortrim.build.dead_kernels import SOURCE, LinkedObject, message_methods, wanted_methods
 
 PARSE = "_ZN4onnx11TensorProto14_InternalParseEPKcPN6google8protobuf8internal12ParseContextE"
 WRITE = "_ZNK4onnx11TensorProto18_InternalSerializeEPhPN6google8protobuf2io19EpsCopyOutputStreamE"

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.operator_uses import ModelUses, OperatorUse
-from ortrim.core.operators import EMPTY, OperatorId, RequiredOperators, required_operators
-from ortrim.core.unused_types import FLOAT8, KINDS, OPTIONAL, SPARSE, unused_types
+from ortrim.build.dead_kernels import FLOAT8, KINDS, OPTIONAL, SPARSE, unused_types
+from ortrim.models.operators import EMPTY, ModelUses, OperatorId, OperatorUse, RequiredOperators, required_operators
 
 PLAIN = ModelUses(format_version="6", uses=(), element_types=("float", "int64_t", "std::string"))
 

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.core.counting_shapes import Counting
-from ortrim.core.workspaces import RULES, workspace_of
-from ortrim.models.value_sizes import Shape
+from ortrim.cost.counting import Counting
+from ortrim.cost.memory import RULES, workspace_of
+from ortrim.models.shapes import Shape
 
 
 def node(operator: str, inputs: tuple[Shape | None, ...], output: Shape | None, **attributes: Any) -> Counting:

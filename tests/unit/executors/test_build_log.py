@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.executors.build_log import CONTEXT_LINES, UNDEFINED, first_error, ninja_step, remedy
-from ortrim.storage.files import FULL_DISK
+from ortrim.base.files import FULL_DISK
+from ortrim.build.upstream import CONTEXT_LINES, UNDEFINED, first_error, ninja_step, remedy
 
 DATA = Path(__file__).parent / "data"
 

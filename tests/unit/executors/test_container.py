@@ -10,17 +10,17 @@ import pytest
 from fake_engine import FakeEngine, fake_engine
 from fake_ndk import VERSION, write_command_line_tools, write_ndk
 from finished_builds import leave_compiled
-from ortrim.core.plan import RunnerJob
-from ortrim.core.targets import TARGETS
+from ortrim.base.cache import cache_folder
+from ortrim.base.files import sha256_of
+from ortrim.build.container import ContainerExecutor
+from ortrim.build.container_engines import ContainerOptions, Mount
+from ortrim.build.jni import Jdk
+from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.plan import RunnerJob
+from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
-from ortrim.executors.container import ContainerExecutor
-from ortrim.executors.results import finished_build
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.toolchains.ndk import ndk_toolchain
-from ortrim.tools.containers import ContainerOptions, Mount
-from ortrim.tools.javac import Jdk
+from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, Workshop
 

@@ -8,19 +8,17 @@ import pytest
 from fake_engine import FakeEngine, fake_engine
 from fake_ndk import VERSION, write_command_line_tools, write_ndk
 from fake_sources import private_cache
-from ortrim.core.targets import TARGETS
+from ortrim.base.cache import cache_folder
+from ortrim.base.files import sha256_of
+from ortrim.build import container as module
+from ortrim.build.container import image_recipe, ready_image
+from ortrim.build.container_engines import DOCKER, probe
+from ortrim.build.debian import DebianPackage, PackageRequest
+from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.root_file_systems import DebianRoot
 from ortrim.errors import SourcesError, ToolError
-from ortrim.executors import container_recipes as module
-from ortrim.executors.container_images import ready_image
-from ortrim.executors.container_recipes import image_recipe
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest
-from ortrim.sources.debian_root import DebianRoot
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.files import sha256_of
-from ortrim.toolchains.ndk import ndk_toolchain
-from ortrim.tools.containers_choice import probe
-from ortrim.tools.containers_docker import DOCKER
+from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 ZIG = sample_plan().targets[0].job.toolchain

@@ -7,12 +7,12 @@ import pytest
 
 from apple_slices import recorded
 from ortrim.binaries.macho import read_macho
-from ortrim.core.plan import BuildJob
-from ortrim.core.targets import TARGETS
+from ortrim.build.execution import JobPaths
+from ortrim.build.native import finish
+from ortrim.build.plan import BuildJob
+from ortrim.build.zig_apple import zig_apple_toolchain
 from ortrim.errors import BinaryError, StorageError
-from ortrim.executors.finishing import finish
-from ortrim.executors.paths import JobPaths
-from ortrim.toolchains.zig_apple import zig_apple_toolchain
+from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 

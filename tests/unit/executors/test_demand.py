@@ -20,17 +20,13 @@ from fake_library import (
     without,
     write_library,
 )  # fmt: skip
-from ortrim.core.artifacts import CompiledUnits
-from ortrim.core.plan import BuildJob
-from ortrim.core.units import UnitIndex, render_index
+from ortrim.base.cache import cache_folder, record_entry
+from ortrim.build.plan import BuildJob, CompiledUnits
+from ortrim.build.selective import MISSES_LIMIT, Demand, variant_of
+from ortrim.build.translation_units import UnitIndex, learnt_index, render_index
+from ortrim.build.upstream import Outcome
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.executors.compilation import Outcome
-from ortrim.executors.demand import MISSES_LIMIT, Demand
-from ortrim.executors.selection import variant_of
-from ortrim.pins.unit_index import learnt_index
-from ortrim.planning import with_arguments
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.records import record_entry
+from ortrim.platforms.planner import with_arguments
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED, without_shipped_indices
 from workshop import LIBRARY, Workshop
 

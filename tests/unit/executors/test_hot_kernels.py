@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from fake_kernels import CONTRIB, CPU, make_kernels
+from ortrim.build.execution import JobPaths
+from ortrim.build.selective import SELECTION, cold_kernel_sources, write_selection
 from ortrim.errors import ExitCode, StorageError
-from ortrim.executors.hot_kernels import cold_kernel_sources
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.selection import SELECTION, write_selection
 
 KERNELS = {f"{CPU}/nn/conv.cc": "Conv", f"{CPU}/nn/lstm.cc": "LSTM", f"{CONTRIB}/bert/attention.cc": "Attention"}
 ELSEWHERE = "onnxruntime/onnxruntime/core/providers/cuda/conv.cc"

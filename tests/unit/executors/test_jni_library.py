@@ -7,15 +7,12 @@ import pytest
 
 from aar_samples import fake_jdk
 from finished_builds import leave_jni
-from ortrim.core.artifacts import JobResult
-from ortrim.core.plan import BuildJob, Toolchain
+from ortrim.base.cache import cache_folder, record_entry
+from ortrim.build.execution import Inputs
+from ortrim.build.jni import JAVA, Jdk, build_jni_library, finished_jni
+from ortrim.build.ndk import SDK_VARIABLES, VARIABLES
+from ortrim.build.plan import BuildJob, JobResult, Toolchain
 from ortrim.errors import BuildError, ExitCode, StorageError
-from ortrim.executors.jni import JAVA, build_jni_library, finished_jni
-from ortrim.executors.workspace import Inputs
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.records import record_entry
-from ortrim.tools.javac import Jdk
-from ortrim.tools.ndk import SDK_VARIABLES, VARIABLES
 from sample_plans import sample_plan
 
 COMPILER = """#!/bin/sh

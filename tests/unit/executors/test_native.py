@@ -11,14 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.core.plan import BuildJob, RunnerJob
+from ortrim.base.cache import locked
+from ortrim.base.command import run
+from ortrim.build.execution import job_environment, prepare_workspace
+from ortrim.build.plan import BuildJob, CompilerCacheUse, RunnerJob
+from ortrim.build.relink import UNTOLD
+from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import BuildError, Diagnostic, ExitCode, StorageError
-from ortrim.executors.results import finished_build, result_of
-from ortrim.executors.unreached import UNTOLD
-from ortrim.executors.workspace import job_environment, prepare_workspace
-from ortrim.storage.folders import locked
-from ortrim.tools.command import run
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, Workshop
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ndk_layout import lay_out_ndk
-from ortrim.core.ndk import PROGRAMS
-from ortrim.core.plan import BuildJob
-from ortrim.core.target_spec import AndroidSpec
+from ortrim.build.native import NativeExecutor
+from ortrim.build.ndk import PROGRAMS
+from ortrim.build.plan import BuildJob
 from ortrim.errors import BuildError, Diagnostic, ExitCode, ToolError
-from ortrim.executors.native import NativeExecutor
+from ortrim.spec.buildspec import AndroidSpec
 from sample_plans import MODELS, sample_plan
 from workshop import Workshop
 

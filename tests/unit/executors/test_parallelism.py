@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.executors import parallelism
-from ortrim.executors.parallelism import Parallelism, choose_parallelism, limit_parallelism, memory_limit
+from ortrim.build import execution
+from ortrim.build.execution import Parallelism, choose_parallelism, limit_parallelism, memory_limit
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,6 @@ def test_without_a_control_group_there_is_no_limit(tmp_path: Path) -> None:
 def test_a_container_has_fewer_jobs_than_its_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of the host is not the container's."""
     (tmp_path / "memory.max").write_text("1000000000")
-    monkeypatch.setattr(parallelism, "CGROUP_MEMORY", (tmp_path / "memory.max",))
+    monkeypatch.setattr(execution, "CGROUP_MEMORY", (tmp_path / "memory.max",))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     assert choose_parallelism(None) == Parallelism(jobs=1, reason="1 GB of memory, 2 GB for each")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.executors.regenerated import unchanged_files_keep_their_time
+from ortrim.build.upstream import unchanged_files_keep_their_time
 
 OLD = 1_000_000_000
 

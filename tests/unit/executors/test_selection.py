@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_kernels import TYPED, make_kernels
-from ortrim.core.target_spec import AndroidSpec
-from ortrim.core.units import Variant
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.selection import SELECTION, variant_of, write_selection
-from ortrim.executors.type_control import type_folder
+from ortrim.build.execution import JobPaths
+from ortrim.build.selective import SELECTION, variant_of, write_selection
+from ortrim.build.translation_units import Variant
+from ortrim.build.upstream import type_folder
+from ortrim.spec.buildspec import AndroidSpec
 from sample_plans import MODELS, sample_plan, system_gcc
 from unit_samples import GEMM, INTERFACE, PROVIDER, SGEMM, UNITS
 

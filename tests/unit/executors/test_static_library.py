@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.plan import BuildJob
+from ortrim.build.execution import JobPaths
+from ortrim.build.plan import BuildJob
+from ortrim.build.static_library import linked_files, write_static_library
 from ortrim.errors import BinaryError, BuildError, ExitCode
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.static_library import linked_files, write_static_library
 from sample_plans import sample_plan
 
 BINARIES = Path(__file__).parents[1] / "binaries" / "data"

@@ -7,11 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_library import NINJA, OBJECTS, SYMBOLS
-from ortrim.core.unit_making import ObjectSymbols
+from ortrim.build.execution import JobPaths, prepare_workspace
+from ortrim.build.relink import LONGEST_REASON, read_objects, undefined_in
+from ortrim.build.translation_units import ObjectSymbols
 from ortrim.errors import BinaryError, BuildError, ExitCode, ToolError
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.tree_objects import LONGEST_REASON, read_objects, undefined_in
-from ortrim.executors.workspace import prepare_workspace
 from workshop import Workshop
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from fake_sources import private_cache
-from ortrim.core.plan import BuildJob
+from ortrim.base.cache import cache_folder, locked
+from ortrim.build.plan import BuildJob
+from ortrim.build.trees import KEPT, build_tree, empty_unless_made_of, forget_old_trees, require_past
 from ortrim.errors import ExitCode, StorageError
-from ortrim.executors.trees import KEPT, build_tree, empty_unless_made_of, forget_old_trees, require_past
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import locked
 from sample_plans import FOREST, sample_plan, system_gcc
 
 JOB = sample_plan().targets[0].job

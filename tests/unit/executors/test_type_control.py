@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_kernels import AFTER, BEFORE, CONTRIB, CPU, TYPED, allowed, make_kernels, write_overrides
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.type_control import HEADER, type_folder, typed_units, write_type_control
+from ortrim.build.execution import JobPaths
+from ortrim.build.upstream import HEADER, type_folder, typed_units, write_type_control
 
 OPERATORS = ("Cast", "CastLike", "Crop", "Gather", "Gemm", "Max", "Min", "Pow")
 GLOBAL = "ORT_SPECIFY_OP_KERNEL_GLOBAL_ALLOWED_TYPES(float, int64_t);\n"

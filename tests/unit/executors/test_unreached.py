@@ -6,9 +6,8 @@ from typing import cast
 
 import pytest
 
-from ortrim.executors.paths import JobPaths
-from ortrim.executors.unreached import DONE, ROOM, done_text, forget_unreached, read_script, write_script
-from ortrim.executors.workspace import UNREACHED
+from ortrim.build.execution import UNREACHED, JobPaths
+from ortrim.build.relink import DONE, ROOM, done_text, forget_unreached, read_script, write_script
 from sample_plans import sample_plan
 
 

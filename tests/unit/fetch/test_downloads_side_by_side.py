@@ -7,14 +7,13 @@ from typing import Final
 
 import pytest
 
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import NetworkError
-from ortrim.fetch.side_by_side import AT_ONCE, Download, GivenUp, download_all
-from ortrim.github.addresses import Service
+from ortrim.fetch.placing import AT_ONCE, Download, GivenUp, download_all
 from ortrim.github.client import GitHub
-from ortrim.github.clock import Clock
-from ortrim.github.patience import PatientSession
-from ortrim.github.resuming import OnBytes
+from ortrim.github.credentials import Service
+from ortrim.github.downloads import OnBytes
+from ortrim.github.transport import Clock, PatientSession
 
 SECONDS: Final = 20.0
 """How long a test waits for another thread before it fails."""

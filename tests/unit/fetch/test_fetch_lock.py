@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.sums import SUMS, is_plain_path
+from ortrim.base.checksums import SUMS, is_plain_path
 from ortrim.errors import StorageError
-from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin
-from ortrim.fetch.lock_file import lock_text, parse_lock, read_lock, write_lock
+from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin, lock_text, parse_lock, read_lock, write_lock
 
 A: Final = 64 * "a"
 COMMIT: Final = 40 * "c"

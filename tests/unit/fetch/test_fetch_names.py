@@ -2,9 +2,9 @@
 
 import pytest
 
-from ortrim.core.targets import TARGETS
 from ortrim.errors import UsageError
-from ortrim.fetch.names import EVERYTHING, Selection, wanted_artifacts, wanted_assets
+from ortrim.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
+from ortrim.spec.targets import TARGETS
 
 DELIVERIES = (
     "delivered-kws-android", "delivered-kws-linux-x64", "delivered-kws-linux-arm64", "delivered-kws-linux-arm64-musl",

@@ -19,13 +19,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from github_fetching import recorded, with_sigstores_own_keys
-from ortrim.core.sums import FileEntry
+from ortrim.base.checksums import FileEntry
 from ortrim.errors import NetworkError
-from ortrim.fetch import attested, provenance
-from ortrim.fetch.attested import ask_attestations
-from ortrim.fetch.provenance import MISSING, OTHER_SERVICE, Claim, Provenance, Unchecked, check_provenance
-from ortrim.github.addresses import Service
+from ortrim.fetch import provenance
+from ortrim.fetch import provenance as attested
+from ortrim.fetch.provenance import (
+    MISSING,
+    OTHER_SERVICE,
+    Claim,
+    Provenance,
+    Unchecked,
+    ask_attestations,
+    check_provenance,
+)
 from ortrim.github.client import GitHub
+from ortrim.github.credentials import Service
 from ortrim.github.repositories import Repository
 
 REPOSITORY: Final = "https://github.com/trailofbits/pypi-attestations"

@@ -7,8 +7,8 @@ import pytest
 
 from ortrim.errors import UsageError
 from ortrim.fetch.lock import Lock, LockedFile, Origin
-from ortrim.fetch.names import Selection
-from ortrim.fetch.request import Wanted, completed
+from ortrim.fetch.offers import Selection
+from ortrim.fetch.run import Wanted, completed
 
 LOCK: Final = Lock(
     origin=Origin(

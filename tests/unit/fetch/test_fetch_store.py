@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.sums import FileEntry, sums_text
+from ortrim.base.checksums import FileEntry, sums_text
 from ortrim.errors import StorageError
-from ortrim.fetch.deliveries import delivered_files
 from ortrim.fetch.lock import LockedArtifact
-from ortrim.fetch.placing import place
-from ortrim.fetch.store import Store
+from ortrim.fetch.offers import delivered_files
+from ortrim.fetch.placing import Store, place
 
 
 def kept(store: Store, folder: Path, **files: bytes) -> tuple[FileEntry, ...]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.github.addresses import Service, find_service, is_protected, same_origin, service_at
+from ortrim.github.credentials import Service, find_service, is_protected, same_origin, service_at
 
 
 @pytest.mark.parametrize(

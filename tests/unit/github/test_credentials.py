@@ -10,7 +10,7 @@ import pytest
 
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
 from ortrim.github.credentials import Token, find_token
-from ortrim.github.wire import Bearer, new_session
+from ortrim.github.transport import Bearer, new_session
 
 SECRET = "ghs_secret0marker"  # noqa: S105
 

@@ -9,7 +9,7 @@ from github_checks import OCTO, Remote, new_client, refused, running_remote
 from github_service import message
 from github_wire import Reply
 from ortrim.errors import NetworkError, StorageError
-from ortrim.github.git_objects import create_ref, remove_ref, require_private, store_commit, store_file
+from ortrim.github.repositories import create_ref, remove_ref, require_private, store_commit, store_file
 
 REF = "refs/ortrim/models/0011223344556677"
 

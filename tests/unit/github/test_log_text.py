@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.github.log_text import EXCERPT_LINES, LONGEST_LINE, excerpt
+from ortrim.github.runs import EXCERPT_LINES, LONGEST_LINE, excerpt
 
 
 def at(second: int, text: str) -> str:

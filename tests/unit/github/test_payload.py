@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operator_strategies import required_sets
-from ortrim.core.plan import BuildPlan, digest
-from ortrim.core.serialization import to_canonical_json, to_data
+from ortrim.base.json import to_canonical_json, to_data
+from ortrim.build.plan import BuildPlan, digest
 from ortrim.errors import ExitCode, PlanError
-from ortrim.github.payload import LARGEST_PLAN, MOST_LETTERS, MOST_OUTPUT_LETTERS, decode_plan, encode_plan
+from ortrim.github.dispatch import LARGEST_PLAN, MOST_LETTERS, MOST_OUTPUT_LETTERS, decode_plan, encode_plan
 from sample_plans import sample_plan, sample_target
 
 PLAN = sample_plan()

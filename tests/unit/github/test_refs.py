@@ -7,9 +7,9 @@ import pytest
 
 from github_checks import OCTO, Remote, refused, running_remote
 from github_service import message
+from ortrim.base.command import run
 from ortrim.errors import NetworkError
-from ortrim.github.refs import choose_ref
-from ortrim.tools.command import run
+from ortrim.github.repositories import choose_ref
 
 
 @pytest.fixture

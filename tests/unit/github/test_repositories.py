@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.base.command import run
 from ortrim.errors import ExitCode, UsageError
 from ortrim.github.repositories import (
     Repository,
@@ -15,7 +16,6 @@ from ortrim.github.repositories import (
     parse_repository,
     repository_of_remote,
 )
-from ortrim.tools.command import run
 
 OCTO = Repository(owner="octo-org", name="ort.rim")
 

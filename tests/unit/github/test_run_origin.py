@@ -5,7 +5,7 @@ import pytest
 from ortrim.errors import ExitCode, NetworkError
 from ortrim.github.records import RepositoryName, Run
 from ortrim.github.repositories import Repository
-from ortrim.github.run_origin import require_own_run
+from ortrim.github.runs import require_own_run
 
 OCTO = Repository(owner="octo", name="ort")
 FILE = ".github/workflows/build.yml"

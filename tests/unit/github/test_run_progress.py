@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.github.progress import Change, Progress, changes
 from ortrim.github.records import Job, Run, Step
+from ortrim.github.runs import Change, Progress, changes
 
 
 def run_of(status: str | None, conclusion: str | None = None) -> Run:

@@ -11,10 +11,8 @@ import requests
 from requests.exceptions import ChunkedEncodingError, ConnectTimeout, InvalidURL, ProxyError, ReadTimeout, SSLError
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 
-from ortrim.github.clock import Clock
-from ortrim.github.troubles import Trouble, trouble_of
-from ortrim.github.wire import chunks, whole
-from ortrim.storage.downloads import PATIENCE_SECONDS
+from ortrim.base.downloads import PATIENCE_SECONDS
+from ortrim.github.transport import Clock, Trouble, chunks, trouble_of, whole
 
 SECRET = "signature0marker"  # noqa: S105
 HOST: Any = SimpleNamespace(host="x.invalid")

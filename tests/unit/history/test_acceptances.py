@@ -9,20 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.build_history import BuiltModel, MeasuredOn
+from ortrim.base.command import run
 from ortrim.errors import StorageError
-from ortrim.history import database, schema
-from ortrim.history.acceptances import accept_latest, accepted_builds, latest_builds
-from ortrim.history.schema import STEPS
-from ortrim.history.store import NAME, builds, record
-from ortrim.tools.command import run
+from ortrim.history import store as database
+from ortrim.history import store as schema
+from ortrim.history.rows import BuiltModel, MeasuredOn
+from ortrim.history.store import NAME, STEPS, accept_latest, accepted_builds, builds, latest_builds, record
 from sample_builds import sample_entry
 
 AT = "2026-11-22T00:00:00+00:00"
 ACCEPTER = """
 import sys
 from pathlib import Path
-from ortrim.history.acceptances import accept_latest
+from ortrim.history.store import accept_latest
 for number in range(5):
     accept_latest(Path(sys.argv[1]), spec="", target="", accepted_at="2026", note=sys.argv[2] + str(number))
 """
@@ -108,7 +107,7 @@ def test_an_interrupted_acceptance_is_none(store: Path, monkeypatch: pytest.Monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("ortrim.history.acceptances.insert", interrupted)
+        patch.setattr("ortrim.history.store.insert", interrupted)
         with pytest.raises(KeyboardInterrupt):
             accept(store)
     assert accepted_builds(store) == ()

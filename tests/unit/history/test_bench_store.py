@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench_samples import sample_plan, sample_report, samples_of
-from ortrim.bench.rows import report_of
-from ortrim.core.bench_history import BenchEntry, entries_of
+from ortrim.bench.scores import report_of
 from ortrim.errors import StorageError
-from ortrim.history.benches import benches, record_all
-from ortrim.history.schema import STEPS
-from ortrim.history.store import NAME, builds, record
+from ortrim.history.rows import BenchEntry, entries_of
+from ortrim.history.store import NAME, STEPS, benches, builds, record, record_all
 from sample_builds import sample_entry
 
 

@@ -11,20 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.build_history import BuildEntry, Measure
-from ortrim.core.serialization import to_json
+from ortrim.base.command import run
+from ortrim.base.json import to_json
 from ortrim.errors import ExitCode, StorageError
-from ortrim.history import database
-from ortrim.history.schema import STEPS
-from ortrim.history.store import NAME, builds, record
-from ortrim.tools.command import run
+from ortrim.history import store as database
+from ortrim.history.rows import BuildEntry, Measure
+from ortrim.history.store import NAME, STEPS, builds, record
 from sample_builds import sample_entry
 
 WRITER = """
 import sys
 from pathlib import Path
-from ortrim.core.build_history import BuildEntry
-from ortrim.core.serialization import from_json
+from ortrim.history.rows import BuildEntry
+from ortrim.base.json import from_json
 from ortrim.history.store import record
 for _ in range(int(sys.argv[3])):
     record(Path(sys.argv[1]), from_json(BuildEntry, sys.argv[2]))
@@ -130,7 +129,7 @@ def test_an_older_store_is_brought_to_today(store: Path, entry: BuildEntry, monk
     """A step that a later version adds is taken once, and what was recorded stays."""
     record(store, entry)
     further = (*STEPS, ("CREATE TABLE more (build INTEGER REFERENCES builds (id)) STRICT",))
-    monkeypatch.setattr("ortrim.history.schema.STEPS", further)
+    monkeypatch.setattr("ortrim.history.store.STEPS", further)
     record(store, entry)
     assert builds(store) == (entry, entry)
     with closing(sqlite3.connect(store)) as connection:
@@ -145,7 +144,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(
     record(store, entry)
     broken = (*STEPS, ("CREATE TABLE more (build INTEGER) STRICT", "CREATE nonsense"))
     with monkeypatch.context() as patch:
-        patch.setattr("ortrim.history.schema.STEPS", broken)
+        patch.setattr("ortrim.history.store.STEPS", broken)
         with pytest.raises(StorageError):
             builds(store)
     assert builds(store) == (entry,)

@@ -10,11 +10,9 @@ from onnx import helper
 
 from linted_models import facts
 from onnx_samples import model_of, value
-from ortrim.lint.facts import KernelFacts, LintFacts, RunFacts
-from ortrim.lint.findings import Finding
-from ortrim.lint.judgement import Linted, ModelFindings, judge, lines_of
-from ortrim.lint.rules import RULES
-from ortrim.lint.sarif import sarif_log
+from ortrim.lint.findings import Finding, KernelFacts, LintFacts, RunFacts
+from ortrim.lint.rules import RULES, Linted, ModelFindings, judge, lines_of
+from ortrim.lint.run import sarif_log
 from ortrim.steps.table import EQUIPPED, PLAIN
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "lint.md"

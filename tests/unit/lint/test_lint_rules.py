@@ -11,10 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted
-from ortrim.core.graph_facts import dynamic_dimensions
-from ortrim.lint.facts import KernelFacts, LintFacts, ProviderFacts, RunFacts, Sizes, Trial
-from ortrim.lint.findings import Shown
+from ortrim.lint.findings import KernelFacts, LintFacts, ProviderFacts, RunFacts, Shown, Sizes, Trial
 from ortrim.lint.rules import BY_REFERENCE, RULES
+from ortrim.models.graph_facts import dynamic_dimensions
 
 FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
 Sample = Callable[[], LintFacts]

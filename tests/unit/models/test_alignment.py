@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ort_samples import ort_model
 from ortrim.errors import ExitCode, ModelError
-from ortrim.models.alignment import TensorPlace, misaligned, misaligned_tensors, tensor_places
+from ortrim.models.ort_format import TensorPlace, misaligned, misaligned_tensors, tensor_places
 
 DATA = Path(__file__).with_name("data")
 BRANCHING = (DATA / "branching_first.ort").read_bytes()

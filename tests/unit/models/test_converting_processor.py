@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.model_spec import Layout
+from ortrim.base.tools import InstalledTool
 from ortrim.errors import ConvertError, ToolError
-from ortrim.models import converting_processor as module
-from ortrim.models.converting_processor import converter_for
-from ortrim.tools.base import InstalledTool
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models import convert as module
+from ortrim.models.convert import converter_for
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.spec.buildspec import Layout
 
 RUNTIME = FullRuntime(
     version="1.21.0", words=("python", "-I"), environment={}, packages=Path("p"), library=Path("l.so")

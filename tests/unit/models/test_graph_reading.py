@@ -14,13 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 from linted_models import RUNTIME
 from mutated_models import mutated
 from onnx_samples import branching, model_of, relu, value, weighted, write
-from ortrim.core.graph_facts import dynamic_dimensions, elements
-from ortrim.core.models import TensorInfo
+from ortrim.cost.graph import Asked, cost_of
 from ortrim.errors import Diagnostic, ExitCode, ModelError
-from ortrim.lint.facts import LintFacts
-from ortrim.lint.judgement import judge
-from ortrim.models.costs import Asked, cost_of
-from ortrim.models.graph_reading import inlined_operators, read_graph
+from ortrim.lint.findings import LintFacts
+from ortrim.lint.rules import judge
+from ortrim.models.graph_facts import dynamic_dimensions, elements, inlined_operators, read_graph
+from ortrim.models.models import TensorInfo
 
 
 def test_nodes_have_inferred_types_and_scopes(tmp_path: Path) -> None:

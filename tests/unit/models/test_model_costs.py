@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import branching, model_of, value, weighted, write
-from ortrim.core.model_cost import ModelCost, NodeCost
+from ortrim.cost.graph import Asked, cost_of, open_dimensions
+from ortrim.cost.memory import ModelCost, NodeCost
 from ortrim.errors import ExitCode, ModelError
-from ortrim.models.costs import Asked, cost_of, open_dimensions
-from ortrim.models.static_shapes import open_kinds
+from ortrim.models.shapes import open_kinds
 
 LIGHT: Final = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 """The onnx package's own networks; ConstantOfShape stands for each of their weights."""

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from onnx_samples import branching, model_of, weighted, write
-from ortrim.core.operators import OperatorId
 from ortrim.errors import ExitCode, ModelError, OperatorsError
-from ortrim.models.inspect import inspect_config, inspect_onnx, inspect_ort
+from ortrim.inspect.run import inspect_config, inspect_onnx, inspect_ort
+from ortrim.models.operators import OperatorId
 
 RECORDED = Path(__file__).parent / "data" / "branching_first.ort"
 

@@ -6,8 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import branching, model_of, value, write
-from ortrim.models.kernels import MissingKernel, missing_kernel
-from ortrim.models.node_types import OperatorUse, find_uses
+from ortrim.models.kernels import MissingKernel, OperatorUse, find_uses, missing_kernel
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
-from ortrim.core.model_spec import ModelSpec
-from ortrim.core.models import PreparedModel, TensorInfo
+from ortrim.base.cache import record_entry
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
-from ortrim.models import origins
+from ortrim.models import prepare as origins
+from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.models.prepare import prepare
-from ortrim.storage.records import record_entry
+from ortrim.spec.buildspec import ModelSpec
 
 WHERE = "x.toml: models[0]"
 
@@ -80,7 +80,7 @@ def test_the_second_time_the_model_is_not_opened(base: Path, root: Path, monkeyp
     """A rerun reads only the facts: it does not even import what could open the model."""
     write(base / "m.onnx", relu())
     first = prepared(base, root)
-    monkeypatch.setitem(sys.modules, "ortrim.models.checks", None)
+    monkeypatch.setitem(sys.modules, "ortrim.models.prepare", None)
     assert prepared(base, root) == first
 
 

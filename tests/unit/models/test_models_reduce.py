@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.models import OrtModel
-from ortrim.core.operators import EMPTY
 from ortrim.errors import OperatorsError
-from ortrim.models.reduce import reduce_operators
+from ortrim.models.models import OrtModel
+from ortrim.models.operators import EMPTY, reduce_operators
 
 
 def converted(name: str, config: str) -> OrtModel:

@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from ortrim.errors import ConvertError, ExitCode, StorageError
-from ortrim.models import scripts
-from ortrim.models.scripts import run_script
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models import full_runtime
+from ortrim.models.full_runtime import FullRuntime, run_script
 
 RUNTIME = FullRuntime(
     version="1.0.99", words=(sys.executable,), environment=dict(os.environ), packages=Path(), library=Path()
@@ -22,7 +21,7 @@ ANSWER = "import json, pathlib, sys\nrequest = pathlib.Path(sys.argv[1])\n"
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the place of a script of the test's own."""
-    monkeypatch.setattr(scripts, "SCRIPTS", tmp_path)
+    monkeypatch.setattr(full_runtime, "SCRIPTS", tmp_path)
     return tmp_path / "script.py"
 
 

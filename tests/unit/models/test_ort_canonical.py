@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ModelError
-from ortrim.models.ort_canonical import canonical
-from ortrim.models.ort_reading import Damaged, Table, root_of
+from ortrim.models.ort_format import Damaged, Table, canonical, root_of
 
 DATA = Path(__file__).parent / "data"
 FIRST = (DATA / "branching_first.ort").read_bytes()

@@ -14,11 +14,10 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnx_samples import model_of, value
 from ort_samples import nested_twice, ort_file, shared
-from ortrim.core.operators import OperatorId
 from ortrim.errors import ExitCode, ModelError
-from ortrim.models.inspect import inspect_ort
-from ortrim.models.ort_reading import Damaged, Table, graphs_of, root_of
-from ortrim.models.ort_uses import _uses, read_uses
+from ortrim.inspect.run import inspect_ort
+from ortrim.models.operators import OperatorId
+from ortrim.models.ort_format import Damaged, Table, _uses, graphs_of, read_uses, root_of
 
 RECORDED = Path(__file__).parent / "data" / "branching_first.ort"
 INT64 = TensorProto.INT64

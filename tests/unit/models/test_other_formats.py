@@ -13,9 +13,8 @@ import pytest
 
 from onnx_samples import relu
 from ortrim.errors import ExitCode, ModelError
-from ortrim.models.inspect import inspect_onnx
-from ortrim.models.other_formats import other_format
-from ortrim.pipeline.inspection.files import inspect_file
+from ortrim.inspect.run import inspect_file, inspect_onnx
+from ortrim.models.onnx_files import other_format
 
 ONNX: Final = relu().SerializeToString()
 HEADER: Final = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()

@@ -9,9 +9,8 @@ from onnx import TensorProto, helper
 
 from fused_operators import FUSED, UNKNOWN, Fused
 from onnx_samples import model_of, relu, value
-from ortrim.models.shape_inference import inferred
-from ortrim.models.stand_ins import IN_ONNX, MADE_UP, RULES
-from ortrim.models.value_sizes import value_sizes
+from ortrim.models.shapes import inferred, value_sizes
+from ortrim.models.surrogate_operators import IN_ONNX, MADE_UP, RULES
 
 
 @pytest.mark.parametrize("fused", FUSED, ids=lambda each: each.operator)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, PackageError, StorageError
-from ortrim.package.archive import SOURCE_DATE_EPOCH, write_archive
+from ortrim.package.packing import SOURCE_DATE_EPOCH, write_archive
 
 
 def make_folder(folder: Path) -> Path:

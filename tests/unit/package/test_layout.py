@@ -11,13 +11,12 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from ortrim.core.artifacts import Package
+from ortrim.base.checksums import check_sums
+from ortrim.base.command import run
+from ortrim.build.plan import Package
 from ortrim.errors import BinaryError, ExitCode, PackageError, StorageError
-from ortrim.package.inputs import PackageInputs
-from ortrim.package.layout import make_package
-from ortrim.package.manifest import read_manifest
-from ortrim.package.sums import check_sums
-from ortrim.tools.command import run
+from ortrim.package.manifest import PackageInputs, read_manifest
+from ortrim.package.package import make_package
 from sample_package import make_inputs, with_library
 
 NAME = "ortrim-demo-linux-x64-1.21.0"
@@ -243,7 +242,7 @@ def test_full_disk_is_a_storage_error_and_leaves_nothing(
         destination.write_bytes(source.read_bytes()[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ortrim.package.contents.shutil.copyfile", full)
+    monkeypatch.setattr("ortrim.package.packing.shutil.copyfile", full)
     with pytest.raises(StorageError) as caught:
         make_package(inputs, tmp_path / "out")
     assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.plan import digest
-from ortrim.core.serialization import to_json
-from ortrim.core.sums import FileEntry
+from ortrim.base.checksums import FileEntry
+from ortrim.base.json import to_json
+from ortrim.build.plan import digest
 from ortrim.errors import ExitCode, PackageError
-from ortrim.package.inputs import PackageInputs
-from ortrim.package.manifest import make_manifest, read_manifest
+from ortrim.package.manifest import PackageInputs, make_manifest, read_manifest
 from sample_package import make_inputs
 
 FILES = (

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, PackageError, StorageError
-from ortrim.package.contents import PackagedFile, PackagedLink
-from ortrim.package.zips import JAR_MANIFEST, fill_zip, write_zip
+from ortrim.package.packing import JAR_MANIFEST, PackagedFile, PackagedLink, fill_zip, write_zip
 
 
 def files(folder: Path) -> list[PackagedFile]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base.checksums import check_sums
 from ortrim.errors import PackageError
-from ortrim.package.inputs import PackageInputs
-from ortrim.package.layout import make_package
-from ortrim.package.sums import check_sums
+from ortrim.package.manifest import PackageInputs
+from ortrim.package.package import make_package
 from sample_package import make_inputs
 
 ARCHIVE = b"!<arch>\n"

@@ -2,10 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.sums import sums_text
+from ortrim.base.checksums import check_sums, sums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError
-from ortrim.package.contents import PackagedFile, check_paths
-from ortrim.package.sums import check_sums
+from ortrim.package.packing import PackagedFile, check_paths
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ortrim.core.android import ABI_FACTS
-from ortrim.core.targets import ABIS
-from ortrim.pins.android_api import system_api
+from ortrim.binaries.android import ABI_FACTS
+from ortrim.platforms.android.platform import system_api
+from ortrim.spec.targets import ABIS
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from ortrim.bench.engine_catalogue import ENGINES
-from ortrim.pins.engines import engine_requirements
+from ortrim.engines.catalogue import ENGINES, engine_requirements
 
 NAMES = sorted({name for engine in ENGINES.values() for name in (engine.package, engine.converter) if name})
 

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.pins.pin_files import read_git_pin, read_source_set
-from ortrim.pins.runtime import licence_ids
+from ortrim.pins.runtime import SourceSet, licence_ids, read_git_pin, read_source_set
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.source_sets import SourceSet
 
 SHIPPED: Final = pin_text("onnxruntime-1.21.0-debian.toml") or ""
 GIT: Final = f'url = "https://github.com/microsoft/onnxruntime.git"\ntag = "v1.21.0"\ncommit = "{"a" * 40}"\n'

@@ -6,6 +6,8 @@ import pytest
 from ortrim.errors import ExitCode, SourcesError, SpecError
 from ortrim.pins import shipped
 from ortrim.pins.runtime import (
+    COMPONENTS,
+    OPTIONAL,
     licence_ids,
     pin_file_name,
     runtime_pins,
@@ -14,7 +16,6 @@ from ortrim.pins.runtime import (
     versions_file,
 )
 from ortrim.pins.shipped import pin_text, writable_pins_folder
-from ortrim.pins.source_sets import COMPONENTS, OPTIONAL
 
 
 def test_supported_version_has_all_that_a_build_needs() -> None:

@@ -4,15 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.kernel_names import kernel_key
-from ortrim.core.operator_config import parse_config
-from ortrim.core.unit_selection import WIDE_UNITS, select_units, wide_units
-from ortrim.core.units import LARGEST_INDEX, UnitIndex, Variant, read_index, render_index
+from ortrim.base.cache import record_entry
+from ortrim.build.translation_units import (
+    LARGEST_INDEX,
+    WIDE_UNITS,
+    IndexFound,
+    UnitIndex,
+    Variant,
+    find_index,
+    kernel_key,
+    learnt_index,
+    read_index,
+    render_index,
+    save_learnt,
+    select_units,
+    shipped_index,
+    wide_units,
+)
 from ortrim.errors import ExitCode, SourcesError, StorageError
+from ortrim.models.operators import parse_config
 from ortrim.pins import shipped
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.unit_index import IndexFound, find_index, learnt_index, save_learnt, shipped_index
-from ortrim.storage.records import record_entry
 from unit_samples import VARIANT, sample_index
 
 UNKNOWN = Variant(ort_version="9.9.9", target="linux-x64", toolchain="zig", exceptions=True)

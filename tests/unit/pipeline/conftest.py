@@ -10,15 +10,15 @@ import pytest
 from fake_sources import private_cache
 from onnx_samples import relu, write
 from ort_samples import ort_model
-from ortrim.console import Console
-from ortrim.core.models import OrtModel, PreparedModel
-from ortrim.core.targets import TARGETS
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of, write_atomically
+from ortrim.build.sources import SourceTree
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import prepare
-from ortrim.pipeline import converted, planned
-from ortrim.pipeline.converted import Request
-from ortrim.sources.tree import SourceTree
-from ortrim.storage.files import sha256_of, write_atomically
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.pipeline import planned, request
+from ortrim.pipeline.request import Request
+from ortrim.spec.targets import TARGETS
 from sample_plans import SOURCES
 
 
@@ -53,9 +53,9 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
         return run
 
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=tmp_path, library=tmp_path / "full.so")
-    monkeypatch.setattr(converted, "full_runtime", lambda *_: runtime)
-    monkeypatch.setattr(converted, "convert", stage("convert", _converted))
-    monkeypatch.setattr(converted, "prepare", stage("prepare", prepare))
+    monkeypatch.setattr(request, "full_runtime", lambda *_: runtime)
+    monkeypatch.setattr(request, "convert", stage("convert", _converted))
+    monkeypatch.setattr(request, "prepare", stage("prepare", prepare))
     tree = SourceTree(folder=tmp_path, kind="archive", pins=SOURCES, notes=("archive: taken from the cache",))
     monkeypatch.setattr(planned, "fetch_sources", stage("sources", lambda *_, **__: tree))
     monkeypatch.setattr(planned, "host_target", lambda: TARGETS["linux-x64"])

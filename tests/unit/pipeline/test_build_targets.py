@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.reports import VerifyReport
+from ortrim.base.console import Console
 from ortrim.errors import ExitCode, StorageError, VerifyError
-from ortrim.pipeline import targets
-from ortrim.pipeline.converted import Request
+from ortrim.pipeline import building
+from ortrim.pipeline.building import build, reports_of, verify_again
 from ortrim.pipeline.planned import make_planned, target_folder
-from ortrim.pipeline.targets import build, reports_of, verify_again
+from ortrim.pipeline.request import Request
 from ortrim.report.write import write_reports
-from ortrim.verify.verdicts import failed_device
+from ortrim.verify.judge import failed_device
+from ortrim.verify.reports import VerifyReport
 from sample_reports import RECORDED, on_device, recorded_report
 
 OLD_REPORT = RECORDED.with_name("report-1.json")
@@ -68,9 +68,9 @@ def pretend(monkeypatch: pytest.MonkeyPatch, report: VerifyReport) -> list[str]:
         made.append("verified")
         return report
 
-    monkeypatch.setattr(targets, "_build", lambda *_: made.append("built"))
-    monkeypatch.setattr(targets, "packaged", packaged)
-    monkeypatch.setattr(targets, "_verify", verified)
+    monkeypatch.setattr(building, "_build", lambda *_: made.append("built"))
+    monkeypatch.setattr(building, "packaged", packaged)
+    monkeypatch.setattr(building, "_verify", verified)
     return made
 
 
@@ -80,7 +80,7 @@ def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(targets, "_build", forbidden)
+    monkeypatch.setattr(building, "_build", forbidden)
 
 
 def test_what_is_finished_is_not_touched_again(

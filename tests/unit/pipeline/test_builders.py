@@ -6,14 +6,14 @@ from typing import Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.executors.container import ContainerExecutor
-from ortrim.executors.native import NativeExecutor
-from ortrim.pipeline import builders
-from ortrim.pipeline.builders import builder_for
-from ortrim.pipeline.converted import Request
+from ortrim.base.console import Console
+from ortrim.build.container import ContainerExecutor
+from ortrim.build.container_engines import ContainerOptions
+from ortrim.build.native import NativeExecutor
+from ortrim.pipeline import executors
+from ortrim.pipeline.executors import builder_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.tools.containers import ContainerOptions
+from ortrim.pipeline.request import Request
 
 
 class Stages(Protocol):
@@ -38,7 +38,7 @@ ANDROID = '[[targets]]\nid = "android-arm64-v8a"\n'
 @pytest.fixture(autouse=True)
 def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install no tools."""
-    monkeypatch.setattr(builders, "packages_folder", lambda *_: stages.folder)
+    monkeypatch.setattr(executors, "packages_folder", lambda *_: stages.folder)
 
 
 def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
@@ -66,8 +66,8 @@ def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: p
     (pins / "images.toml").write_text(PINNED_IMAGES)
     monkeypatch.setenv("ORTRIM_PINS", str(pins))
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr("ortrim.pipeline.ndks.find_ndk", lambda *_, **__: asked.append("ndk"))
-    monkeypatch.setattr("ortrim.pipeline.ndks.find_jdk", lambda: asked.append("jdk"))
+    monkeypatch.setattr("ortrim.pipeline.installations.find_ndk", lambda *_, **__: asked.append("ndk"))
+    monkeypatch.setattr("ortrim.pipeline.installations.find_jdk", lambda: asked.append("jdk"))
     request = stages.request(ANDROID, target="android-arm64-v8a")
     make_planned(replace(request, container=ContainerOptions()), stages.console, to_run=True)
     assert asked == ["jdk"]

@@ -9,14 +9,14 @@ import pytest
 
 from aar_samples import fake_jdk
 from ndk_layout import NDK_VERSION, lay_out_ndk
-from ortrim.console import Console
-from ortrim.core.targets import Target
+from ortrim.base.console import Console
+from ortrim.build import ndk
+from ortrim.build.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
-from ortrim.pipeline.converted import Request
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.tools import ndk
-from ortrim.tools.ndk import SDK_VARIABLES, VARIABLES
+from ortrim.pipeline.request import Request
+from ortrim.spec.targets import Target
 
 
 class Stages(Protocol):

@@ -9,15 +9,15 @@ from typing import Protocol
 import numpy as np
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.plan import digest
-from ortrim.core.targets import TARGETS
+from ortrim.base.console import Console
+from ortrim.base.emulators import EMULATIONS
+from ortrim.build.container_engines import ContainerOptions
+from ortrim.build.plan import digest
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError, VerifyError
 from ortrim.pipeline import planned
-from ortrim.pipeline.converted import Request, convert_models
 from ortrim.pipeline.planned import Planned, make_planned, planned_here
-from ortrim.tools.containers import ContainerOptions
-from ortrim.tools.emulators import EMULATIONS
+from ortrim.pipeline.request import Request, convert_models
+from ortrim.spec.targets import TARGETS
 
 
 class Stages(Protocol):

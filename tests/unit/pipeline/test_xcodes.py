@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.targets import APPLE, TARGETS
+from ortrim.base.console import Console
+from ortrim.build.xcode import Xcode
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline import planned, xcodes
-from ortrim.pipeline.converted import Request
+from ortrim.pipeline import installations, planned
 from ortrim.pipeline.planned import make_planned
-from ortrim.tools.xcode import Xcode
+from ortrim.pipeline.request import Request
+from ortrim.spec.targets import APPLE, TARGETS
 from xcode_layout import lay_out_xcode
 
 PINS = runtime_pins("1.21.0").apple
@@ -57,7 +57,7 @@ def mac(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Xcode:
     found = Xcode(folder=lay_out_xcode(stages.folder / "Xcode.app", "17.1"), version="17.1")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(planned, "host_target", lambda: TARGETS["macos-arm64"])
-    monkeypatch.setattr(xcodes, "find_xcode", lambda _version=None: found)
+    monkeypatch.setattr(installations, "find_xcode", lambda _version=None: found)
     return found
 
 
@@ -187,7 +187,7 @@ def test_a_mac_without_xcode_can_show_the_plan(stages: Stages, monkeypatch: pyte
     def missing(_version: str | None = None) -> Xcode:
         raise ToolError("xcode-missing", "is missing", hint="install it")
 
-    monkeypatch.setattr(xcodes, "find_xcode", missing)
+    monkeypatch.setattr(installations, "find_xcode", missing)
     assert jobs(stages, "ios-arm64")["ios-arm64"].toolchain.version == PINS.xcode != mac.version
     stages.ran.clear()
     assert refused(stages).reference == "xcode-missing"

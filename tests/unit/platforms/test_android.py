@@ -5,12 +5,13 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.core.ndk import LIBRARY_FOLDERS
-from ortrim.core.plan import AssemblyJob, BuildJob
-from ortrim.core.target_spec import AndroidSpec, TargetSpec
-from ortrim.core.targets import ABIS, TARGETS
+from ortrim.build import jni
+from ortrim.build.ndk import LIBRARY_FOLDERS
+from ortrim.build.plan import AssemblyJob, BuildJob
 from ortrim.errors import ExitCode, PlanError
-from ortrim.platforms import android, jni
+from ortrim.platforms.android import platform as android_platform
+from ortrim.spec.buildspec import AndroidSpec, TargetSpec
+from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]
@@ -136,7 +137,7 @@ def planned_together(*stls: Literal["c++_static", "c++_shared"]) -> AssemblyJob 
         for abi, stl in zip(ABIS.values(), stls, strict=False)
     )
     jobs = [sample_plan(spec.id, targets=(spec,)).targets[0].job for spec in specs]
-    return android.assembly(jobs)
+    return android_platform.assembly(jobs)
 
 
 def test_one_package_holds_all_abis() -> None:

@@ -4,10 +4,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from ortrim.core.plan import BuildJob
-from ortrim.core.targets import TARGETS
-from ortrim.platforms.apple_cross import is_cross_built
-from ortrim.toolchains.zig_apple import zig_apple_toolchain
+from ortrim.build.plan import BuildJob
+from ortrim.build.zig_apple import is_cross_built, zig_apple_toolchain
+from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 

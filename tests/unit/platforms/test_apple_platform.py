@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.plan import AppleBuild, AssemblyJob, BuildJob
-from ortrim.core.target_spec import AppleSpec, TargetSpec
-from ortrim.core.targets import APPLE, TARGETS
+from ortrim.build.plan import AppleBuild, AssemblyJob, BuildJob
 from ortrim.errors import ExitCode, PlanError
-from ortrim.platforms import apple
+from ortrim.platforms.apple import platform as apple_platform
+from ortrim.spec.buildspec import AppleSpec, TargetSpec
+from ortrim.spec.targets import APPLE, TARGETS
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan
 
 OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
@@ -125,8 +125,8 @@ def test_a_runner_needs_the_systems_own_library_alone() -> None:
 def test_coreml_is_linked_where_it_is_inside() -> None:
     """And nowhere else."""
     planned = replace(job("ios-arm64"), apple=AppleBuild(deployment_target="15.1", providers=("coreml",)))
-    assert apple.frameworks(planned) == ("Foundation", "CoreML")
-    assert apple.frameworks(job("ios-arm64")) == ("Foundation",)
+    assert apple_platform.frameworks(planned) == ("Foundation", "CoreML")
+    assert apple_platform.frameworks(job("ios-arm64")) == ("Foundation",)
 
 
 def test_all_slices_are_one_xcframework() -> None:
@@ -137,7 +137,7 @@ def test_all_slices_are_one_xcframework() -> None:
         AssemblyJob(identifier="android", targets=("android-x86",)),
         AssemblyJob(identifier="apple", targets=("macos-arm64", "ios-arm64", "ios-simulator-arm64")),
     )
-    assert apple.assembly(()) is None
+    assert apple_platform.assembly(()) is None
 
 
 def refused(*targets: TargetSpec) -> PlanError:

@@ -5,12 +5,12 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ortrim.core.plan import BuildJob, SourcePin, digest
-from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import TARGETS, OperatingSystem
+from ortrim.base.files import shipped_folder
+from ortrim.build.plan import BuildJob, SourcePin, digest
+from ortrim.build.upstream_arguments import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources
 from ortrim.platforms import PLATFORMS, linux
-from ortrim.platforms.upstream import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources
-from ortrim.storage.shipped import shipped_folder
+from ortrim.spec.buildspec import TargetSpec
+from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
 

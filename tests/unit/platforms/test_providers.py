@@ -5,12 +5,11 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.core.plan import BuildJob, SourcePin
-from ortrim.core.target_spec import AndroidSpec, AppleSpec
-from ortrim.core.targets import TARGETS
+from ortrim.build.plan import BuildJob, SourcePin
+from ortrim.build.upstream_arguments import FLAGS, compiled_sources, require_providers
 from ortrim.errors import ExitCode, PlanError
-from ortrim.platforms.providers import FLAGS, require_providers
-from ortrim.platforms.upstream import compiled_sources
+from ortrim.spec.buildspec import AndroidSpec, AppleSpec
+from ortrim.spec.targets import TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan
 
 Provider = Literal["nnapi", "xnnpack"]

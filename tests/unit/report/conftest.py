@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.library_facts import ComponentSize
-from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.reports import VerifyReport
+from ortrim.binaries.libraries import ComponentSize
+from ortrim.verify.measurements import Gate, Verdict
+from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, on_device, recorded_report
 
 SCRIPT = "<script>alert('1')</script>"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.measurements import Verdict
-from ortrim.core.reports import VerifyReport
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.report.against import Change, against, changes
+from ortrim.pins.report import Change, against, changes
 from ortrim.report.write import read_report
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, lost_board, on_device
 
 DATA = Path(__file__).parent / "data"

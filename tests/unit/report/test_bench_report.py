@@ -7,14 +7,12 @@ import pytest
 from rich.console import RenderableType
 
 from bench_samples import sample, sample_plan, sample_report, samples_of
-from ortrim.bench.rows import report_of
-from ortrim.console import Console
-from ortrim.core.bench import BenchReport
-from ortrim.core.bench_history import entries_of
-from ortrim.report.bench_content import change_text
-from ortrim.report.bench_history_terminal import bench_history_tables
-from ortrim.report.bench_markdown import bench_markdown
-from ortrim.report.bench_terminal import bench_tables
+from ortrim.base.console import Console
+from ortrim.bench.points import BenchReport
+from ortrim.bench.report import bench_markdown, bench_tables, change_text
+from ortrim.bench.scores import report_of
+from ortrim.history.report import bench_history_tables
+from ortrim.history.rows import entries_of
 from ortrim.report.figures import NONE
 
 

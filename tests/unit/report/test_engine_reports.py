@@ -7,12 +7,10 @@ import pytest
 from rich.console import Console
 
 from engine_samples import sample_comparison, sample_rows
-from ortrim.core.engine_comparison import EngineComparison, EngineParity, EngineRow
-from ortrim.core.measurements import Verdict
-from ortrim.core.serialization import from_json, to_json
-from ortrim.report.engine_content import is_busy, parity_text
-from ortrim.report.engine_markdown import engine_markdown
-from ortrim.report.engine_terminal import engine_tables
+from ortrim.base.json import from_json, to_json
+from ortrim.engines.report import engine_markdown, engine_tables, is_busy, parity_text
+from ortrim.engines.rows import EngineComparison, EngineParity, EngineRow
+from ortrim.verify.measurements import Verdict
 
 BUSY = "Other programs were at work"
 

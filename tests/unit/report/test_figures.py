@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.measurements import Unit
+from ortrim.report.charts import ticks
 from ortrim.report.figures import (
     NONE,
     budget_text,
@@ -15,7 +15,7 @@ from ortrim.report.figures import (
     share_text,
     shortened,
 )
-from ortrim.report.svg import ticks
+from ortrim.verify.measurements import Unit
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,10 @@ from typing import Any
 import pytest
 
 from bench_samples import sample_report
-from ortrim.console import Console
-from ortrim.core.bench_history import BenchEntry, entries_of
-from ortrim.core.build_history import BuildEntry, Measure
-from ortrim.report.bench_plots import bench_kinds
+from ortrim.base.console import Console
+from ortrim.history.report import bench_kinds, change_text, curves, history_lines, history_page, history_tables, series
+from ortrim.history.rows import BenchEntry, BuildEntry, Measure, entries_of
 from ortrim.report.figures import NONE
-from ortrim.report.history_content import change_text, curves, history_lines, series
-from ortrim.report.history_html import history_page
-from ortrim.report.history_terminal import history_tables
 from sample_builds import sample_entry
 
 HOSTILE = "<script>alert('1')</script>\x1b[2J"

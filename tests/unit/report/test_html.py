@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from html_pages import HtmlPage as Page
-from ortrim.core.reports import VerifyReport
 from ortrim.report.html import html_report
+from ortrim.verify.reports import VerifyReport
 from sample_reports import hostile_board, on_device
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.artifacts import CompiledUnits
-from ortrim.core.reports import VerifyReport
+from ortrim.build.plan import CompiledUnits
+from ortrim.report.figures import escaped
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
-from ortrim.report.markdown_text import escaped
+from ortrim.verify.reports import VerifyReport
 from sample_reports import hostile_board
 
 DATA = Path(__file__).parent / "data"

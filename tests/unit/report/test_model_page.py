@@ -7,14 +7,12 @@ import pytest
 
 from html_pages import HtmlPage
 from model_pages import COST, GRAPH, MODEL_NAME, hostile_subject, sample_subject
-from ortrim.binaries.leaves import Leaf
-from ortrim.core.measurements import Verdict
-from ortrim.core.model_cost import Peak
-from ortrim.core.operators import OperatorId, RequiredOperators
-from ortrim.report.model_charts import COLUMNS, memory_timeline
-from ortrim.report.model_html import UNMEASURED, model_page
-from ortrim.report.model_share import COMMON, MODEL, MODELS, OTHERS, OWN, RUNTIME, ShippedModel, size_share
-from ortrim.report.model_subject import report_of_model
+from ortrim.cost.memory import Peak
+from ortrim.models.operators import OperatorId, RequiredOperators
+from ortrim.page.content import COMMON, MODEL, MODELS, OTHERS, OWN, RUNTIME, ShippedModel, report_of_model, size_share
+from ortrim.page.html import COLUMNS, UNMEASURED, memory_timeline, model_page
+from ortrim.size.accounting import Leaf
+from ortrim.verify.measurements import Verdict
 from sample_reports import four_devices, recorded_report
 
 SECTIONS = ("graph", "lint", "steps", "cost", "memory", "latency", "size", "parity")

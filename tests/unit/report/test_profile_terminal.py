@@ -2,9 +2,9 @@
 
 import io
 
-from ortrim.console import Console
-from ortrim.core.operator_profile import NodeTime, OperatorProfile, operators_of
-from ortrim.report.profile_terminal import microseconds_text, profile_tables
+from ortrim.base.console import Console
+from ortrim.bench.profile import microseconds_text, profile_tables
+from ortrim.verify.operator_times import NodeTime, OperatorProfile, operators_of
 
 
 def profile() -> OperatorProfile:

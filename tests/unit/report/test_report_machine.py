@@ -2,18 +2,24 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import Host
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.report.charts import load_chart, memory_chart
-from ortrim.report.content import package_facts
-from ortrim.report.device_content import device_facts, timings
+from ortrim.report.charts import latency_pictures, load_chart, memory_chart
+from ortrim.report.content import (
+    device_facts,
+    device_lines,
+    machine_facts,
+    measures_memory,
+    measures_time,
+    not_judged,
+    package_facts,
+    run_facts,
+    timings,
+)
 from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
-from ortrim.report.latency import latency_pictures
-from ortrim.report.lines import device_lines
-from ortrim.report.machine import machine_facts, measures_memory, measures_time, not_judged, run_facts
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import verdict_text
+from ortrim.verify.measurements import Host
+from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import PHONE, machine, on_device, user_emulation
 
 WHY = "time: what it takes on qemu-system:cortex-a53 says nothing of a real device"

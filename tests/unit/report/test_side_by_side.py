@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import RunnerResult, Verdict
-from ortrim.core.reports import DeviceReport, VerifyReport
-from ortrim.report.side_by_side import Group, device_names, side_by_side
+from ortrim.report.terminal import Group, device_names, side_by_side
+from ortrim.verify.measurements import RunnerResult, Verdict
+from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import on_device
 
 NONE = "\N{EN DASH}"

@@ -1,5 +1,5 @@
-from ortrim.core.measurements import Host
-from ortrim.report.machine import machine_facts, measures_memory, measures_time
+from ortrim.report.content import machine_facts, measures_memory, measures_time
+from ortrim.verify.measurements import Host
 from sample_reports import on_device, recorded_report
 
 SIMULATED = Host(

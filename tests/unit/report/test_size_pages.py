@@ -3,14 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.binaries.accounting import NO_MAP, account
-from ortrim.binaries.growth import comparable
-from ortrim.console import Console
-from ortrim.report.size_content import Sized, difference_headline
-from ortrim.report.size_data import difference_data, size_data
-from ortrim.report.size_diff_html import difference_page
-from ortrim.report.size_html import size_page
-from ortrim.report.size_terminal import difference_tables, size_table
+from ortrim.base.console import Console
+from ortrim.size.accounting import NO_MAP, account
+from ortrim.size.content import Sized, difference_data, difference_headline, difference_tables, size_data, size_table
+from ortrim.size.library import comparable
+from ortrim.size.page import difference_page, size_page
 
 DATA = Path(__file__).parents[1] / "binaries" / "data" / "accounted"
 HOSTILE = "<script>alert('1')</script>\x1b[2J"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.report.squares import Box, squarified
+from ortrim.report.treemap import Box, squarified
 
 BOX = Box(x=10, y=20, width=600, height=400)
 VALUES = st.lists(st.floats(min_value=0.01, max_value=1e6), min_size=1, max_size=60).map(

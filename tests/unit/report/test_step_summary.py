@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ortrim.core.measurements import Verdict
-from ortrim.report.step_summary import step_summary
+from ortrim.report.markdown import step_summary
+from ortrim.verify.measurements import Verdict
 from sample_reports import four_devices, on_device, recorded_report
 
 

@@ -4,10 +4,10 @@ import io
 
 from rich.console import Console
 
-from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.serialization import from_json, to_json
-from ortrim.core.steps_report import CaseLeft, ModelCounts, PreparationReport, StepReport
-from ortrim.report.steps_terminal import steps_table
+from ortrim.base.json import from_json, to_json
+from ortrim.report.steps import steps_table
+from ortrim.steps.report import CaseLeft, ModelCounts, PreparationReport, StepReport
+from ortrim.verify.measurements import OutputParity, Verdict
 
 BEFORE = ModelCounts(
     size_bytes=2_850_000, nodes=90, parameters=545_671, opsets=(("ai.onnx", 18),), operators=(("ai.onnx:If", 90),)

@@ -3,13 +3,13 @@
 import io
 from dataclasses import replace
 
-from ortrim.console import Console
-from ortrim.core.measurements import Verdict
-from ortrim.core.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
+from ortrim.base.console import Console
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
 from ortrim.report.terminal import terminal_report
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from sample_reports import on_device
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.report.symbol_text import LETTERS, symbol_text
+from ortrim.report.figures import LETTERS, symbol_text
 
 LONG_ARGUMENT = "std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char>> const&"
 

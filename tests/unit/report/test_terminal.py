@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.measurements import Verdict
-from ortrim.core.reports import VerifyReport
+from ortrim.base.console import Console
 from ortrim.report.terminal import terminal_report
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import VerifyReport
 from sample_reports import hostile_board, on_device
 
 DATA = Path(__file__).parent / "data"

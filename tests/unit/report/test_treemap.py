@@ -2,10 +2,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ortrim.core.library_facts import ComponentSize, FileSize, LibrarySize
-from ortrim.report.families import FAMILIES, STYLES, family
-from ortrim.report.size_tiles import report_tiles
-from ortrim.report.treemap import HEIGHT, WIDTH, Tile, treemap
+from ortrim.binaries.libraries import ComponentSize, FileSize, LibrarySize
+from ortrim.report.charts import FAMILIES, STYLES, family
+from ortrim.report.treemap import HEIGHT, WIDTH, Tile, report_tiles, treemap
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.reports import VerifyReport
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.report.write import OUTDATED, read_report, write_reports
+from ortrim.verify.reports import VerifyReport
 from sample_reports import on_device
 
 DATA = Path(__file__).parent / "data"

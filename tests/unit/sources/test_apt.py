@@ -5,12 +5,11 @@ from typing import Final
 import pytest
 
 from fake_sources import FakeSources
+from ortrim.build import debian
+from ortrim.build.debian import Mirror, fetch_debian
+from ortrim.build.source_archives import keep, kept_path
 from ortrim.errors import ExitCode, SourcesError, StorageError
-from ortrim.pins.source_sets import ComponentPin
-from ortrim.sources import apt
-from ortrim.sources.apt import fetch_debian
-from ortrim.sources.apt_sources import Mirror
-from ortrim.sources.archives import keep, kept_path
+from ortrim.pins.runtime import ComponentPin
 
 MIRRORS: Final = [Mirror(uri="http://one.example.org/debian"), Mirror(uri="http://two.example.org/debian")]
 APT: Final = """\
@@ -64,7 +63,7 @@ def mirror(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
     program.write_text(APT.format(log=fake.log, mirror=fake.folder))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    monkeypatch.setattr(apt, "host_mirrors", lambda _: MIRRORS)
+    monkeypatch.setattr(debian, "host_mirrors", lambda _: MIRRORS)
     return fake
 
 
@@ -150,7 +149,7 @@ def test_no_apt_here(mirror: FakeMirror, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_no_mirror_configured(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host whose apt has no Debian mirror gets a diagnostic of its own."""
-    monkeypatch.setattr(apt, "host_mirrors", lambda _: [])
+    monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
     with pytest.raises(SourcesError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
     assert caught.value.reference == "apt-no-sources"

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_sources import private_cache
+from ortrim.build import debian
+from ortrim.build.debian import DebianPackage, Mirror, PackageRequest, fetch_packages, packages_in, source_stanza
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.sources import apt_packages
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest, fetch_packages, packages_in
-from ortrim.sources.apt_sources import Mirror, source_stanza
 
 # As apt-get 2.6.1 printed it for trixie, arm64.
 LISTING = """\
@@ -58,7 +57,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     mirrors = [Mirror(uri="http://one.example.org/debian"), Mirror(uri="http://two.example.org/debian")]
-    monkeypatch.setattr(apt_packages, "host_mirrors", lambda _: mirrors)
+    monkeypatch.setattr(debian, "host_mirrors", lambda _: mirrors)
     return tmp_path / "mirror"
 
 
@@ -149,7 +148,7 @@ def test_no_apt_here(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_mirror_configured(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host whose apt has no Debian mirror gets a diagnostic of its own."""
-    monkeypatch.setattr(apt_packages, "host_mirrors", lambda _: [])
+    monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
     with pytest.raises(SourcesError) as caught:
         fetch_packages(PackageRequest(names=("libc6",), suite="trixie", architecture="arm64"), lambda *_: None)
     assert caught.value.reference == "apt-no-sources"

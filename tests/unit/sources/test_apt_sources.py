@@ -4,7 +4,7 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.sources.apt_sources import Mirror, host_mirrors, mirrors_in, source_stanza
+from ortrim.build.debian import Mirror, host_mirrors, mirrors_in, source_stanza
 
 SUITES: Final = frozenset({"bookworm", "trixie", "stable"})
 DEBIAN_CONTAINER: Final = """\

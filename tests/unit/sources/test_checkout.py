@@ -4,11 +4,10 @@ from pathlib import Path
 import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
+from ortrim.build.source_archives import copy_checkout, git, identify, tagged_commit
+from ortrim.build.sources import fetch_sources
 from ortrim.errors import SourcesError
-from ortrim.pins.source_sets import GitPin
-from ortrim.sources.checkout import copy_checkout, identify
-from ortrim.sources.fetch import fetch_sources
-from ortrim.sources.git import git, tagged_commit
+from ortrim.pins.runtime import GitPin
 
 
 def make_files(folder: Path) -> Path:

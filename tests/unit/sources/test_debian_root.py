@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
+from ortrim.base.cache import cache_folder
+from ortrim.base.emulators import PACKAGES_FILE
+from ortrim.build import root_file_systems as module
+from ortrim.build.debian import DebianPackage, PackageRequest
+from ortrim.build.root_file_systems import SOURCE_DATE, DebianRoot, debian_root
 from ortrim.errors import SourcesError, StorageError
-from ortrim.sources import debian_root as module
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest
-from ortrim.sources.debian_root import DebianRoot, debian_root
-from ortrim.sources.root_writer import SOURCE_DATE
-from ortrim.storage.cache import cache_folder
-from ortrim.tools.emulators import PACKAGES_FILE
 
 Entry = tuple[str, bytes, str]
 REQUEST = PackageRequest(names=("libc6", "python3.13-minimal"), suite="trixie", architecture="amd64")

@@ -14,16 +14,13 @@ from unittest.mock import patch
 import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
+from ortrim.base.command import Completed
+from ortrim.build import debian, source_archives
+from ortrim.build import sources as fetch_module
+from ortrim.build.debian import Mirror
+from ortrim.build.sources import fetch_sources, licences, resolve_sources, sound_sources
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
-from ortrim.pins.runtime import RuntimePins
-from ortrim.pins.source_sets import ComponentPin
-from ortrim.sources import apt, apt_session, archives
-from ortrim.sources import fetch as fetch_module
-from ortrim.sources.apt_sources import Mirror
-from ortrim.sources.fetch import fetch_sources, sound_sources
-from ortrim.sources.resolution import resolve_sources
-from ortrim.sources.tree import licences
-from ortrim.tools.command import Completed
+from ortrim.pins.runtime import ComponentPin, RuntimePins
 
 SPAWN: Final = get_context("spawn")
 
@@ -129,8 +126,8 @@ def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: 
     """A tree that is there is used without network, apt or unpacking."""
     runtime = fake.runtime("debian")
     first = fetch_sources(runtime, "auto")
-    monkeypatch.setattr(archives, "fetch_debian", fail_on_use)
-    monkeypatch.setattr(archives, "download", fail_on_use)
+    monkeypatch.setattr(source_archives, "fetch_debian", fail_on_use)
+    monkeypatch.setattr(source_archives, "download", fail_on_use)
     monkeypatch.setattr(fetch_module, "fetch_archives", fail_on_use)
     again = fetch_sources(runtime, "auto")
     assert again.folder == first.folder
@@ -183,10 +180,10 @@ def test_auto_falls_to_the_next_and_says_why(fake: FakeSources, cache: Path, mon
 
     def deliver(components: list[ComponentPin], *_: object) -> None:
         for pin in components:
-            archives.keep(pin, cache / archives.kept_path(pin).name)
+            source_archives.keep(pin, cache / source_archives.kept_path(pin).name)
 
-    monkeypatch.setattr(archives, "download", refuse)
-    monkeypatch.setattr(archives, "fetch_debian", deliver)
+    monkeypatch.setattr(source_archives, "download", refuse)
+    monkeypatch.setattr(source_archives, "fetch_debian", deliver)
     archive = fake.runtime("archive")
     for name in fake.components:
         fake.change(name, origin="debian-source")
@@ -204,7 +201,7 @@ def test_all_ways_failing_lists_them_all(fake: FakeSources, cache: Path, monkeyp
     def refuse(url: str, *_: object) -> None:
         raise NetworkError("download-failed", "no network", where=url)
 
-    monkeypatch.setattr(archives, "download", refuse)
+    monkeypatch.setattr(source_archives, "download", refuse)
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime("archive", "debian"), "auto")
     assert caught.value.reference == "no-source-works"
@@ -218,10 +215,10 @@ def test_damaged_download_in_the_cache_is_not_opened(
 ) -> None:
     """A file of the cache that is no longer what was pinned is removed and fetched anew, never unpacked."""
     pin = fake.components["onnx"]
-    path = archives.kept_path(pin)
+    path = source_archives.kept_path(pin)
     good = path.read_bytes()
     path.write_bytes(good + b"damage")
-    monkeypatch.setattr(archives, "download", lambda _url, destination, _digest: destination.write_bytes(good))
+    monkeypatch.setattr(source_archives, "download", lambda _url, destination, _digest: destination.write_bytes(good))
     tree = fetch_sources(fake.runtime("archive"), "archive")
     assert (tree.folder / "onnx/include/x.h").is_file()
 
@@ -269,9 +266,9 @@ def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, m
         raise ToolError("tool-timeout", "did not end")
 
     fake.change("onnx", origin="debian-source")
-    archives.kept_path(fake.components["onnx"]).unlink()
-    monkeypatch.setattr(apt_session, "run", hang)
-    monkeypatch.setattr(apt, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
+    source_archives.kept_path(fake.components["onnx"]).unlink()
+    monkeypatch.setattr(debian, "run", hang)
+    monkeypatch.setattr(debian, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
     with pytest.raises(ToolError) as caught:
         fetch_sources(fake.runtime("debian"), "auto")
     assert caught.value.reference == "tool-timeout"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from ortrim.core.serialization import from_json
+from ortrim.base.emulators import EMULATIONS, machine_folder
+from ortrim.base.json import from_json
+from ortrim.build import root_file_systems
+from ortrim.build.debian import DebianPackage, PackageRequest
+from ortrim.build.root_file_systems import machine_parts
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.sources import machines
-from ortrim.sources.apt_packages import DebianPackage, PackageRequest
-from ortrim.sources.machines import machine_parts
-from ortrim.tools.emulators import EMULATIONS, machine_folder
 
 ARM64 = EMULATIONS["arm64"]
 LIBRARIES = "usr/lib/aarch64-linux-gnu"
@@ -75,7 +75,7 @@ def fetches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[PackageRequ
             )
             accept(package, tmp_path / "file.deb")
 
-    monkeypatch.setattr(machines, "fetch_packages", fetch)
+    monkeypatch.setattr(root_file_systems, "fetch_packages", fetch)
     return asked
 
 

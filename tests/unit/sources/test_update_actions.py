@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.build.source_archives import git
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.pins.actions import ACTIONS_FILE, action_reference, read_action_pins
-from ortrim.sources.git import git
-from ortrim.sources.update_actions import HOST, update_action_pins
+from ortrim.pins.images import ACTIONS_FILE, action_reference, read_action_pins
+from ortrim.pins.update import HOST, update_action_pins
 
 pytestmark = pytest.mark.needs("git")
 OLD = """\

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.sources import pinned_requirements
-from ortrim.sources.update_converter import converter_text
-from ortrim.tools.foreign_runtime import _entry
-from ortrim.tools.resolving import Resolved
+from ortrim.models.full_runtime import _entry
+from ortrim.pins import requirements as pinned_requirements
+from ortrim.pins.requirements import Resolved
+from ortrim.pins.update import converter_text
 
 NUMPY = {"3.11": "2.4.6", "3.12": "2.5.5", "3.13": "2.5.5"}
 """What pip took for onnxruntime 1.31.1 in November 2026."""

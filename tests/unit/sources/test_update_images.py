@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
+from ortrim.build.container_engines import DOCKER, UsableEngine
+from ortrim.build.ndk import REPOSITORY
 from ortrim.errors import Diagnostic
 from ortrim.pins.images import IMAGES_FILE, read_image_pins
-from ortrim.sources.android_sdk import REPOSITORY
-from ortrim.sources.update_images import update_image_pins, with_values
-from ortrim.tools.containers_choice import UsableEngine
-from ortrim.tools.containers_docker import DOCKER
+from ortrim.pins.update import update_image_pins, with_values
 
 PINS = """\
 # What a reader should know.

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.bench.engine_catalogue import ENGINES
+from ortrim.engines.catalogue import ENGINES, engine_requirements
 from ortrim.errors import ExitCode, NetworkError, SourcesError
-from ortrim.pins.engines import engine_requirements
+from ortrim.pins import requirements as pinned_requirements
+from ortrim.pins.requirements import Resolved
 from ortrim.pins.shipped import pin_text
-from ortrim.sources import pinned_requirements
-from ortrim.sources.update_requirements import FILES, update_requirements
-from ortrim.tools.resolving import Resolved
+from ortrim.pins.update import FILES, update_requirements
 
 VERSION = "9.9.0"
 NEEDED = "needed"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ortrim.errors import NetworkError
 from ortrim.pins.shipped import pin_text
-from ortrim.sources.update_versions import NDK_TEMPLATE, VERSIONS_FILE, ndk_of, release_number, with_version
+from ortrim.pins.update import NDK_TEMPLATE, VERSIONS_FILE, ndk_of, release_number, with_version
 
 SHIPPED = pin_text(VERSIONS_FILE) or ""
 TEMPLATE = """\

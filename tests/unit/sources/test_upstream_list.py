@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.build.source_archives import Dependency, parse_dependencies, read_dependency_list, version_in
 from ortrim.errors import Diagnostic, NetworkError, SourcesError
-from ortrim.sources.upstream_list import Dependency, parse_dependencies, read_dependency_list, version_in
 
 RECORDED = """\
 #Name;Url;SHA1

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.buildspec import LoadedSpec
 from ortrim.errors import DiagnosticGroup, ExitCode, SpecError
+from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ortrim.core.targets import TARGETS, OperatingSystem
-from ortrim.planning import select_targets
+from ortrim.platforms.planner import select_targets
 from ortrim.spec.load import load_spec
+from ortrim.spec.targets import TARGETS, OperatingSystem
 
 GUIDE: Final = (Path(__file__).parents[3] / "docs" / "android.md").read_text(encoding="utf-8")
 

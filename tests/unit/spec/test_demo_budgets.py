@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.buildspec_choices import merged_budgets
-from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import TARGETS, OperatingSystem
+from ortrim.spec.buildspec import TargetSpec, merged_budgets
 from ortrim.spec.load import load_spec
+from ortrim.spec.targets import TARGETS, OperatingSystem
 
 SPEC = load_spec(Path(__file__).parents[3] / "buildspecs" / "silero-vad.toml").spec
 ANDROID = [target for target in SPEC.targets if TARGETS[target.id].system is OperatingSystem.ANDROID]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.hot_operators import MOST_OPERATORS, ranked, render_hot
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.spec.document import LARGEST_BYTES
-from ortrim.spec.hot import hot_file, read_hot
+from ortrim.models.hot_operators import MOST_OPERATORS, hot_file, ranked, read_hot, render_hot
+from ortrim.spec.load import LARGEST_BYTES
 
 
 @pytest.fixture

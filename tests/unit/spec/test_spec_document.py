@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode, SpecError
-from ortrim.spec.document import LARGEST_BYTES, _parsed, _text, read_document
-from ortrim.spec.load import load_spec
+from ortrim.spec.load import LARGEST_BYTES, _parsed, _text, load_spec, read_document
 
 
 def refusal(file: Path) -> SpecError:

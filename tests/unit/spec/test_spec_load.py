@@ -12,17 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.console import Console
-from ortrim.core.buildspec import BuildSpec, LoadedSpec, RuntimeSpec
-from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec, SessionSpec
-from ortrim.core.serialization import to_data
-from ortrim.core.target_spec import Budgets, TargetSpec
-from ortrim.core.targets import TARGETS
-from ortrim.core.tolerance_spec import Tolerance
+from ortrim.base.console import Console
+from ortrim.base.json import to_data
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
-from ortrim.spec.document import _parsed
-from ortrim.spec.load import load_spec, spec_from_data
+from ortrim.spec.buildspec import (
+    Budgets,
+    BuildSpec,
+    CaseSpec,
+    InputSpec,
+    LoadedSpec,
+    ModelSpec,
+    RuntimeSpec,
+    SessionSpec,
+    TargetSpec,
+)
+from ortrim.spec.load import _parsed, load_spec, spec_from_data
 from ortrim.spec.problems import REFERENCES
+from ortrim.spec.targets import TARGETS
+from ortrim.spec.tolerances import Tolerance
 
 MODEL = '[[models]]\nname = "m"\npath = "m.onnx"\n'
 FILE = Path("/dev/kws.toml")  # its folder exists and holds no model

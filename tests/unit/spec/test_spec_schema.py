@@ -9,12 +9,11 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 import ortrim.spec
-from ortrim.core.buildspec import LoadedSpec
-from ortrim.core.targets import TARGETS
+from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 from ortrim.spec.problems import REFERENCES
-from ortrim.spec.reference import EXAMPLE, render_reference
-from ortrim.spec.schema import buildspec_schema, known_keys
+from ortrim.spec.schema import EXAMPLE, buildspec_schema, known_keys, render_reference
+from ortrim.spec.targets import TARGETS
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted(path for path in (ROOT / "buildspecs").glob("*.toml") if ".hot" not in path.suffixes)

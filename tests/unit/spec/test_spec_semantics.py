@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ortrim.core.buildspec import LoadedSpec
+from ortrim.spec.buildspec import LoadedSpec
 
 MODEL = """
 [[models]]

@@ -6,9 +6,9 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]  # has no types of its own
 import pytest
 
-from ortrim.core.buildspec import LoadedSpec
-from ortrim.core.step_specs import Batch, Opset, Strip
+from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.schema import buildspec_schema, known_keys
+from ortrim.spec.step_specs import Batch, Opset, Strip
 
 MODEL = '[[models]]\nname = "m"\npath = "m.onnx"\n'
 STEP = f"{MODEL}[[models.steps]]\n"

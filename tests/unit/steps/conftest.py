@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from ortrim.steps import isolation
-from ortrim.steps.stepped import Workplace
-from ortrim.tools.full_runtime import FullRuntime
-from ortrim.tools.scripts import Python
+from ortrim.base.scripts import Python
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.steps import step
+from ortrim.steps.step import Workplace
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     """Return a step's place, whose scripts run in this process, which is quicker than one of their own."""
-    monkeypatch.setattr(isolation, "run_script", _in_process)
+    monkeypatch.setattr(step, "run_script", _in_process)
     folder = tmp_path / "work"
     folder.mkdir()
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=tmp_path, library=tmp_path)

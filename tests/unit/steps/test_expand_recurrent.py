@@ -8,9 +8,9 @@ import pytest
 
 from number_samples import assert_same, copy_of, operators, ran, random_feeds, recurrent, weights
 from onnx_samples import relu
-from ortrim.core.number_steps import ExpandRecurrent
-from ortrim.steps.expand_recurrent import expand_recurrent
-from ortrim.steps.stepped import Stepped
+from ortrim.spec.step_specs import ExpandRecurrent
+from ortrim.steps.recurrent import expand_recurrent
+from ortrim.steps.step import Stepped
 
 ASKED: Final = ExpandRecurrent(use="expand-recurrent")
 KINDS: Final = [("LSTM", {}), ("GRU", {"linear_before_reset": 0}), ("GRU", {"linear_before_reset": 1})]

@@ -8,9 +8,9 @@ from onnx import helper
 
 from number_samples import assert_same, copy_of, normalised, operators, ran, random_feeds, weights
 from onnx_samples import model_of, relu, value
-from ortrim.core.number_steps import FoldBatchNorm
+from ortrim.spec.step_specs import FoldBatchNorm
 from ortrim.steps.fold_batch_norm import fold_batch_norm
-from ortrim.steps.stepped import Stepped
+from ortrim.steps.step import Stepped
 
 ASKED: Final = FoldBatchNorm(use="fold-batch-norm")
 CONV: Final = helper.make_node("Conv", ["x", "w", "b"], ["n"], name="before")

@@ -12,14 +12,13 @@ from onnx import helper
 from mutated_models import mutated
 from number_samples import normalised, picture, recurrent, sequences, weights
 from onnx_samples import branching
-from ortrim.core.number_steps import Conv1dTo2d, ExpandRecurrent, FoldBatchNorm, FoldInput
-from ortrim.core.step_choices import StepChoices
 from ortrim.errors import Diagnostic
+from ortrim.spec.step_specs import Conv1dTo2d, ExpandRecurrent, FoldBatchNorm, FoldInput, StepChoices
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
-from ortrim.steps.expand_recurrent import expand_recurrent
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.fold_input import fold_input
-from ortrim.steps.stepped import Stepped
+from ortrim.steps.recurrent import expand_recurrent
+from ortrim.steps.step import Stepped
 
 SAMPLES: Final = tuple(
     model.SerializeToString()

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mutated_models import mutated
-from ortrim.core.step_choices import StepChoices
-from ortrim.core.step_specs import NameDimensions, RemoveDead, Rename, ShareConstants, Strip
 from ortrim.errors import Diagnostic
-from ortrim.steps.stepped import Workplace
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.spec.step_specs import NameDimensions, RemoveDead, Rename, ShareConstants, StepChoices, Strip
+from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
-from ortrim.tools.full_runtime import FullRuntime
 from stepped_models import layered, with_branch
 
 STEPS: tuple[StepChoices, ...] = (

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from number_samples import picture
-from ortrim.core.number_steps import Optimize, Quantize
 from ortrim.errors import ExitCode, ModelError
-from ortrim.steps.optimize import optimize
-from ortrim.steps.quantize import quantize, takes_seven_bits
-from ortrim.steps.runtime_tools import write_feeds
-from ortrim.steps.stepped import Feeds, Workplace
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.spec.step_specs import Optimize, Quantize
+from ortrim.steps.runtime_tools import optimize, quantize, takes_seven_bits, write_feeds
+from ortrim.steps.step import Feeds, Workplace
 
 STATIC = Quantize(use="quantize", mode="static")
 

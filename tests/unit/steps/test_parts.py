@@ -8,12 +8,11 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, value, weighted, write
-from ortrim.core.step_specs import Extract, Merge, Outputs
 from ortrim.errors import ModelError
-from ortrim.steps.extract import extract
-from ortrim.steps.merge import merge
-from ortrim.steps.outputs import change_outputs
-from ortrim.steps.stepped import Workplace
+from ortrim.spec.step_specs import Extract, Merge, Outputs
+from ortrim.steps.inputs_outputs import change_outputs, extract
+from ortrim.steps.opset import merge
+from ortrim.steps.step import Workplace
 from stepped_models import SHAPE, copy_of, feeds_for, layered, outputs_of, same_outputs, with_branch
 
 MERGE = Merge(use="merge", path=Path("other.onnx"), connect={"y": "x"}, prefix="after_")

@@ -9,14 +9,13 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from ortrim.core.step_specs import Simplify
+from ortrim.base.scripts import Python
 from ortrim.errors import ModelError
-from ortrim.steps import isolation
-from ortrim.steps import simplify as module
-from ortrim.steps.isolation import packaged_python
-from ortrim.steps.simplify import simplify
-from ortrim.steps.stepped import Workplace
-from ortrim.tools.scripts import Python
+from ortrim.spec.step_specs import Simplify
+from ortrim.steps import runtime_tools as module
+from ortrim.steps import step
+from ortrim.steps.runtime_tools import simplify
+from ortrim.steps.step import Workplace, packaged_python
 from stepped_models import layered
 
 
@@ -59,7 +58,7 @@ def test_the_program_finds_the_runtime_behind_its_own_packages(
     monkeypatch.setattr(module, "packaged_python", python_for)
     assert simplify(layered(), Simplify(use="simplify"), place).model == program.slim(layered())
     assert given == [place.runtime.packages]
-    monkeypatch.setattr(isolation, "packages_folder", lambda *_: Path("/own"))
+    monkeypatch.setattr(step, "packages_folder", lambda *_: Path("/own"))
     python = packaged_python("onnxslim", "", *given)
     assert python.environment["PYTHONPATH"] == f"/own:{place.runtime.packages}"
 

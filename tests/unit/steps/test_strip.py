@@ -1,7 +1,7 @@
 """Strip: what no runtime reads."""
 
-from ortrim.core.step_specs import Strip
-from ortrim.steps.strip import strip
+from ortrim.spec.step_specs import Strip
+from ortrim.steps.remove import strip
 from stepped_models import copy_of, feeds_for, same_outputs, with_branch
 
 

@@ -6,11 +6,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value
-from ortrim.core.step_specs import Opset
 from ortrim.errors import ModelError
-from ortrim.steps.graph_wiring import opset_of
+from ortrim.spec.step_specs import Opset
+from ortrim.steps.graph import opset_of
 from ortrim.steps.opset import to_opset
-from ortrim.steps.stepped import Workplace
+from ortrim.steps.step import Workplace
 from stepped_models import copy_of, feeds_for, layered, same_outputs
 
 

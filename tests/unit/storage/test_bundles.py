@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base.archives import inside, open_bundle
 from ortrim.errors import ExitCode, StorageError
-from ortrim.storage.bundles import inside, open_bundle
 
 FILES = {"a.txt": b"a", "A/b.txt": b"bb", "A/B/c.txt": b"ccc"}
 LINKS = {"Current": "A", "A/up": "../a.txt", "C": "Current/B", "loop": "loop", "out": "../x", "root": "/etc"}

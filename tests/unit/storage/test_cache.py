@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base.cache import cache_folder
 from ortrim.errors import ExitCode, StorageError
 from ortrim.pins.shipped import pin_text
-from ortrim.storage.cache import cache_folder
 
 
 def test_cache_lies_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from socket import socket
 
 import pytest
 
+from ortrim.base import downloads
+from ortrim.base.downloads import download, fetch
 from ortrim.errors import ExitCode, NetworkError, StorageError
-from ortrim.storage import downloads
-from ortrim.storage.downloads import download, fetch
 
 CONTENT = bytes(n % 256 for n in range(300_000))
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

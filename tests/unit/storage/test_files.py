@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.errors import ExitCode, StorageError
-from ortrim.storage.files import (
+from ortrim.base.files import (
     disk_full,
     require_space,
     require_writable,
@@ -19,6 +18,7 @@ from ortrim.storage.files import (
     write_atomically,
     write_if_changed,
 )
+from ortrim.errors import ExitCode, StorageError
 
 
 def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.sums import SUMS, FileEntry, sums_text
+from ortrim.base.checksums import SUMS, FileEntry, check_listed, sums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError, StorageError
-from ortrim.storage.sums import check_listed
 
 
 def listing(folder: Path, **contents: bytes) -> dict[str, str]:

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
+from ortrim.base.cache import locked, locked_if_free, publish_folder
 from ortrim.errors import StorageError
-from ortrim.storage.folders import locked, locked_if_free, publish_folder
 
 SPAWN: Final = get_context("spawn")
 

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lying_proxy import ADDRESS, LyingProxy, lying_proxy
+from ortrim.base import downloads
+from ortrim.base.downloads import download, fetch
 from ortrim.errors import NetworkError
-from ortrim.storage import downloads
-from ortrim.storage.downloads import download, fetch
 
 CONTENT: Final = bytes(n % 251 for n in range(300_000))
 DIGEST: Final = hashlib.sha256(CONTENT).hexdigest()

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pytest
 
+from ortrim.base import cache
+from ortrim.base.cache import CacheWatch, cached_folder, is_kept, kept_folder, record_entry, watched_cache
+from ortrim.base.files import sha256_of
 from ortrim.errors import StorageError
-from ortrim.storage import records
-from ortrim.storage.files import sha256_of
-from ortrim.storage.records import CacheWatch, cached_folder, is_kept, kept_folder, record_entry, watched_cache
 
 NAMES: Final = ("a.so", "headers/b.h", "headers/deep/c.txt", "d.bin", "empty")
 Mutation = Callable[[Path, Random], None]
@@ -227,7 +227,7 @@ def test_a_copy_is_read_once_and_then_believed(tmp_path: Path, monkeypatch: pyte
     settle(tmp_path / "here" / "entry")
     shutil.copytree(tmp_path / "here", tmp_path / "there", symlinks=True)
     settle(tmp_path / "there" / "entry")
-    monkeypatch.setattr(records, "sha256_of", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr(cache, "sha256_of", lambda _: pytest.fail("read again"))
     assert is_kept(tmp_path / "there" / "entry", large=True)
 
 
@@ -260,7 +260,7 @@ def test_damage_is_told_with_what_it_is(tmp_path: Path) -> None:
         cached_folder(entry, fill)
         rewritten(entry / "a.so", b"other")
         cached_folder(entry, fill)
-        assert records.cache_damages() == ("builds/0123456789: a.so has changed; it was removed and is made anew",)
+        assert cache.cache_damages() == ("builds/0123456789: a.so has changed; it was removed and is made anew",)
     assert told == ["damaged-cache: builds/0123456789: a.so has changed; it was removed and is made anew"]
 
 
@@ -405,9 +405,9 @@ def test_checkpoints_come_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
     with kept_folder(tmp_path / "tree") as kept:
         written: list[bool] = []
         monkeypatch.setattr(kept, "record", lambda *, ended: written.append(ended))
-        monkeypatch.setattr(records, "CHECKPOINT_SHARE", 0.0)
+        monkeypatch.setattr(cache, "CHECKPOINT_SHARE", 0.0)
         kept.checkpoint()
         assert written == []
-        monkeypatch.setattr(records, "CHECKPOINT_SHARE", 1e9)
+        monkeypatch.setattr(cache, "CHECKPOINT_SHARE", 1e9)
         kept.checkpoint()
         assert written == [False]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.storage.temporary import own_temporary_folder
+from ortrim.base.files import own_temporary_folder
 
 HOLDER = """
 import sys, tempfile, time
-from ortrim.storage.temporary import own_temporary_folder
+from ortrim.base.files import own_temporary_folder
 with own_temporary_folder():
     folder = tempfile.mkdtemp(prefix="ortrim-work-")
     open(folder + "/large", "w").write("x")

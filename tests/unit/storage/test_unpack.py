@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ortrim.base import archives as members_module
+from ortrim.base import archives as unpack_module
+from ortrim.base.archives import unpack
 from ortrim.errors import ExitCode, StorageError
-from ortrim.storage import members as members_module
-from ortrim.storage import unpack as unpack_module
-from ortrim.storage.unpack import unpack
 
 TarEntry = tuple[str, bytes] | tarfile.TarInfo
 

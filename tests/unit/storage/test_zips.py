@@ -10,10 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ortrim.base import archives
+from ortrim.base.archives import open_zip, unpack
 from ortrim.errors import ExitCode, StorageError
-from ortrim.storage import zips
-from ortrim.storage.unpack import unpack
-from ortrim.storage.zips import open_zip
 
 END = b"PK\x05\x06"
 CENTRAL = b"PK\x01\x02"
@@ -167,7 +166,7 @@ def test_members_may_hold_what_looks_like_many_members(tmp_path: Path) -> None:
 
 def test_one_huge_member_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit for each."""
-    monkeypatch.setattr(zips, "LARGEST_MEMBER", 999)
+    monkeypatch.setattr(archives, "LARGEST_MEMBER", 999)
     assert refused(archive(("a", bytes(1000))), tmp_path / "a.zip").reference == "archive-too-large"
 
 

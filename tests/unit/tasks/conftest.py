@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fake_sources import private_cache
-from ortrim.tasks import namespace
-from ortrim.tasks.program import program
+from ortrim.cli.program import program
+from ortrim.cli.tasks import namespace
 
 
 @dataclass(frozen=True)

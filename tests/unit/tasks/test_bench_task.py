@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from bench_samples import sample_report
-from ortrim.core.bench import BenchReport
-from ortrim.core.bench_history import entries_of
+from ortrim.bench import task as bench_task
+from ortrim.bench.points import BenchReport
+from ortrim.bench.subjects import SECONDS, Wanted
 from ortrim.errors import StorageError
-from ortrim.history.benches import record_all
-from ortrim.history.store import NAME
-from ortrim.pipeline.bench.planning import SECONDS, Wanted
-from ortrim.tasks import bench
+from ortrim.history.rows import entries_of
+from ortrim.history.store import NAME, record_all
 
 Run = Callable[..., Any]
 
@@ -37,7 +36,7 @@ class Asked:
 def fixture_asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """Replace the measurement."""
     asked = Asked()
-    monkeypatch.setattr(bench, "measure", asked)
+    monkeypatch.setattr(bench_task, "measure", asked)
     return asked
 
 
@@ -111,7 +110,7 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise StorageError("disk-full", "there is no space left")
 
-    monkeypatch.setattr("ortrim.pipeline.bench.files.write_atomically", full)
+    monkeypatch.setattr("ortrim.bench.run.write_atomically", full)
     assert ortrim("bench", "--markdown", "bench.md").code == 22
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engine_samples import sample_comparison
+from ortrim.engines import comparison
+from ortrim.engines.comparison import Compared
 from ortrim.errors import Interrupted
-from ortrim.pipeline.engines import comparison
-from ortrim.pipeline.engines.comparison import Compared
 
 Run = Callable[..., Any]
 

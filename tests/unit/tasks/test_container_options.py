@@ -8,11 +8,11 @@ from typing import Protocol
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
+from ortrim.build.container_engines import ContainerOptions, Mount
+from ortrim.cli import pins as pins_task
+from ortrim.cli.options import container_options, request_from
 from ortrim.errors import UsageError
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.tasks import pins as pins_task
-from ortrim.tasks.options import container_options, request_from
-from ortrim.tools.containers import ContainerOptions, Mount
 
 
 class Ended(Protocol):

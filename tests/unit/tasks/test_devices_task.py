@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from ortrim.cli import setup
 from ortrim.errors import SourcesError
-from ortrim.tasks import devices
-from ortrim.verify.devices.listed_device import ListedDevice
+from ortrim.verify.devices.names import ListedDevice
 
 Run = Callable[..., Any]
 READY = ListedDevice(name="host", targets=("linux-x64",), memory=True, time=True, found="AMD EPYC")
@@ -26,7 +26,7 @@ PHONE = ListedDevice(name="adb:\x1b[2J", targets=(), memory=True, time=False, fo
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """List three devices without looking for any."""
-    monkeypatch.setattr(devices, "list_devices", lambda: (READY, ABSENT, PHONE))
+    monkeypatch.setattr(setup, "list_devices", lambda: (READY, ABSENT, PHONE))
 
 
 def test_devices_are_listed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_machines_are_fetched_when_asked_for(ortrim: Run, monkeypatch: pytest.Mo
         calls.append("fetched")
         announce("fetch it all")
 
-    monkeypatch.setattr(devices, "fetch_machines", fetch)
+    monkeypatch.setattr(setup, "fetch_machines", fetch)
     assert ortrim("devices").code == 0
     assert calls == []
     ended = ortrim("devices", "--fetch")
@@ -70,6 +70,6 @@ def test_a_fetch_that_fails(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(_announce: object) -> None:
         raise SourcesError("apt-missing", "there is no apt-get here")
 
-    monkeypatch.setattr(devices, "fetch_machines", refuse)
+    monkeypatch.setattr(setup, "fetch_machines", refuse)
     ended = ortrim("devices", "--fetch", "--json")
     assert (ended.code, ended.document()["errors"][0]["reference"]) == (14, "apt-missing")

@@ -7,13 +7,11 @@ from typing import Any, Final
 import pytest
 
 from ortrim.errors import ExitCode, NetworkError
-from ortrim.fetch.attested import Attestation
 from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin
-from ortrim.fetch.names import EVERYTHING, Selection
-from ortrim.fetch.request import Wanted
-from ortrim.pipeline.github.apps import App
-from ortrim.pipeline.github.connection import Remote
-from ortrim.pipeline.github.fetching import Fetched
+from ortrim.fetch.offers import EVERYTHING, Selection
+from ortrim.fetch.provenance import Attestation
+from ortrim.fetch.run import App, Fetched, Wanted
+from ortrim.github.followed_run import Remote
 
 Run = Callable[..., Any]
 A: Final = 64 * "a"
@@ -49,7 +47,7 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[Any]]:
                 raise result
             return result
 
-        monkeypatch.setattr("ortrim.tasks.fetch.fetch_files", called)
+        monkeypatch.setattr("ortrim.fetch.task.fetch_files", called)
         return given
 
     return replace_by

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.hot_operators import ranked
-from ortrim.pipeline.bench.hot import RUNS, HotOperators
-from ortrim.tasks import hot
+from ortrim.bench import task as bench_task
+from ortrim.bench.hot import RUNS, HotOperators
+from ortrim.models.hot_operators import ranked
 
 Run = Callable[..., Any]
 ROWS = ranked({"vad": {"ai.onnx:LSTM": 0.75, "ai.onnx:Conv": 0.21, "ai.onnx:Pad": 0.04}})
@@ -23,7 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
         seen.append((request.spec, runs))
         return HotOperators(file=Path("vad.hot.toml"), measured_with="a library", operators=ROWS)
 
-    monkeypatch.setattr(hot, "find_hot", find)
+    monkeypatch.setattr(bench_task, "find_hot", find)
     return seen
 
 

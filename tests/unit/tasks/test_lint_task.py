@@ -9,12 +9,12 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, value, weighted, write
-from ortrim.binaries.leaves import Accounting, Leaf
 from ortrim.errors import ExitCode, ToolError, VerifyError
-from ortrim.lint.facts import KernelFacts, RunFacts
-from ortrim.pipeline.models import lint
-from ortrim.pipeline.models.lint_runtime import Looked
-from ortrim.report.size_content import Sized
+from ortrim.lint import run as lint_run
+from ortrim.lint.findings import KernelFacts, RunFacts
+from ortrim.lint.run import Looked
+from ortrim.size.accounting import Accounting, Leaf
+from ortrim.size.content import Sized
 from prepared_by_steps import STEPS, after_steps
 
 Run = Callable[..., Any]
@@ -28,7 +28,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Looked]:
     def look(path: Path, *_: object, **__: object) -> Looked:
         return answers.get(path.name, Looked(kernels=KernelFacts(), run=RunFacts(), providers=()))
 
-    monkeypatch.setattr(lint, "look", look)
+    monkeypatch.setattr(lint_run, "look", look)
     return answers
 
 
@@ -117,7 +117,7 @@ def test_a_runtime_that_cannot_be_had_is_no_finding(ortrim: Run, good: str, monk
     def refuse(*_: object) -> None:
         raise ToolError("converter-unavailable", "cannot be had here")
 
-    monkeypatch.setattr(lint, "full_runtime", refuse)
+    monkeypatch.setattr(lint_run, "full_runtime", refuse)
     assert ortrim("lint", good).code == 16
 
 
@@ -131,7 +131,7 @@ def test_what_operators_cost_is_told_of_a_library(
     """As `size` accounts for it; code of no operator is left out."""
     accounting = Accounting(file_bytes=110_000, zeroed_bytes=0, leaves=(RELU, OTHER), mapped=True, notes=())
     sized = Sized(name="l", library=Path("l.so"), link_map=None, accounting=accounting)
-    monkeypatch.setattr(lint, "size_of", lambda *_: sized)
+    monkeypatch.setattr(lint_run, "size_of", lambda *_: sized)
     (model,) = ortrim("lint", good, "--library", "l.so", "--json").document()["models"]
     words = [(each["reference"], each["words"]) for each in model["findings"]]
     assert words == [("costly-operator", "removing Relu (1 node) saves 20 KiB of the library")]
@@ -146,7 +146,7 @@ def test_a_buildspec_without_a_build_is_judged_all_the_same(
     def refuse(*_: object) -> Sized:
         raise VerifyError("not-built", "there is no finished build")
 
-    monkeypatch.setattr(lint, "size_of", refuse)
+    monkeypatch.setattr(lint_run, "size_of", refuse)
     spec = Path(good).with_name("spec.toml")
     spec.write_text('name = "spec"\n[[models]]\nname = "relu"\npath = "good.onnx"\n[[targets]]\nid = "linux-x64"\n')
     ended = ortrim("lint", str(spec), "--json")
@@ -164,7 +164,7 @@ def test_models_with_steps_are_judged_after_them(
     spec = Path(named_by_machine).with_name("spec.toml")
     spec.write_text(f'[[models]]\nname = "m"\npath = "advised.onnx"\n{STEPS}[[targets]]\nid = "linux-x64"\n')
     words = ("lint", str(spec), "--sarif", "lint.sarif")
-    monkeypatch.setattr(lint, "_library_sizes", lambda *_: (None, ()))
+    monkeypatch.setattr(lint_run, "_library_sizes", lambda *_: (None, ()))
     ended = ortrim(*words)
     assert (ended.code, ended.err) == (0, "")
     assert "advised.onnx, after its steps: 0 errors, advice: 0" in ended.out.replace("\n", "")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from ortrim.cli import measure
 from ortrim.errors import BuildError
-from ortrim.tasks import measure
 
 Run = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.tasks import measure
+from ortrim.cli import measure
 
 Run = Callable[..., Any]
 

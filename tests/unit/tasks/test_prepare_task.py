@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.pipeline.models import prepared
+from ortrim.pipeline import preparing
 
 Run = Callable[..., Any]
 MODEL = '[[models]]\nname = "{name}"\npath = "m.onnx"\n'
@@ -17,8 +17,8 @@ STEP = '[[models.steps]]\nuse = "strip"\n'
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a buildspec of one model with steps and one without; nothing is prepared, only seen."""
     (tmp_path / "m.onnx").write_bytes(b"not opened")
-    monkeypatch.setattr(prepared, "prepared_models", lambda loaded, _: tuple(loaded.spec.models))
-    monkeypatch.setattr(prepared, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(preparing, "prepared_models", lambda loaded, _: tuple(loaded.spec.models))
+    monkeypatch.setattr(preparing, "full_runtime", lambda *_: None)
     file = tmp_path / "two.toml"
     file.write_text(MODEL.format(name="one") + STEP + MODEL.format(name="two"))
     return file
@@ -33,7 +33,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(model.name for model in loaded.spec.models)
         return (None,)
 
-    monkeypatch.setattr(prepared, "preparations_of", preparations)
+    monkeypatch.setattr(preparing, "preparations_of", preparations)
     return names
 
 

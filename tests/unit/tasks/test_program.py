@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from onnx_samples import relu, write
+from ortrim.base.command import run
+from ortrim.cli.tasks import namespace
 from ortrim.errors import ExitCode
-from ortrim.tasks import namespace
-from ortrim.tools.command import run
 
 Run = Callable[..., Any]
 TASKS = (
@@ -109,7 +109,7 @@ UNREAD: Final = """( program=$1; shift; "$program" -c "$@" 2>said; echo $? >code
 
 def unread(folder: Path, *words: str) -> tuple[str, str]:
     """Run the program with nobody at the other end of its output; return its exit code and what it complained of."""
-    program = (sys.executable, "from ortrim.tasks.program import main; main()")
+    program = (sys.executable, "from ortrim.cli.program import main; main()")
     run(("sh", "-c", UNREAD, "sh", *program, *words), cwd=folder)
     return (folder / "code").read_text().strip(), (folder / "said").read_text()
 
@@ -131,7 +131,7 @@ def test_an_error_that_nobody_reads_has_its_code(tmp_path: Path) -> None:
 
 def shelled(folder: Path, line: str) -> tuple[int, str, str]:
     """Run the program as `"$@"` of a shell's line, with Python's buffers; return its exit code, output and errors."""
-    program = (sys.executable, "-c", "from ortrim.tasks.program import main; main()")
+    program = (sys.executable, "-c", "from ortrim.cli.program import main; main()")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = run(("sh", "-c", line, "sh", *program), cwd=folder, environment=environment)
     return done.returncode, done.stdout, done.stderr

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 import pytest
 
+from ortrim.cli import build
 from ortrim.errors import Interrupted, NetworkError
+from ortrim.github import task as github_task
+from ortrim.github.followed_run import Remote
 from ortrim.github.records import Run
-from ortrim.pipeline.github.attached import Attached
-from ortrim.pipeline.github.connection import Remote
-from ortrim.tasks import asking, build, runs
-from ortrim.tasks.asking import wants_cancel
+from ortrim.github.remote_build import Attached
+from ortrim.github.task import wants_cancel
 from sample_reports import recorded_report
 
 URL = "https://github.invalid/octo/ort/actions/runs/77"
@@ -57,7 +58,7 @@ def test_the_latest_runs_are_shown(ortrim: Words, monkeypatch: pytest.MonkeyPatc
     """Number, state, targets, age and address; one that is over says how it ended."""
     hour = (datetime.now(UTC) - timedelta(hours=2, minutes=3, seconds=5)).isoformat()
     over = Run(id=76, status="completed", conclusion="failure", html_url=URL, display_title="x", created_at=hour)
-    calls = answer(monkeypatch, runs, "list_runs", (RUN, over))
+    calls = answer(monkeypatch, github_task, "list_runs", (RUN, over))
     ended = ortrim("runs", "--repo", "octo/ort", "--token-file", "t")
     assert (ended.code, ended.err) == (0, "")
     assert calls[0][0] == Remote(repository="octo/ort", token_file=Path("t"))
@@ -73,7 +74,7 @@ def test_a_time_that_cannot_be_is_no_error(ortrim: Words, monkeypatch: pytest.Mo
     strange = Run(
         id=1, status=None, conclusion=None, html_url=URL, display_title="\x1b[31m red", created_at=created
     )  # fmt: skip
-    answer(monkeypatch, runs, "list_runs", (strange,))
+    answer(monkeypatch, github_task, "list_runs", (strange,))
     ended = ortrim("runs")
     assert (ended.code, ended.err) == (0, "")
     assert "\x1b" not in ended.out
@@ -81,10 +82,10 @@ def test_a_time_that_cannot_be_is_no_error(ortrim: Words, monkeypatch: pytest.Mo
 
 def test_runs_are_one_document(ortrim: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     """And none is an empty list, in words a line that says so."""
-    answer(monkeypatch, runs, "list_runs", (RUN,))
+    answer(monkeypatch, github_task, "list_runs", (RUN,))
     (told,) = ortrim("runs", "--json").document()
     assert (told["id"], told["html_url"]) == (77, URL)
-    answer(monkeypatch, runs, "list_runs", ())
+    answer(monkeypatch, github_task, "list_runs", ())
     assert ortrim("runs", "--json").document() == []
     assert ortrim("runs").out == "no build was dispatched yet\n"
 
@@ -95,7 +96,7 @@ def test_a_number_that_is_none_is_refused(
     ortrim: Words, monkeypatch: pytest.MonkeyPatch, number: str, words: tuple[str, ...]
 ) -> None:
     """Before anybody is asked."""
-    calls = [answer(monkeypatch, runs, name, None) for name in ("attach_to", "cancel_run")]
+    calls = [answer(monkeypatch, github_task, name, None) for name in ("attach_to", "cancel_run")]
     ended = ortrim("attach", f"--run={number}", *words)
     assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-option")
     assert calls == [[], []]
@@ -103,23 +104,23 @@ def test_a_number_that_is_none_is_refused(
 
 def test_a_run_that_was_taken_up_ends_with_its_reports(ortrim: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the build would have; without a record, with the folders of its artifacts."""
-    calls = answer(monkeypatch, runs, "attach_to", Attached(reports=(recorded_report(),)))
+    calls = answer(monkeypatch, github_task, "attach_to", Attached(reports=(recorded_report(),)))
     ended = ortrim("attach", "77", "--output", "out", "--json")
     assert ended.code == 0
     assert len(ended.document()["reports"]) == 1
     assert calls[0][:3] == (77, Path("out"), Remote())
-    answer(monkeypatch, runs, "attach_to", Attached(folders=(Path("out/runs/77/x"),)))
+    answer(monkeypatch, github_task, "attach_to", Attached(folders=(Path("out/runs/77/x"),)))
     assert ortrim("attach", "77").out == "out/runs/77/x\n"
     assert ortrim("attach", "77", "--json").document() == {"folders": ["out/runs/77/x"]}
 
 
 def test_a_run_is_cancelled(ortrim: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or had ended already."""
-    calls = answer(monkeypatch, runs, "cancel_run", True)  # noqa: FBT003
+    calls = answer(monkeypatch, github_task, "cancel_run", True)  # noqa: FBT003
     ended = ortrim("attach", "77", "--cancel")
     assert (ended.code, ended.out) == (0, "the run 77 is being cancelled\n")
     assert calls[0][:3] == (77, Path("artifacts"), Remote())
-    answer(monkeypatch, runs, "cancel_run", False)  # noqa: FBT003
+    answer(monkeypatch, github_task, "cancel_run", False)  # noqa: FBT003
     assert "had ended already" in ortrim("attach", "77", "--cancel").out
 
 
@@ -132,7 +133,7 @@ def test_what_goes_wrong_has_its_code(
 ) -> None:
     """Each task ends with that of its diagnostic."""
     for name in ("attach_to", "cancel_run", "list_runs"):
-        answer(monkeypatch, runs, name, error)
+        answer(monkeypatch, github_task, name, error)
     answer(monkeypatch, build, "build_on_github", error)
     github = ("--executor", "github") if words == ("build",) else ()
     ended = ortrim(*words, *github)
@@ -180,7 +181,7 @@ def test_at_a_terminal_the_user_is_asked(monkeypatch: pytest.MonkeyPatch, typed:
     monkeypatch.setattr(sys, "stdin", Keyboard(typed))
     monkeypatch.setattr(sys, "stderr", Keyboard())
     assert wants_cancel(RUN) is cancels
-    assert "Cancel the run 77?" in asking.sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "Cancel the run 77?" in github_task.sys.stderr.getvalue()  # type: ignore[attr-defined]
 
 
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +189,7 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     monkeypatch.setattr(sys, "stderr", Keyboard())
     assert not wants_cancel(RUN)
-    assert asking.sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    assert github_task.sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
 
 
 def test_a_second_ctrl_c_leaves_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

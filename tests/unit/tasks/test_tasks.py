@@ -17,12 +17,12 @@ from invoke.exceptions import Exit
 from onnx import helper
 
 from onnx_samples import model_of, relu, write
-from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.models import OrtModel
-from ortrim.core.reports import VerifyReport
+from ortrim.cli.boundary import boundary
 from ortrim.errors import DiagnosticGroup, Interrupted, SpecError
-from ortrim.pipeline.converted import Request
-from ortrim.tasks.boundary import boundary
+from ortrim.models.models import OrtModel
+from ortrim.pipeline.request import Request
+from ortrim.verify.measurements import Gate, Verdict
+from ortrim.verify.reports import VerifyReport
 from sample_plans import OPERATORS, sample_plan
 from sample_reports import four_devices, on_device, recorded_report
 
@@ -30,12 +30,12 @@ Run = Callable[..., Any]
 UNIT = Path(__file__).parents[1]
 REPORTING = ("build", "verify", "report")
 FUNCTIONS = {
-    "build": "ortrim.tasks.build.build_targets",
-    "plan": "ortrim.tasks.build.make_planned",
-    "verify": "ortrim.tasks.reports.verify_again",
-    "report": "ortrim.tasks.reports.reports_of",
-    "convert": "ortrim.tasks.models.convert_models",
-    "reduce": "ortrim.tasks.models.convert_models",
+    "build": "ortrim.cli.build.build_targets",
+    "plan": "ortrim.cli.build.make_planned",
+    "verify": "ortrim.cli.build.verify_again",
+    "report": "ortrim.cli.build.reports_of",
+    "convert": "ortrim.cli.build.convert_models",
+    "reduce": "ortrim.cli.build.convert_models",
 }
 """What each task calls."""
 
@@ -501,7 +501,7 @@ def test_a_models_names_do_not_steer_the_terminal(ortrim: Run) -> None:
 def test_a_reader_that_goes_away_is_no_traceback(ortrim: Run, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     """`ortrim schema | head -1` ends as a shell expects of a broken pipe, silently."""
     silenced: list[int] = []
-    monkeypatch.setattr("ortrim.tasks.boundary._silence", silenced.append)
+    monkeypatch.setattr("ortrim.cli.boundary._silence", silenced.append)
     answer("plan", BrokenPipeError(errno.EPIPE, "Broken pipe"))
     ended = ortrim("plan")
     assert (ended.code, ended.out, ended.err) == (141, "", "")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from ortrim.base import cache
+from ortrim.base.cache import cached_folder
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import request_from
 from ortrim.errors import ExitCode, UsageError
-from ortrim.storage import records
-from ortrim.storage.records import cached_folder
-from ortrim.tasks.boundary import boundary
-from ortrim.tasks.options import request_from
 
 Run = Callable[..., Any]
 
@@ -47,7 +47,7 @@ def test_the_cache_is_hashed_when_asked(
 
     monkeypatch.setenv("CI", "")
     monkeypatch.setattr(
-        "ortrim.tasks.build.build_targets", lambda *_: tuple(map(asked.append, [records.is_verifying()]))[1:]
+        "ortrim.cli.build.build_targets", lambda *_: tuple(map(asked.append, [cache.is_verifying()]))[1:]
     )
     assert ortrim("build", *words).code == ExitCode.OK
     assert asked == [verify]

@@ -8,15 +8,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.core.measurements import Verdict
-from ortrim.core.plan import BuildPlan
+from ortrim.build.plan import BuildPlan
+from ortrim.cli import ci, pins
 from ortrim.errors import NetworkError
-from ortrim.github.payload import decode_plan
-from ortrim.pipeline.converted import Request
-from ortrim.tasks import ci, pins
-from ortrim.workflows.inputs import Inputs
-from ortrim.workflows.rendering import FOLDER, NAMES
-from ortrim.workflows.updates import RECORD, VersionsUpdate, read_update
+from ortrim.github.dispatch import decode_plan
+from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
+from ortrim.github.workflow_files import FOLDER, NAMES, Inputs
+from ortrim.pipeline.request import Request
+from ortrim.verify.measurements import Verdict
 from sample_plans import sample_plan, sample_target
 from sample_reports import recorded_report
 
@@ -165,13 +164,13 @@ def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
 
 def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their files are the answer; what goes wrong has its own code."""
-    monkeypatch.setattr("ortrim.tasks.release.draft_release", lambda *_: ("a", "b"))
+    monkeypatch.setattr("ortrim.cli.release.draft_release", lambda *_: ("a", "b"))
     assert ortrim("release.draft", "--tag", "v1.0.0", "--files", "x").out == "a\nb\n"
 
     def fails(_: str) -> None:
         raise NetworkError("gh-failed", "no")
 
-    monkeypatch.setattr("ortrim.tasks.release.publish_release", fails)
+    monkeypatch.setattr("ortrim.cli.release.publish_release", fails)
     assert ortrim("release.publish", "--tag", "v1.0.0").code == 21
 
 
@@ -184,7 +183,7 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
         bodies.append(body)
         return next(answers)
 
-    monkeypatch.setattr("ortrim.tasks.pins.propose_pins", propose)
+    monkeypatch.setattr("ortrim.cli.pins.propose_pins", propose)
     assert ortrim("pins.propose").out == "https://example.com/7\n"
     assert "nothing to propose" in ortrim("pins.propose").out
     note = "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
@@ -199,7 +198,7 @@ def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.Monke
         taken.append((repository / "src/ortrim/pins/actions.toml").read_text() + body)
         return None
 
-    monkeypatch.setattr("ortrim.tasks.pins.propose_pins", propose)
+    monkeypatch.setattr("ortrim.cli.pins.propose_pins", propose)
     pinned = Path("proposed/src/ortrim/pins")
     pinned.mkdir(parents=True)
     (pinned / "actions.toml").write_text("pins = 1\n")

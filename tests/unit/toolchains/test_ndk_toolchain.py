@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.plan import Toolchain
-from ortrim.core.targets import TARGETS
-from ortrim.toolchains.ndk import ENVIRONMENT, ndk_toolchain
-from ortrim.tools.command import run
+from ortrim.base.command import run
+from ortrim.build.ndk import ENVIRONMENT, ndk_toolchain
+from ortrim.build.plan import Toolchain
+from ortrim.spec.targets import TARGETS
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]
 COMPILATION = ("-c", "a file.c", "-o", "a.o", '-DNAME="a b"', "", "$HOME", "*")

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.targets import TARGETS
-from ortrim.toolchains.wrappers import PRECOMPILED_MARK, compiler_wrapper
-from ortrim.toolchains.zig import zig_toolchain
-from ortrim.tools.command import Completed, run
+from ortrim.base.command import Completed, run
+from ortrim.build.toolchains import PRECOMPILED_MARK, compiler_wrapper, zig_toolchain
+from ortrim.spec.targets import TARGETS
 
 COMPILER = """
 import json, os, sys, time

@@ -6,10 +6,10 @@ from typing import Literal
 
 import pytest
 
-from ortrim.core.profiles import PROFILES
+from ortrim.base.command import Completed, run
+from ortrim.build.toolchains import system_toolchain
 from ortrim.errors import ExitCode, ToolError
-from ortrim.toolchains.system import system_toolchain
-from ortrim.tools.command import Completed, run
+from ortrim.spec.build_options import PROFILES
 
 Install = Callable[..., None]
 

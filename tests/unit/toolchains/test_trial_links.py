@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.targets import TARGETS
-from ortrim.toolchains.zig import zig_toolchain
-from ortrim.tools.command import Completed, run
+from ortrim.base.command import Completed, run
+from ortrim.build.toolchains import zig_toolchain
+from ortrim.spec.targets import TARGETS
 
 ZIG = """
 import json, os, sys

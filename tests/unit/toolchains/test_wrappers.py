@@ -8,12 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.core.processors import CPUS
-from ortrim.core.targets import TARGETS, Architecture, minimum_glibc
-from ortrim.toolchains.licences import RUNTIME_LICENCES
-from ortrim.toolchains.wrappers import compiler_wrapper, tool_wrapper
-from ortrim.toolchains.zig import ARM64_FEATURES, zig_toolchain
-from ortrim.tools.command import Completed, run
+from ortrim.base.command import Completed, run
+from ortrim.build.toolchains import ARM64_FEATURES, RUNTIME_LICENCES, compiler_wrapper, tool_wrapper, zig_toolchain
+from ortrim.spec.targets import CPUS, TARGETS, Architecture, minimum_glibc
 
 ORDINARY = ("-c", "a.cc", "-o", "a.o")
 AWKWARD = (

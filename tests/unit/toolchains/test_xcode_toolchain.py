@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.targets import APPLE, TARGETS
-from ortrim.core.xcode import PROGRAMS
-from ortrim.toolchains.xcode import ENVIRONMENT, apple_triple, xcode_toolchain
-from ortrim.tools.command import run
+from ortrim.base.command import run
+from ortrim.build.xcode import ENVIRONMENT, PROGRAMS, apple_triple, xcode_toolchain
+from ortrim.spec.targets import APPLE, TARGETS
 
 SHOW = "import json, sys\nprint(json.dumps(sys.argv))\n"
 COMPILATION = ("-c", "a file.c", "-o", "a.o", '-DNAME="a b"', "", "$HOME", "*")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ortrim.core.targets import TARGETS
-from ortrim.toolchains.zig_apple import zig_apple_toolchain
+from ortrim.build.zig_apple import zig_apple_toolchain
+from ortrim.spec.targets import TARGETS
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base.tools import Tool, install_command, require
 from ortrim.errors import ExitCode, ToolError
-from ortrim.tools.base import Tool, install_command, require
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.tools.cache_settings import (
+from ortrim.build.compiler_cache import (
     BACKENDS,
     backend_variables,
     ccache_settings,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.tools.captured import Captured, TooMuchOutput
+from ortrim.base.command import Captured, TooMuchOutput
 
 Pipe = tuple[IO[str], int]
 

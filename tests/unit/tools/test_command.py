@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
+from ortrim.base import command
+from ortrim.base.command import run, silence_told_to, stream
 from ortrim.errors import ExitCode, StorageError, ToolError
-from ortrim.tools import command
-from ortrim.tools.command import run, silence_told_to, stream
 
 PYTHON = (sys.executable, "-I", "-S", "-c")
 PARENT = f"""
@@ -269,7 +269,7 @@ def test_a_reader_that_raises_stops_the_program(child_pid: Path) -> None:
 
 US = """
 import sys
-from ortrim.tools.command import {name}
+from ortrim.base.command import {name}
 {name}([sys.executable, "-I", "-S", "-c", sys.argv[1], sys.argv[2], ""]{rest})
 """
 

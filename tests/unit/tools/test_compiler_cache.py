@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.artifacts import CompilerCacheUse
-from ortrim.tools.compiler_cache import compiler_cache
+from ortrim.build.compiler_cache import compiler_cache
+from ortrim.build.plan import CompilerCacheUse
 
 RECORD = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/calls"'
 COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_miss": 2}

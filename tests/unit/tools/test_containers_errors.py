@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.build.container_engines import engine_error, proxies_in, without_credentials
 from ortrim.errors import ExitCode
-from ortrim.tools.containers_errors import engine_error, proxies_in, without_credentials
 
 RECORDED = Path(__file__).with_name("data") / "containers"
 EXPECTED = {

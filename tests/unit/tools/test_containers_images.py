@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine
+from ortrim.build.container_engines import BUILDAH, DOCKER, ImageBuild, UsableEngine, probe
+from ortrim.build.container_runs import build_image, image_exists, image_label, pulled_digest
 from ortrim.errors import Diagnostic, NetworkError, StorageError
-from ortrim.tools.containers import ImageBuild
-from ortrim.tools.containers_buildah import BUILDAH
-from ortrim.tools.containers_choice import UsableEngine, probe
-from ortrim.tools.containers_docker import DOCKER
-from ortrim.tools.containers_images import build_image, image_exists, image_label, pulled_digest
 
 TAG = "ortrim-linux:0123"
 

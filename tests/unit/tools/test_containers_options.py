@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.build.container_engines import Mount
+from ortrim.build.container_runs import parse_flags, parse_mount, parse_mounts, require_mountable
 from ortrim.errors import ExitCode, UsageError
-from ortrim.tools.containers import Mount
-from ortrim.tools.containers_options import parse_flags, parse_mount, parse_mounts, require_mountable
 
 
 def test_a_mount_can_be_written_or_only_read(tmp_path: Path) -> None:

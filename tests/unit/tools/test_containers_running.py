@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine
+from ortrim.base.cache import cache_folder, locked
+from ortrim.base.command import run
+from ortrim.build.container_engines import DOCKER, Mount, UsableEngine, probe
+from ortrim.build.container_runs import LIFELINE, STARTED, Command, own_folder, owner, remove_leftovers, run_in
 from ortrim.errors import ToolError
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import locked
-from ortrim.tools.command import run
-from ortrim.tools.containers import Mount
-from ortrim.tools.containers_choice import UsableEngine, probe
-from ortrim.tools.containers_docker import DOCKER
-from ortrim.tools.containers_owned import own_folder, owner, remove_leftovers
-from ortrim.tools.containers_running import LIFELINE, STARTED, Command, run_in
 
 PATIENCE = 20.0
 

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.tools.containers import ContainerRun, Engine, ImageBuild, Mount
-from ortrim.tools.containers_buildah import BUILDAH
-from ortrim.tools.containers_choice import ENGINES
-from ortrim.tools.containers_docker import DOCKER, PODMAN
+from ortrim.build.container_engines import BUILDAH, DOCKER, ENGINES, PODMAN, ContainerRun, Engine, ImageBuild, Mount
 
 MOUNTS = (
     Mount(source=Path("/home/user/sources"), target="/home/user/sources"),

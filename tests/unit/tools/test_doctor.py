@@ -8,10 +8,10 @@ import pytest
 
 from aar_samples import fake_jdk
 from fake_engine import fake_engine
-from ortrim.tools import doctor, ndk
-from ortrim.tools.doctor import examine
-from ortrim.tools.doctor_devices import DEVICE_TOOLS
-from ortrim.tools.findings import Finding
+from ortrim.base.tools import Finding
+from ortrim.build import ndk
+from ortrim.pipeline import doctor
+from ortrim.pipeline.doctor import DEVICE_TOOLS, examine
 
 
 @pytest.fixture(autouse=True)

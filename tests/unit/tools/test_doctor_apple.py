@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.tools import doctor_apple
-from ortrim.tools.doctor import examine
-from ortrim.tools.findings import Finding
-from ortrim.tools.xcode import Xcode
+from ortrim.base.tools import Finding
+from ortrim.build.xcode import Xcode
+from ortrim.pipeline import doctor
+from ortrim.pipeline.doctor import examine
 
 
 def finding(name: str) -> Finding:
     """Return one finding, which keeps nobody from other builds."""
-    found = dict(doctor_apple.APPLE_CHECKS)[name]()
+    found = dict(doctor.APPLE_CHECKS)[name]()
     assert (found.name, found.required) == (name, False)
     return found
 
@@ -36,7 +36,7 @@ def test_xcode_is_looked_for_and_blocks_only_apple(tmp_path: Path, monkeypatch: 
     absent = finding("Xcode")
     assert (absent.found, absent.satisfied) == ("", False)
     assert "--executor github" in absent.remedy
-    monkeypatch.setattr(doctor_apple, "find_xcode", lambda: Xcode(folder=tmp_path, version="16.4"))
+    monkeypatch.setattr(doctor, "find_xcode", lambda: Xcode(folder=tmp_path, version="16.4"))
     assert (finding("Xcode").found, finding("Xcode").satisfied) == (f"16.4 ({tmp_path})", True)
 
 
@@ -66,6 +66,6 @@ def test_a_licence_that_nobody_accepted(programs: Path) -> None:
 
 def test_the_doctor_tells_of_all_of_them() -> None:
     """Each once, and as what keeps from nothing else."""
-    names = [name for name, _ in doctor_apple.APPLE_CHECKS]
+    names = [name for name, _ in doctor.APPLE_CHECKS]
     told = {found.name: found.required for found in examine()}
     assert [told[name] for name in names] == [False] * len(names)

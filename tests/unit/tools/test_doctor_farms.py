@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from ortrim.tools import doctor_farms
-from ortrim.tools.doctor import examine
-from ortrim.tools.findings import Finding
+from ortrim.base.tools import Finding
+from ortrim.pipeline import doctor
+from ortrim.pipeline.doctor import examine
 
 SECRET: Final = "geheimer-Schluessel-31"  # noqa: S105 - a secret to look for
 VERSION: Final = 'case "$*" in --version) echo "Google Cloud SDK 528.0.0";;'
@@ -29,7 +29,7 @@ def nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def finding(name: str) -> Finding:
     """Return one finding, in which nothing is secret and which keeps nobody from building."""
-    found = dict(doctor_farms.FARM_CHECKS)[name]()
+    found = dict(doctor.FARM_CHECKS)[name]()
     assert found.name == name
     assert SECRET not in repr(found)
     assert (found.required, "verification on" in found.needed_for) == (False, True)
@@ -161,7 +161,7 @@ def test_all_farms_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("unforeseen")
 
     program(Path(os.environ["PATH"]), "auth*) exit 1;;")
-    monkeypatch.setattr(doctor_farms, "has_account", refuse)
+    monkeypatch.setattr(doctor, "has_account", refuse)
     found = {finding.name: finding for finding in examine()}
     assert {"boto3", "BrowserStack"} <= found.keys()
     assert (found["gcloud"].problem, found["gcloud"].required) == ("cannot be examined: unforeseen", False)

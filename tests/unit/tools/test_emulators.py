@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.targets import TARGETS, OperatingSystem
-from ortrim.tools.doctor_devices import DEVICE_TOOLS, machine_parts_found
-from ortrim.tools.emulators import EMULATIONS, QEMU_SYSTEM, machine_folder
+from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, machine_folder
+from ortrim.pipeline.doctor import DEVICE_TOOLS, machine_parts_found
+from ortrim.spec.targets import TARGETS, OperatingSystem
 
 KERNEL_AND_LIBRARIES = json.dumps(
     {

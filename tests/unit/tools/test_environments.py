@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ortrim.base import scripts
+from ortrim.base.command import Completed, run
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError
-from ortrim.tools import environments
-from ortrim.tools.command import Completed, run
-from ortrim.tools.environments import ISOLATED_PYTHON, environment_with, packages_folder
 
 
 def write_wheel(folder: Path, name: str, version: str) -> str:
@@ -57,7 +57,7 @@ def test_packages_are_installed_once(wheels: Path, monkeypatch: pytest.MonkeyPat
     line = write_wheel(wheels, "onepackage", "1.5")
     folder = packages_folder("tools", line)
     assert (folder / "onepackage.py").read_text() == "VERSION = '1.5'\n"
-    monkeypatch.setattr(environments, "run", None)
+    monkeypatch.setattr(scripts, "run", None)
     assert packages_folder("tools", line) == folder
 
 
@@ -121,7 +121,7 @@ def test_pip_works_where_there_is_room_anyway(wheels: Path, tmp_path: Path, monk
         assert seen[0].is_dir()
         return run(*words, environment=environment, **options)
 
-    monkeypatch.setattr(environments, "run", spy)
+    monkeypatch.setattr(scripts, "run", spy)
     folder = packages_folder("tools", write_wheel(wheels, "onepackage", "1.5"))
     assert seen[0].parent.parent == folder.parent
     assert not list(folder.glob(".pip-*"))
@@ -198,7 +198,7 @@ def test_other_causes_are_told_apart(
 ) -> None:
     """A full disk and a Python without pip, by the words that pip and Python printed when it happened."""
     failed = Completed(argv=(), returncode=1, stdout="", stderr=printed)
-    monkeypatch.setattr(environments, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(scripts, "run", lambda *_, **__: failed)
     error = install_error("onepackage==1.5\n")
     assert isinstance(error, kind)
     assert error.reference == reference

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ToolError
+from ortrim.models import full_runtime
+from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import pin_text
-from ortrim.tools import foreign_runtime
-from ortrim.tools.foreign_runtime import foreign_library
 
 SHA = "--hash=sha256:" + "a" * 64
 REQUIREMENTS = f"""\
@@ -28,7 +28,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
         asked.append((name, requirements, platforms))
         return tmp_path
 
-    monkeypatch.setattr(foreign_runtime, "packages_folder", folder)
+    monkeypatch.setattr(full_runtime, "packages_folder", folder)
     (tmp_path / "onnxruntime" / "capi").mkdir(parents=True)
     (tmp_path / "onnxruntime" / "capi" / "libonnxruntime.so.1.21.0").write_bytes(b"library")
     return asked

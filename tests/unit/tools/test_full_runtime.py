@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, ToolError
-from ortrim.tools import full_runtime as module
-from ortrim.tools.full_runtime import DISTRIBUTION, MINIMAL_BUILD_WORDS, full_runtime
+from ortrim.models import full_runtime as module
+from ortrim.models.full_runtime import DISTRIBUTION, MINIMAL_BUILD_WORDS, full_runtime
 
 
 def write_distribution(folder: Path, number: str, library: bytes = b"full") -> Path:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, ToolError
-from ortrim.tools.gcloud import Gcloud, find_gcloud, without_secrets
+from ortrim.farms.firebase import Gcloud, find_gcloud, without_secrets
 
 TALKER = """\
 import signal, sys, time

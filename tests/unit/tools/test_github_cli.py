@@ -6,7 +6,7 @@ import pytest
 
 from fake_programs import FakePrograms, fake_programs
 from ortrim.errors import ExitCode, NetworkError, ToolError
-from ortrim.tools.github_cli import TOKEN, gh
+from ortrim.github.credentials import TOKEN, gh
 
 SECRET = "ghs_0123456789"  # noqa: S105 - made up
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base import command
+from ortrim.base.command import is_shortage, memory_limit, out_of_memory, run
+from ortrim.base.scripts import Python, ScriptCrash, run_script
 from ortrim.errors import ExitCode, MemoryShortage
-from ortrim.models.inspect import inspect_onnx
-from ortrim.tools import memory
-from ortrim.tools.command import run
-from ortrim.tools.memory import is_shortage, memory_limit, out_of_memory
-from ortrim.tools.scripts import Python, ScriptCrash, run_script
+from ortrim.inspect.run import inspect_onnx
 
 ANSWERS = """
 import json, sys
@@ -24,7 +23,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 import onnx
-from ortrim.models.inspect import inspect_onnx
+from ortrim.inspect.run import inspect_onnx
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20),) * 2)
 try:
@@ -87,7 +86,7 @@ def test_a_script_that_runs_out_is_no_crash(tmp_path: Path, code: str) -> None:
 
 def test_a_crash_without_a_limit_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the model that asks for too much."""
-    monkeypatch.setattr(memory, "memory_limit", lambda: None)
+    monkeypatch.setattr(command, "memory_limit", lambda: None)
     (tmp_path / "script.py").write_text("raise MemoryError")
     with pytest.raises(ScriptCrash):
         run_script(PYTHON, tmp_path / "script.py", {}, folder=tmp_path)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ndk_layout import NDK_VERSION as VERSION
 from ndk_layout import lay_out_ndk
-from ortrim.core.ndk import LEVELS, PROPERTIES
+from ortrim.build.ndk import LEVELS, PARTS, PROPERTIES, Ndk, find_ndk, installed_ndk
 from ortrim.errors import ExitCode, ToolError
-from ortrim.tools.ndk import PARTS, Ndk, find_ndk, installed_ndk
 
 OTHER = "28.0.13004108"
 

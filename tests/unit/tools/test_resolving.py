@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base.command import Completed
 from ortrim.errors import NetworkError, ToolError
-from ortrim.tools import resolving
-from ortrim.tools.command import Completed
-from ortrim.tools.resolving import Resolved, resolved
+from ortrim.pins import requirements
+from ortrim.pins.requirements import Resolved, resolved
 
 LINUX = ("manylinux_2_28_x86_64",)
 
@@ -64,7 +64,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, stderr: str, report: str = "") -> 
             Path(str(argv[argv.index("--report") + 1])).write_text(report)
         return Completed(argv=(), returncode=0 if report else 1, stdout="", stderr=stderr)
 
-    monkeypatch.setattr(resolving, "run", run)
+    monkeypatch.setattr(requirements, "run", run)
 
 
 def test_an_index_that_cannot_be_reached_is_not_an_absent_wheel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from ortrim.base.command import StopRequest, run, stop_request, stopped_by
 from ortrim.errors import ToolError
-from ortrim.tools.command import run
-from ortrim.tools.stopping import StopRequest, stop_request, stopped_by
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from ortrim.base.command import Completed, stopped_by, watch
 from ortrim.errors import ToolError
-from ortrim.tools.command import Completed
-from ortrim.tools.stopping import stopped_by
-from ortrim.tools.watched import watch
 
 MOST_BYTES = 1 << 20
 TALKER = "import sys, time; print('one', file=sys.stderr, flush=True); sys.stdin.read(); time.sleep(60)"

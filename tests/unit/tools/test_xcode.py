@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.apple import slice_of
-from ortrim.core.targets import APPLE, TARGETS
-from ortrim.core.xcode import PROGRAMS, sdk_folder
+from ortrim.binaries.apple import slice_of
+from ortrim.build import xcode
+from ortrim.build.xcode import PROGRAMS, Xcode, find_xcode, require_sdks, sdk_folder
 from ortrim.errors import ExitCode, ToolError
-from ortrim.tools import xcode
-from ortrim.tools.xcode import Xcode, find_xcode, require_sdks
+from ortrim.spec.targets import APPLE, TARGETS
 from xcode_layout import SAID, XCODE_VERSION, Programs, lay_out_xcode
 
 

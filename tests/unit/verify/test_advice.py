@@ -2,8 +2,8 @@ import tomllib
 
 import pytest
 
-from ortrim.core.models import ModelFacts, TensorInfo
-from ortrim.verify.advice import advice, toml_key
+from ortrim.models.models import ModelFacts, TensorInfo
+from ortrim.verify.cases import advice, toml_key
 
 GATHER = "running Gather node. indices element out of data bounds, idx=9 must be within the inclusive range [-5,4]"
 SHAPE = "running Conv node. Name:'' Status Message: Invalid input shape: {1,1}"

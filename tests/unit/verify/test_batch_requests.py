@@ -9,17 +9,15 @@ import pytest
 
 from device_samples import HEAD, REPORT
 from harness_farm import URL, FakeFarm, carry_out
-from ortrim.core.harness import HarnessContent
-from ortrim.core.measurements import Verdict
-from ortrim.core.models import PreparedModel
 from ortrim.errors import VerifyError
-from ortrim.verify.arrays import save_array
-from ortrim.verify.baseline import Baseline
-from ortrim.verify.devices.farms.batch import FarmDevice
+from ortrim.models.models import PreparedModel
+from ortrim.verify.cases import save_array
+from ortrim.verify.devices.batch import FarmDevice
+from ortrim.verify.devices.harness import HarnessContent
 from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.one_device import verify_on
-from ortrim.verify.subjects import Task
-from ortrim.verify.target import verify_target
+from ortrim.verify.measure import Baseline
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.verification import Task, verify_on, verify_target
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task
 
 MakeModel = Callable[..., PreparedModel]

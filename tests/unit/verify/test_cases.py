@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
-from ortrim.core.models import PreparedModel
+from ortrim.base.files import shipped_folder
 from ortrim.errors import Diagnostic, ExitCode, SpecError, VerifyError
-from ortrim.storage.shipped import shipped_folder
+from ortrim.models.models import PreparedModel
+from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.verify import cases
-from ortrim.verify.arrays import load_array
-from ortrim.verify.cases import make_cases
+from ortrim.verify.cases import load_array, make_cases
 
 MakeModel = Callable[..., PreparedModel]
 

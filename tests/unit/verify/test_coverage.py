@@ -10,13 +10,12 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ortrim.core.measurements import Coverage
-from ortrim.core.models import ModelFacts, PreparedModel
-from ortrim.models.onnx_reading import facts_of
-from ortrim.tools.full_runtime import full_runtime
-from ortrim.verify.arrays import save_array
-from ortrim.verify.cases import Case
+from ortrim.models.full_runtime import full_runtime
+from ortrim.models.models import ModelFacts, PreparedModel
+from ortrim.models.onnx_files import facts_of
+from ortrim.verify.cases import Case, save_array
 from ortrim.verify.coverage import marked_copy
+from ortrim.verify.measurements import Coverage
 from ortrim.verify.reference import reference_outputs
 
 BRANCHES = """

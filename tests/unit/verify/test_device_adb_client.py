@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, ToolError
-from ortrim.verify.devices import adb_client
-from ortrim.verify.devices.adb_client import find_adb
+from ortrim.platforms.android import adb
+from ortrim.platforms.android.adb import find_adb
 
 VERSION = "echo 'Android Debug Bridge version 1.0.41'; echo 'Version 29.0.6-debian'"
 
@@ -74,7 +74,7 @@ def test_another_programs_server_is_left_alone(
 ) -> None:
     """An adb would end a server of another version; so it is not even called."""
     write(program, f"echo called >> {tmp_path}/calls")
-    monkeypatch.setattr(adb_client, "server_version", lambda _: version)
+    monkeypatch.setattr(adb, "server_version", lambda _: version)
     error = refused()
     assert error.reference == "adb-server-mismatch"
     assert f"version {version}" in error.what
@@ -84,7 +84,7 @@ def test_another_programs_server_is_left_alone(
 def test_a_server_of_the_same_version_is_used(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's own server has the devices."""
     write(program, "true")
-    monkeypatch.setattr(adb_client, "server_version", lambda _: 41)
+    monkeypatch.setattr(adb, "server_version", lambda _: 41)
     assert find_adb().program == program
 
 

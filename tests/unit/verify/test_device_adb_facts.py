@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.verify.devices.adb_facts import SURVEY, THERMAL_SURVEY, adb_host, adb_thermal, read_properties
-from ortrim.verify.devices.survey import SECTION
-from ortrim.verify.devices.thermal import Thermal
+from ortrim.verify.devices.facts import (
+    ANDROID_SURVEY,
+    SECTION,
+    THERMAL_SURVEY,
+    Thermal,
+    adb_host,
+    adb_thermal,
+    read_properties,
+)
 
 DATA = Path(__file__).parent / "data" / "adb"
 PHONE = (DATA / "getprop-phone.txt").read_text()
@@ -87,8 +93,8 @@ def test_heat(thermal: str, battery: str, expected: Thermal) -> None:
 
 def test_surveys_are_one_line() -> None:
     """Surveys go through any login shell."""
-    assert "\n" not in SURVEY + THERMAL_SURVEY
-    assert "getprop" in SURVEY
+    assert "\n" not in ANDROID_SURVEY + THERMAL_SURVEY
+    assert "getprop" in ANDROID_SURVEY
     assert "getprop" not in THERMAL_SURVEY
 
 

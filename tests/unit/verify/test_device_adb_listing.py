@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.verify.devices.adb_listing import AdbListing, choose, read_listing
+from ortrim.platforms.android.adb import AdbListing, choose, read_listing
 
 DATA = Path(__file__).parent / "data" / "adb"
 

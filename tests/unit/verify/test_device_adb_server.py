@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.verify.devices.adb_server import server_version
+from ortrim.platforms.android.adb import server_version
 
 
 @contextmanager

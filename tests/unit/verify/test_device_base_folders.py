@@ -1,9 +1,9 @@
 import pytest
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.verify.devices.adb_errors import known_error
-from ortrim.verify.devices.base_folders import VARIABLES, base_folder, other_folder
-from ortrim.verify.devices.ssh_errors import known_error as known_ssh_error
+from ortrim.platforms.android.adb import known_error
+from ortrim.verify.devices.remote import VARIABLES, base_folder, other_folder
+from ortrim.verify.devices.ssh import known_error as known_ssh_error
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.measurements import Host
+from ortrim.base.command import Completed
 from ortrim.errors import VerifyError
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.base import MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.verify.devices.device import MemoryUse, RunnerOutput, RunRequest
+from ortrim.verify.devices.facts import Thermal
 from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
-from ortrim.verify.devices.thermal import Thermal
+from ortrim.verify.devices.several import CooledDevice
+from ortrim.verify.measurements import Host
 
 REQUEST = RunRequest(runner=Path("r"), library=Path("l"), model=Path("m"), cases=())
 MEMORY = MemoryUse(

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from device_samples import MACHINE
-from ortrim.core.measurements import Host, Verdict
-from ortrim.core.reports import NOT_FOR_DEVICE
-from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.verify.devices import select
-from ortrim.verify.devices.adb_facts import SURVEY, adb_host
-from ortrim.verify.devices.fitness import require_fitting
+from ortrim.pipeline import devices
+from ortrim.pipeline.devices import open_device
+from ortrim.platforms.android.adb import require_fitting
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.devices.facts import ANDROID_SURVEY, adb_host
 from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.devices.select import open_device
-from ortrim.verify.verdicts import failed_device
+from ortrim.verify.judge import failed_device
+from ortrim.verify.measurements import Host, Verdict
+from ortrim.verify.reports import NOT_FOR_DEVICE
 
 PHONE = replace(MACHINE, abi="arm64-v8a,armeabi-v7a,armeabi", api_level=28, os_version="Android 9")
 
@@ -79,7 +79,7 @@ class Phone:
 def test_a_device_is_asked_when_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """And closed when it is the wrong one; a target for Linux asks nothing."""
     phone: Any = Phone()
-    monkeypatch.setattr(select, "open_adb", lambda *_, **__: phone)
+    monkeypatch.setattr(devices, "open_adb", lambda *_, **__: phone)
     name = DeviceName(kind="adb", detail="R58")
     opened: Any = open_device(TARGETS["android-arm64-v8a"], name, api=28)
     assert (opened, opened.closed) == (phone, 0)
@@ -101,7 +101,7 @@ def test_it_is_not_judged() -> None:
 def test_a_recorded_phone_says_its_abis() -> None:
     """As `getprop` prints them, all with commas between."""
     printed = (Path(__file__).parent / "data" / "adb" / "getprop-phone.txt").read_text()
-    assert "getprop" in SURVEY
+    assert "getprop" in ANDROID_SURVEY
     host = adb_host(f"\n@@ortrim properties\n{printed}")
     require_fitting(host, "adb:R58", TARGETS["android-armeabi-v7a"], 34)
     assert "API level 35" in refused(host, "android-arm64-v8a", 35).what

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.verify.devices.base import Repetition, RunRequest
+from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 
 REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model=Path("/m.ort"), cases=())

@@ -6,18 +6,18 @@ import pytest
 
 from fake_machine import fake_tool
 from fake_xcrun import FakeXcrun, says
-from ortrim.core.serialization import to_data
-from ortrim.core.targets import TARGETS, OperatingSystem
+from ortrim.base.emulators import EMULATIONS, Emulation
+from ortrim.base.json import to_data
+from ortrim.base.tools import Finding, InstalledTool, Tool
 from ortrim.errors import ToolError
-from ortrim.tools import doctor_farms
-from ortrim.tools.base import InstalledTool, Tool
-from ortrim.tools.emulators import EMULATIONS, Emulation
-from ortrim.tools.findings import Finding
-from ortrim.verify.devices import listing, listing_apple
-from ortrim.verify.devices.adb_listing import AdbListing
-from ortrim.verify.devices.listed_device import ListedDevice
-from ortrim.verify.devices.listing import fetch_machines, list_devices
-from ortrim.verify.devices.mac_facts import mac_host
+from ortrim.pipeline import devices as listing
+from ortrim.pipeline import doctor
+from ortrim.pipeline.devices import fetch_machines, list_devices
+from ortrim.platforms.android.adb import AdbListing
+from ortrim.platforms.apple import simctl
+from ortrim.platforms.apple.mac import mac_host
+from ortrim.spec.targets import TARGETS, OperatingSystem
+from ortrim.verify.devices.names import ListedDevice
 
 DATA = Path(__file__).parent / "data"
 
@@ -97,7 +97,7 @@ def test_farms_are_listed_by_the_form_of_their_names() -> None:
 
 def test_every_farm_has_its_check_in_doctor() -> None:
     """The names are those of the findings."""
-    assert set(listing.FARM_TOOLS) <= {name for name, _ in doctor_farms.FARM_CHECKS}
+    assert set(listing.FARM_TOOLS) <= {name for name, _ in doctor.FARM_CHECKS}
 
 
 def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
         '*"list devices"*': f"cp '{DATA}/devicectl/list.json' \"$document\"",
     }
     fake = FakeXcrun(tmp_path / "mac", answers)
-    monkeypatch.setattr(listing_apple, "find_xcrun", lambda _tool: fake.xcrun)
+    monkeypatch.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
     return monkeypatch
 
 
@@ -169,7 +169,7 @@ def test_a_mac_without_an_ios_or_a_phone_says_so(mac: pytest.MonkeyPatch, tmp_pa
         "*": """echo '{"result": {"devices": []}}' >"$document\"""",
     }
     fake = FakeXcrun(tmp_path / "empty", empty)
-    mac.setattr(listing_apple, "find_xcrun", lambda _tool: fake.xcrun)
+    mac.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
     assert "downloadPlatform" in named("simctl:[NAME]").remedy
     assert named("devicectl:[NAME]").problem == "this Mac sees no phone"
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from device_samples import sample_request
+from ortrim.base.command import stopped_by
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices import local_run
-from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.local_run import run_locally
-from ortrim.verify.devices.run_errors import MOST_PRINTED_BYTES
+from ortrim.verify.devices import host
+from ortrim.verify.devices.device import MOST_PRINTED_BYTES, RunRequest
+from ortrim.verify.devices.host import run_locally
 from running import running
 
 ESCAPES = "import os, sys, time; open(sys.argv[1], 'w').close() if os.fork() else os.setsid(); time.sleep(60)"
@@ -47,7 +46,7 @@ def test_the_environment_is_ours(tmp_path: Path) -> None:
 
 def test_an_endless_runner_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever prints without an end is stopped long before this machine's memory is full, and its time is up."""
-    monkeypatch.setattr(local_run, "MOST_PRINTED_BYTES", 1 << 20)
+    monkeypatch.setattr(host, "MOST_PRINTED_BYTES", 1 << 20)
     error = refused(("/bin/sh", "-c", f": {tmp_path}; while :; do echo again; done >&2"), sample_request(tmp_path))
     assert (error.reference, error.where) == ("endless-output", "libonnxruntime.so with tiny.ort")
     wait_until_gone(str(tmp_path))

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.devices.emulators import kinds_for, runs_here, translated_here
 from ortrim.verify.devices.names import DeviceName, default_devices, read_name, read_names, ssh_destination
-from ortrim.verify.devices.runnable import kinds_for, runs_here, translated_here
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]

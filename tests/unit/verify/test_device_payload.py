@@ -5,8 +5,8 @@ import pytest
 
 from device_samples import sample_request
 from ortrim.errors import ExitCode, StorageError
-from ortrim.verify.devices.base import runner_words
-from ortrim.verify.devices.payload import make_payload
+from ortrim.verify.devices.device import runner_words
+from ortrim.verify.devices.remote import make_payload
 
 
 def test_paths_become_the_machines(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, UsageError
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.pinning import check_pinning, pinned
+from ortrim.verify.devices.device import check_pinning, pinned
 
 
 class Machine:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, StorageError
-from ortrim.verify.devices.pulled_files import copy_files, text_of
+from ortrim.verify.devices.remote import copy_files, text_of
 
 
 def test_files_are_copied_with_their_folders(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from functools import partial
 import pytest
 
 from device_samples import MACHINE, LocalTransport
-from ortrim.core.measurements import Host
+from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, UsageError
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.questions import Questions, asked_machine
-from ortrim.verify.devices.thermal import Thermal
+from ortrim.verify.devices.facts import Thermal
+from ortrim.verify.devices.remote import Questions, asked_machine
+from ortrim.verify.measurements import Host
 
 NO_CORE = 100_000
 

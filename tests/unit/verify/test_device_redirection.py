@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.tools.command import Completed, run
-from ortrim.verify.devices.redirection import cut_tail, redirected
+from ortrim.base.command import Completed, run
+from ortrim.verify.devices.host import cut_tail, redirected
 
 
 def test_without_files_nothing_changes() -> None:

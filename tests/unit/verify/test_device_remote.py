@@ -7,10 +7,10 @@ import pytest
 
 from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
 from failing_runs import refused
-from ortrim.core.measurements import Host
+from ortrim.base.command import Completed
 from ortrim.errors import VerifyError
-from ortrim.tools.command import Completed
 from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
+from ortrim.verify.measurements import Host
 
 
 @pytest.fixture

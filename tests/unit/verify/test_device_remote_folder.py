@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from device_samples import LocalTransport, sample_request
+from ortrim.base.command import Completed
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.payload import Payload, make_payload
-from ortrim.verify.devices.remote_folder import RemoteFolder
+from ortrim.verify.devices.remote import Payload, RemoteFolder, make_payload
 
 
 @pytest.fixture

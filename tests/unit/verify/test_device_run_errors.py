@@ -1,5 +1,5 @@
 from ortrim.errors import ExitCode
-from ortrim.verify.devices.run_errors import MOST_PRINTED_BYTES, endless_output, not_startable
+from ortrim.verify.devices.device import MOST_PRINTED_BYTES, endless_output, not_startable
 
 
 def test_endless_output_names_the_limit() -> None:

@@ -6,17 +6,17 @@ from typing import Literal
 import pytest
 
 from fake_machine import fake_parts, fake_tool
-from ortrim.core.targets import TARGETS
+from ortrim.base.emulators import Emulation
+from ortrim.base.tools import InstalledTool, Tool
+from ortrim.build.root_file_systems import MachineParts
 from ortrim.errors import SourcesError, ToolError, UsageError
-from ortrim.sources.machines import MachineParts
-from ortrim.tools.base import InstalledTool, Tool
-from ortrim.tools.emulators import Emulation
-from ortrim.verify.devices import select
-from ortrim.verify.devices.base import Device
+from ortrim.pipeline import devices
+from ortrim.pipeline.devices import open_device
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName, read_name
 from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.devices.select import open_device
 
 ARM64 = TARGETS["linux-arm64"]
 
@@ -34,8 +34,8 @@ def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def require(tool: Tool) -> InstalledTool:
         return fake_tool(tmp_path / "bin", "exit 0", name=tool.name)
 
-    monkeypatch.setattr(select, "machine_parts", parts)
-    monkeypatch.setattr(select, "require", require)
+    monkeypatch.setattr(devices, "machine_parts", parts)
+    monkeypatch.setattr(devices, "require", require)
     return fetched
 
 
@@ -88,7 +88,7 @@ def test_what_fetching_says_comes_through(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object) -> None:
         raise SourcesError("apt-missing", "there is no apt-get here")
 
-    monkeypatch.setattr(select, "machine_parts", refuse)
+    monkeypatch.setattr(devices, "machine_parts", refuse)
     with pytest.raises(SourcesError):
         opened("linux-arm64", "qemu-user")
 
@@ -100,7 +100,7 @@ def test_an_emulator_that_is_missing(monkeypatch: pytest.MonkeyPatch, fetched: l
     def refuse(tool: Tool) -> InstalledTool:
         raise ToolError("tool-missing", "is not installed", where=tool.name)
 
-    monkeypatch.setattr(select, "require", refuse)
+    monkeypatch.setattr(devices, "require", refuse)
     with pytest.raises(ToolError):
         opened("linux-arm64", name)
     assert fetched == []
@@ -115,8 +115,8 @@ def test_devices_elsewhere_are_opened_by_their_address(monkeypatch: pytest.Monke
         asked.append((place, cores))
         announce(f"{place} cools down")
 
-    monkeypatch.setattr(select, "open_adb", note)
-    monkeypatch.setattr(select, "open_ssh", note)
+    monkeypatch.setattr(devices, "open_adb", note)
+    monkeypatch.setattr(devices, "open_ssh", note)
     for name in ("adb", "adb:127.0.0.1:5555", "ssh:pi@board:22"):
         open_device(ARM64, read_name(ARM64, name).on((4, 5)), told.append)
     places = (None, "127.0.0.1:5555", "ssh://pi@board:22")
@@ -142,7 +142,7 @@ def test_a_mac_is_opened_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(select, "MacHost", host)
+    monkeypatch.setattr(devices, "MacHost", host)
     for target in ("macos-arm64", "macos-x86_64"):
         open_device(TARGETS[target], DeviceName(kind="host"))
     assert asked == [False, True]
@@ -157,7 +157,7 @@ def test_a_simulator_is_opened_for_the_targets_processor(monkeypatch: pytest.Mon
         announce("booting")
 
     told: list[str] = []
-    monkeypatch.setattr(select, "open_simulator", simulator)
+    monkeypatch.setattr(devices, "open_simulator", simulator)
     name = DeviceName(kind="simctl", detail="iPhone 17")
     open_device(TARGETS["ios-simulator-x86_64"], name, told.append)
     assert (asked, told) == ([("iPhone 17", "x86_64")], ["booting"])

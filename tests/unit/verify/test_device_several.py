@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ortrim.core.measurements import Host
+from ortrim.base.command import run
 from ortrim.errors import UsageError, VerifyError
-from ortrim.tools.command import run
-from ortrim.verify.devices.base import Device, RunnerOutput, RunRequest
+from ortrim.verify.devices.device import Device, RunnerOutput, RunRequest
 from ortrim.verify.devices.several import on_each
+from ortrim.verify.measurements import Host
 
 
 class Fake:

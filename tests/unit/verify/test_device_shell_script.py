@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.tools.command import Completed, run
-from ortrim.verify.devices.shell_script import Ended, kill_script, marked_script, quoted, read_ended, signalled
+from ortrim.base.command import Completed, run
+from ortrim.verify.devices.remote_shell import Ended, kill_script, marked_script, quoted, read_ended, signalled
 from running import running
 
 MARK = f"@@{secrets.token_hex(8)}"

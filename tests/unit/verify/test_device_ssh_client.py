@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ToolError, VerifyError
-from ortrim.verify.devices.ssh_client import SshClient
+from ortrim.verify.devices.ssh import SshClient
 
 
 @pytest.fixture

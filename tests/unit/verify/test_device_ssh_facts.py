@@ -2,9 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.tools.command import run
-from ortrim.verify.devices.ssh_facts import SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
-from ortrim.verify.devices.survey import SECTION
+from ortrim.base.command import run
+from ortrim.verify.devices.facts import SECTION, SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
 
 COOL = "zone 48312\npassive 75000"
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.tools.command import run
-from ortrim.verify.devices.survey import LINUX, SECTION, linux_host, maybe_emulated, read_sections, survey_script
+from ortrim.base.command import run
+from ortrim.verify.devices.facts import LINUX, SECTION, linux_host, maybe_emulated, read_sections, survey_script
 
 
 def test_this_machine_answers() -> None:

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.measurements import OutputParity, Verdict
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.verify.verdicts import diagnostic_of, failed_device, overall, parity_of
+from ortrim.verify.judge import diagnostic_of, failed_device, overall, parity_of
+from ortrim.verify.measurements import OutputParity, Verdict
 
 PASS, FAIL, INCONCLUSIVE, NOT_JUDGED = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
-from ortrim.verify.devices.devicectl_listing import Phone, choose_phone, read_phones
+from ortrim.platforms.apple.devicectl import Phone, choose_phone, read_phones
 
 LIST = (Path(__file__).parent / "data" / "devicectl" / "list.json").read_text(encoding="utf-8")
 

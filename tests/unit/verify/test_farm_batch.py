@@ -11,12 +11,11 @@ import pytest
 
 from device_samples import GOOD, REPORT, sample_request
 from harness_farm import DEVICE, PHONE, URL, FakeFarm, Work, carry_out, write_results
-from ortrim.core.harness import HarnessContent
 from ortrim.errors import ExitCode, NetworkError, VerifyError
-from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.farms.batch import INSTALL_SECONDS, FarmDevice
-from ortrim.verify.devices.farms.firebase_device import PHYSICAL_MINUTES
-from ortrim.verify.devices.farms.harness_requests import MOST_SECONDS
+from ortrim.farms.firebase_answers import PHYSICAL_MINUTES
+from ortrim.verify.devices.batch import INSTALL_SECONDS, FarmDevice
+from ortrim.verify.devices.device import RunRequest
+from ortrim.verify.devices.harness import MOST_SECONDS, HarnessContent
 
 WHERE = f"firebase:Pixel8-34 ({DEVICE}, {URL})"
 ENDED = {"how": "exit", "code": 0, "stdout": REPORT, "stderr": "", "seconds": 1.0, "thermal": 0}

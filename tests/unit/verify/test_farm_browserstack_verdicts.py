@@ -4,10 +4,18 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
-from ortrim.verify.devices.farms.browserstack_answers import Begun, Build, Complaint, Model, SessionDetails, Uploaded
-from ortrim.verify.devices.farms.browserstack_errors import clean, refusal
-from ortrim.verify.devices.farms.browserstack_verdicts import passed
-from ortrim.verify.devices.farms.polling import Transient
+from ortrim.farms.browserstack_answers import (
+    Begun,
+    Build,
+    Complaint,
+    Model,
+    SessionDetails,
+    Uploaded,
+    clean,
+    passed,
+    refusal,
+)
+from ortrim.farms.farm import Transient
 
 WHERE = "browserstack:Samsung Galaxy S23-13.0"
 

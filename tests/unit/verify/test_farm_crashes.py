@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.verify.devices.farms.crashes import crash
+from ortrim.verify.devices.harness import crash
 
 
 @pytest.mark.parametrize(

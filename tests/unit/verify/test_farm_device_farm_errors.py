@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.verify.devices.farms.device_farm_errors import failure, refusal
-from ortrim.verify.devices.farms.polling import Transient
+from ortrim.farms.device_farm_account import failure, refusal
+from ortrim.farms.farm import Transient
 
 WHERE = "devicefarm:voice/phones"
 

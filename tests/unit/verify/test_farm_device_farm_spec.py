@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from ortrim.tools.command import run
-from ortrim.verify.devices.farms.device_farm_spec import specification
+from ortrim.base.command import run
+from ortrim.farms.device_farm_account import specification
 
 RESULTS: Final = "/sdcard/Download/ortrim"
 ADB: Final = """#!/bin/sh

@@ -1,9 +1,8 @@
 import pytest
 
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.farms.device_farm_names import console_url
-from ortrim.verify.devices.farms.device_farm_verdicts import overdue, passed
-from ortrim.verify.devices.farms.polling import Overdue, Stage
+from ortrim.farms.device_farm import console_url, overdue, passed
+from ortrim.farms.farm import Overdue, Stage
 
 WHERE = "devicefarm:voice/phones"
 

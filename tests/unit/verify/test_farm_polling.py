@@ -2,18 +2,9 @@ import threading
 
 import pytest
 
+from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, NetworkError
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices.farms.polling import (
-    Limits,
-    Overdue,
-    Seen,
-    Stage,
-    Transient,
-    follow,
-    pause,
-    persist,
-)
+from ortrim.farms.farm import Limits, Overdue, Seen, Stage, Transient, follow, pause, persist
 
 LOST = NetworkError("farm-unreachable", "cannot be reached")
 

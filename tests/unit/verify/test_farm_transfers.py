@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopback_service import LOST, Asked, LoopbackService, Reply
+from ortrim.base.command import stopped_by
 from ortrim.errors import StorageError
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices.farms.transfers import (
+from ortrim.farms.results import (
     TransferFailed,
     Upload,
     body_of,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
-from ortrim.verify.devices.farms.firebase_device import FirebaseDevice, check_device, named_device
+from ortrim.farms.firebase_answers import FirebaseDevice, check_device, named_device
 from recorded_gcloud import recorded
 
 WHERE = "firebase:x"

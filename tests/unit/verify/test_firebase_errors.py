@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, NetworkError, StorageError
-from ortrim.verify.devices.farms.firebase_errors import gcloud_error, said
+from ortrim.farms.firebase_answers import gcloud_error, said
 from recorded_gcloud import recorded
 
 WHERE = "firebase:x"

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
+from ortrim.base.command import Completed
 from ortrim.errors import Diagnostic, ExitCode, ToolError, VerifyError
-from ortrim.tools.command import Completed
-from ortrim.tools.gcloud import Gcloud
-from ortrim.verify.devices.farms.base import FarmJob
-from ortrim.verify.devices.farms.firebase import FirebaseFarm
-from ortrim.verify.devices.farms.log_transport import encode
+from ortrim.farms.firebase import FirebaseFarm, Gcloud
+from ortrim.verify.devices.batch import FarmJob
+from ortrim.verify.devices.harness import encode
 from recorded_gcloud import recorded
 
 AXIS = "MediumPhone.arm-34-en-portrait"

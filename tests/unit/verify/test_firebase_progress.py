@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import NetworkError, VerifyError
-from ortrim.verify.devices.farms.base import FarmJob
-from ortrim.verify.devices.farms.firebase_device import FirebaseDevice
-from ortrim.verify.devices.farms.firebase_matrix import Matrix
-from ortrim.verify.devices.farms.firebase_progress import MatrixProgress, time_limit
+from ortrim.farms.firebase import Matrix
+from ortrim.farms.firebase_answers import FirebaseDevice, MatrixProgress, time_limit
+from ortrim.verify.devices.batch import FarmJob
 from recorded_gcloud import recorded
 
 JOB = FarmJob(

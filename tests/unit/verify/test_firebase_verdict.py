@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.base.command import Completed
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.farms.firebase_verdict import verdict
+from ortrim.farms.firebase_answers import verdict
 from recorded_gcloud import recorded
 
 WHERE = "firebase:x"

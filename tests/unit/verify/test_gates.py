@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.library_facts import LibraryFacts
-from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.targets import Architecture
+from ortrim.binaries.libraries import LibraryFacts
+from ortrim.spec.targets import Architecture
 from ortrim.verify.gates import HINTS, PAGE_BYTES, check_archive, check_library, check_tensors, gate_hint
+from ortrim.verify.measurements import Gate, Verdict
 
 CROOKED = ("w (8-byte elements at offset 4)",)
 GOOD = LibraryFacts(

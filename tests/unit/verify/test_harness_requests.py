@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from device_samples import sample_request
-from ortrim.core.harness import RUNNER_LIBRARY
+from ortrim.base.files import sha256_of
 from ortrim.errors import StorageError
-from ortrim.storage.files import sha256_of
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import Repetition, RunRequest
-from ortrim.verify.devices.farms.harness_requests import (
+from ortrim.verify.devices.device import Repetition, RunRequest
+from ortrim.verify.devices.harness import (
     LEAST_SECONDS,
     MOST_SECONDS,
+    RUNNER_LIBRARY,
     batch_seconds,
     harness_content,
     told,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.tools.command import run
-from ortrim.verify.devices.initramfs import (
+from ortrim.base.command import run
+from ortrim.verify.devices.machine_files import (
     LONGEST_NAME,
     BadArchive,
     Entry,

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.library_facts import LibrarySize
-from ortrim.core.measurements import Comparison, Verdict
-from ortrim.core.target_spec import Budgets
-from ortrim.verify.devices.base import RunnerOutput
+from ortrim.binaries.libraries import LibrarySize
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify.devices.device import RunnerOutput
 from ortrim.verify.judge import ALL_MEANINGFUL, Meaningless, library_comparisons, model_comparisons
-from ortrim.verify.rounds import Round, Rounds
+from ortrim.verify.measure import Round, Rounds
+from ortrim.verify.measurements import Comparison, Verdict
 
 MakeOutput = Callable[..., RunnerOutput]
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from fake_machine import answer_of, fake_qemu, fake_tool
+from ortrim.base.tools import InstalledTool
 from ortrim.errors import StorageError, ToolError, VerifyError
-from ortrim.tools.base import InstalledTool
-from ortrim.verify.devices import machine as subject
-from ortrim.verify.devices.initramfs import read_archive, regular
-from ortrim.verify.devices.machine import Boot, Machine, boot, qemu_words
-from ortrim.verify.devices.machine_protocol import read_answer
+from ortrim.verify.devices import qemu_system as subject
+from ortrim.verify.devices.machine_files import read_answer, read_archive, regular
+from ortrim.verify.devices.qemu_system import Boot, Machine, boot, qemu_words
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +89,7 @@ def test_a_qemu_that_ends_badly(tmp_path: Path, temporary: Path, then: str, refe
 def test_a_qemu_that_hangs(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, hang: str) -> None:
     """It is stopped with its children at the time limit, and what its machine had sent until then is kept."""
     monkeypatch.setattr(subject, "START_SECONDS", 0.3)
-    monkeypatch.setattr("ortrim.tools.command.GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("ortrim.base.command.GRACE_SECONDS", 0.3)
     done = booted(fake_qemu(tmp_path / "qemu", answer=b"@@BEGIN\n", console="half", then=hang), limit=0.1)
     assert (done.timed_out, done.answer.begun, done.answer.files, done.console) == (True, 1, None, "half")
     assert alive(tmp_path / "qemu") == []

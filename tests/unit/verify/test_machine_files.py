@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from fake_machine import fake_parts
+from ortrim.base.emulators import EMULATIONS
 from ortrim.errors import ExitCode, StorageError
-from ortrim.tools.emulators import EMULATIONS
 from ortrim.verify.devices.machine_files import machine_entries, save_outputs
 
 ARM64 = EMULATIONS["arm64"]

@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.tools.command import run
-from ortrim.verify.devices.initramfs import BadArchive, Entry, folder, regular, write_archive
-from ortrim.verify.devices.machine_protocol import init_script, read_answer
+from ortrim.base.command import run
+from ortrim.verify.devices.machine_files import (
+    BadArchive,
+    Entry,
+    folder,
+    init_script,
+    read_answer,
+    regular,
+    write_archive,
+)
 
 ARCHIVE = write_archive([folder("."), regular("0", b"{}"), folder("saved"), regular("saved/a/x.npy", b"1")])
 WHOLE = b"@@BEGIN\n@@EXIT 0\n@@BEGIN\n@@EXIT 139\n@@FILES\n" + ARCHIVE

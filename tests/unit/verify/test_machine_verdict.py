@@ -4,11 +4,10 @@ import pytest
 
 from device_samples import sample_request
 from fake_machine import OUT_OF_MEMORY, PANIC, answer_of
+from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.machine import Boot
-from ortrim.verify.devices.machine_protocol import read_answer
-from ortrim.verify.devices.machine_verdict import completed_run
+from ortrim.verify.devices.machine_files import read_answer
+from ortrim.verify.devices.qemu_system import Boot, completed_run
 
 
 def judged(place: Path, answer: bytes, console: str = "", *, timed_out: bool = False) -> Completed:

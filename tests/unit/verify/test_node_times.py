@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.verify.node_times import one_inference, profiled, read_trace
+from ortrim.verify.operator_times import one_inference, profiled, read_trace
 
 CUT = 0.5
 LENGTHS = (50, 30, 40)

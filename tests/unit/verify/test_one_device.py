@@ -9,23 +9,21 @@ import numpy as np
 import pytest
 
 from fake_machine import fake_machine, hungry_qemu
-from ortrim.core.measurements import Coverage, Verdict
-from ortrim.core.models import PreparedModel
-from ortrim.core.reports import DeviceReport
-from ortrim.core.serialization import from_json, to_json
-from ortrim.core.target_spec import Budgets
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import VerifyError
-from ortrim.verify import one_device
-from ortrim.verify.arrays import save_array
-from ortrim.verify.baseline import Baseline
-from ortrim.verify.devices.base import RunnerOutput, RunRequest
-from ortrim.verify.devices.cooling import CooledDevice
+from ortrim.models.models import PreparedModel
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify import verification
+from ortrim.verify.cases import save_array
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
 from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.one_device import MEMORY_ROUNDS, verify_on
-from ortrim.verify.outputs import device_folder
+from ortrim.verify.devices.several import CooledDevice
+from ortrim.verify.measure import Baseline, device_folder
+from ortrim.verify.measurements import Coverage, Verdict
 from ortrim.verify.reference import CaseOutputs
-from ortrim.verify.subjects import Task
-from ortrim.verify.traces import TRACE
+from ortrim.verify.reports import DeviceReport
+from ortrim.verify.runner_output import TRACE
+from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
 from sample_tasks import SavingDevice, sample_task
 
 MakeModel = Callable[..., PreparedModel]
@@ -119,7 +117,7 @@ def test_a_quantized_model_has_bounds_of_its_own(
     saturates: bool,  # noqa: FBT001
 ) -> None:
     """Conversion may change more of it, the library no more, unless this machine's own kernels saturate."""
-    monkeypatch.setattr(one_device, "saturates_here", lambda: saturates)
+    monkeypatch.setattr(verification, "saturates_here", lambda: saturates)
     given = task()
     (subject,) = given.subjects
     subject = replace(subject, reference=replace(subject.reference, quantized=quantized))
@@ -398,7 +396,7 @@ def test_a_simulators_numbers_are_a_macs(
     emulated: SavingDevice, task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of it is judged, and every line says why."""
-    monkeypatch.setattr(one_device, "SimulatorDevice", SavingDevice)
+    monkeypatch.setattr(verification, "SimulatorDevice", SavingDevice)
     emulated.memory_meaningful = False
     report = verify_on(emulated, task(budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
     assert report.verdict is Verdict.PASS
@@ -420,7 +418,7 @@ def test_a_phone_is_told_beforehand_what_is_run(
         def prepare(self, requests: tuple[RunRequest, ...]) -> None:
             told.extend(requests)
 
-    monkeypatch.setattr(one_device, "PhoneDevice", Phone)
+    monkeypatch.setattr(verification, "PhoneDevice", Phone)
     phone = Phone(make_output)
     assert verify_on(phone, task(baseline=Baseline(library=None, name="none"))).verdict is Verdict.PASS
     assert [request.library.name for request in told] == phone.ran

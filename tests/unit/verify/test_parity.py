@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from ortrim.core.measurements import OutputParity, Verdict
-from ortrim.core.serialization import from_json, to_json
-from ortrim.core.tolerance_spec import Tolerance
-from ortrim.core.tolerances import QUANTIZED, SAME_GRAPH, Bounds, bounds_of
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import VerifyError
-from ortrim.verify.arrays import narrowed, save_array
-from ortrim.verify.devices.base import SavedOutput
+from ortrim.spec.tolerances import QUANTIZED, SAME_GRAPH, Bounds, Tolerance, bounds_of
+from ortrim.verify.cases import narrowed, save_array
+from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.parity import class_axis, compare, difference_of, holds_boxes, not_computed, with_same_graph
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 

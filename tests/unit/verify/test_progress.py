@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from ortrim.verify.progress import Runs, Together
+from ortrim.verify.verification import Runs, Together
 
 
 def test_one_device_speaks_for_itself() -> None:

@@ -18,9 +18,9 @@ from fake_machine import (
     fake_tool,
 )
 from ortrim.errors import VerifyError
-from ortrim.verify.devices import machine
-from ortrim.verify.devices.base import RunRequest
-from ortrim.verify.devices.initramfs import read_archive
+from ortrim.verify.devices import qemu_system
+from ortrim.verify.devices.device import RunRequest
+from ortrim.verify.devices.machine_files import read_archive
 from ortrim.verify.devices.qemu_system import QemuSystem
 
 
@@ -142,7 +142,7 @@ def test_what_hangs(
     tmp_path: Path, request_: RunRequest, monkeypatch: pytest.MonkeyPatch, answer: bytes, expected: tuple[str, str]
 ) -> None:
     """A runner that hangs is told apart from a machine that does."""
-    monkeypatch.setattr(machine, "START_SECONDS", 0.4)
+    monkeypatch.setattr(qemu_system, "START_SECONDS", 0.4)
     repetition = dataclasses.replace(request_.repetition, timeout_seconds=0.1)
     device = device_with(tmp_path, answer, then="sleep 600")
     error = refused(device, dataclasses.replace(request_, repetition=repetition))

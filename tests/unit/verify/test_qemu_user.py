@@ -7,8 +7,8 @@ import pytest
 from device_samples import GOOD, sample_request
 from failing_runs import refused
 from fake_machine import fake_parts, fake_tool
-from ortrim.tools.emulators import EMULATIONS
-from ortrim.verify.devices.qemu_user import QemuUser
+from ortrim.base.emulators import EMULATIONS
+from ortrim.verify.devices.emulators import QemuUser
 
 EMULATE = 'while [ "$1" != -cpu ]; do shift; done; shift 2; exec "$@"'
 

@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ortrim.verify.devices.base import RunnerOutput
-from ortrim.verify.quantities import latencies, load_time, missed_deadlines, peak_memory, size_of
-from ortrim.verify.rounds import Round, Rounds
+from ortrim.verify.devices.device import RunnerOutput
+from ortrim.verify.judge import latencies, load_time, missed_deadlines, peak_memory, size_of
+from ortrim.verify.measure import Round, Rounds
 
 MakeOutput = Callable[..., RunnerOutput]
 

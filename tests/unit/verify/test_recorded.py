@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from ortrim.core.models import TensorInfo
 from ortrim.errors import VerifyError
-from ortrim.verify.recorded import recorded_files, recorded_inputs
+from ortrim.models.models import TensorInfo
+from ortrim.verify.cases import recorded_files, recorded_inputs
 
 X = TensorInfo(name="x", element_type="float32", shape=("batch", 2))
 Y = TensorInfo(name="y", element_type="int64", shape=())

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.core.models import PreparedModel
 from ortrim.errors import ExitCode, StorageError, VerifyError
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import PreparedModel
 from ortrim.verify.cases import Case
 from ortrim.verify.reference import SCRIPT, reference_outputs
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core import measurements
-from ortrim.core.sessions import DIRECTLY, SessionSettings
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.base import Repetition, RunnerOutput, RunRequest
-from ortrim.verify.rounds import Measurement, Round, Rounds, measure, results
+from ortrim.spec.buildspec import DIRECTLY, SessionSettings
+from ortrim.verify import measurements
+from ortrim.verify.devices.device import Repetition, RunnerOutput, RunRequest
+from ortrim.verify.measure import Measurement, Round, Rounds, measure, results
 
 MakeOutput = Callable[..., RunnerOutput]
 

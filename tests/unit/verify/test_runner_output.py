@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.core.sessions import SessionSettings
+from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.tools.command import Completed
+from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import RunRequest, runner_words
+from ortrim.verify.devices.device import RunRequest, runner_words
 from ortrim.verify.runner_output import FAILURES, RunnerEnded, read_output
 
 REQUEST = RunRequest(

@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ortrim.core import measurements
-from ortrim.core.measurements import Verdict
-from ortrim.core.target_spec import Budgets
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify import measurements
 from ortrim.verify.cases import Case
-from ortrim.verify.devices.base import RunnerOutput, RunRequest
-from ortrim.verify.judge import Meaningless, model_comparisons
-from ortrim.verify.quantities import LOAD, LOOKS, P50, PEAK
-from ortrim.verify.rounds import Measurement, Rounds, measure
-from ortrim.verify.settling import settled
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, Meaningless, model_comparisons, settled
+from ortrim.verify.measure import Measurement, Rounds, measure
+from ortrim.verify.measurements import Verdict
 
 MakeOutput = Callable[..., RunnerOutput]
 CASES = tuple(Case(name=name, folder=Path(name), digest="d") for name in ("one", "two"))

@@ -12,10 +12,11 @@ import pytest
 from device_samples import sample_request
 from failing_runs import refused
 from fake_xcrun import FakeXcrun, complains, simulators
-from ortrim.core import measurements
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.verify.devices import mac_processes, simctl
-from ortrim.verify.devices.simctl import SimulatorDevice, open_simulator
+from ortrim.platforms.apple import mac as mac_processes
+from ortrim.platforms.apple import simctl
+from ortrim.platforms.apple.simctl import SimulatorDevice, open_simulator
+from ortrim.verify import measurements
 
 DATA = Path(__file__).parent / "data" / "simctl"
 NEW = DATA / "list-xcode26.json"

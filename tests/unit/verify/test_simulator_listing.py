@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
-from ortrim.verify.devices.simulator_listing import Model, Simulator, Simulators, choose_simulator, read_simulators
+from ortrim.platforms.apple.simctl import Model, Simulator, Simulators, choose_simulator, read_simulators
 
 DATA = Path(__file__).parent / "data" / "simctl"
 OLD = (DATA / "list-xcode13.json").read_text(encoding="utf-8")

@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 
 from android_samples import RUNTIME, sample
-from ortrim.core.measurements import Coverage, Gate, Verdict
-from ortrim.core.models import PreparedModel
-from ortrim.core.reports import Artifact, VerifiedModel, VerifyReport
-from ortrim.core.serialization import from_json, to_json
-from ortrim.core.target_spec import Budgets
+from ortrim.base.json import from_json, to_json
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, ToolError, UsageError, VerifyError
-from ortrim.verify.devices.base import Device, RunnerOutput
+from ortrim.models.models import PreparedModel
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify.devices.device import Device, RunnerOutput
 from ortrim.verify.devices.names import DeviceName
+from ortrim.verify.measurements import Coverage, Gate, Verdict
+from ortrim.verify.reports import Artifact, VerifiedModel, VerifyReport
 from ortrim.verify.runner_output import RunnerEnded
-from ortrim.verify.subjects import Task
-from ortrim.verify.target import verify_target
+from ortrim.verify.verification import Task, verify_target
 from sample_tasks import IDENTITY, SavingDevice, sample_task
 
 HOST = DeviceName(kind="host")

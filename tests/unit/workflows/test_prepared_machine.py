@@ -8,19 +8,12 @@ import pytest
 from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
-from ortrim.core.targets import TARGETS
+from ortrim.build.debian import mirrors_in
+from ortrim.build.xcode import Xcode
 from ortrim.errors import ExitCode, ToolError
-from ortrim.sources.apt_sources import mirrors_in
-from ortrim.tools.xcode import Xcode
-from ortrim.workflows import machine
-from ortrim.workflows.machine import (
-    IMAGE,
-    install_emulators,
-    install_ndks,
-    require_jdk,
-    require_xcodes,
-    start_phone,
-)
+from ortrim.github import runner_setup
+from ortrim.github.runner_setup import IMAGE, install_emulators, install_ndks, require_jdk, require_xcodes, start_phone
+from ortrim.spec.targets import TARGETS
 from xcode_layout import lay_out_xcode
 
 HOST = TARGETS["linux-x64"]
@@ -34,7 +27,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
     for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "ANDROID_NDK_ROOT"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "os-release").write_text('NAME="Debian"\nID=debian\n')
-    monkeypatch.setattr(machine, "OS_RELEASE", tmp_path / "os-release")
+    monkeypatch.setattr(runner_setup, "OS_RELEASE", tmp_path / "os-release")
     names = ("apt-get", "sudo", "chmod", "install", "start-stop-daemon")
     made = fake_programs(tmp_path / "programs", monkeypatch, *names)
     monkeypatch.setenv("PATH", str(made.folder / "bin"))
@@ -74,9 +67,9 @@ def test_another_distribution_is_told_where_debian_is(
     """With Debian's keys, after everything else is installed, and never to install anything from there by itself."""
     (tmp_path / "os-release").write_text(release)
     programs.add("qemu-arm-static")
-    monkeypatch.setenv(machine.MIRROR, "https://mirror.invalid/debian")
+    monkeypatch.setenv(runner_setup.MIRROR, "https://mirror.invalid/debian")
     written: dict[str, str] = {}
-    monkeypatch.setattr(machine, "_install_file", lambda path, text: written.update({path.name: text}))
+    monkeypatch.setattr(runner_setup, "_install_file", lambda path, text: written.update({path.name: text}))
     install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
     assert [call[0] for call in programs.calls] == ["apt-get", "apt-get"]
     assert programs.calls[1][-1] == "debian-archive-keyring"
@@ -92,17 +85,17 @@ def test_without_debians_address_nothing_is_installed(
 ) -> None:
     """No address is guessed; one that would add a line to apt's configuration is none."""
     (tmp_path / "os-release").write_text("ID=ubuntu\n")
-    monkeypatch.setenv(machine.MIRROR, address)
+    monkeypatch.setenv(runner_setup.MIRROR, address)
     with pytest.raises(ToolError) as caught:
         install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
     assert (caught.value.reference, caught.value.exit_code) == ("no-debian-mirror", ExitCode.TOOL)
-    assert machine.MIRROR in caught.value.hint
+    assert runner_setup.MIRROR in caught.value.hint
     assert programs.calls == []
 
 
 def test_a_file_is_installed_as_root(programs: FakePrograms, tmp_path: Path) -> None:
     """Readable for all, in folders that may have to be made."""
-    machine._install_file(tmp_path / "apt" / "x.sources", "Types: deb\n")
+    runner_setup._install_file(tmp_path / "apt" / "x.sources", "Types: deb\n")
     (call,) = programs.calls
     assert call[:4] == ["install", "-D", "-m", "0644"]
     assert call[-1] == str(tmp_path / "apt" / "x.sources")
@@ -175,7 +168,7 @@ def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, 
         asked.append(version)
         return found
 
-    monkeypatch.setattr(machine, "find_xcode", find)
+    monkeypatch.setattr(runner_setup, "find_xcode", find)
     require_xcodes((), [HOST])
     assert asked == []
     require_xcodes(("16.4",), [TARGETS["ios-arm64"], TARGETS["macos-x86_64"]])
@@ -191,8 +184,8 @@ def test_a_phone_is_started_and_waited_for(
     programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes on running by itself, and is ready when it says so, not when it can be reached."""
-    monkeypatch.setattr(machine, "KVM", tmp_path / "kvm")
-    monkeypatch.setattr(machine, "BOOT_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(runner_setup, "BOOT_PAUSE_SECONDS", 0.0)
     programs.answer("adb", "shell", stdout="\n", once="first")
     programs.answer("adb", "shell", stdout="1\n")
     start_phone(lambda _: None)
@@ -209,7 +202,7 @@ def test_a_machine_whose_kvm_may_be_used_is_left_alone(
 ) -> None:
     """No right is given away that is there already."""
     (tmp_path / "kvm").touch()
-    monkeypatch.setattr(machine, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
     programs.answer("adb", "shell", stdout="1\n")
     start_phone(lambda _: None)
     assert "chmod" not in [call[0] for call in programs.calls]
@@ -219,8 +212,8 @@ def test_a_phone_that_does_not_start_is_given_up(
     programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a time, with what to do."""
-    monkeypatch.setattr(machine, "KVM", tmp_path / "kvm")
-    monkeypatch.setattr(machine, "BOOT_SECONDS", -1)
+    monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr(runner_setup, "BOOT_SECONDS", -1)
     with pytest.raises(ToolError) as caught:
         start_phone(lambda _: None)
     assert caught.value.reference == "emulator-not-started"

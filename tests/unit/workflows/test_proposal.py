@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
+from ortrim.build.source_archives import git
 from ortrim.errors import ExitCode, StorageError
-from ortrim.sources.git import git
-from ortrim.tools.github_cli import TOKEN
-from ortrim.workflows.proposal import LARGEST, propose, take_pins
+from ortrim.github.credentials import TOKEN
+from ortrim.github.pin_updates import LARGEST, propose, take_pins
 
 pytestmark = pytest.mark.needs("git")
 ADDRESS = "https://github.com/some/repository/pull/7"

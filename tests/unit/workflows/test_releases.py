@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.core.delivery import FACTS, FOLDERS, DeliveryFacts
-from ortrim.core.serialization import to_json
-from ortrim.core.sums import SUMS
+from ortrim.base.checksums import SUMS
+from ortrim.base.json import to_json
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
-from ortrim.pipeline.workflow_jobs.handover import with_sums
-from ortrim.tools.github_cli import TOKEN
-from ortrim.workflows.releases import draft_release, notes_of, publish_release
+from ortrim.github.credentials import TOKEN
+from ortrim.github.jobs import with_sums
+from ortrim.github.release import draft_release, notes_of, publish_release
+from ortrim.package.manifest import FACTS, FOLDERS, DeliveryFacts
 
 CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"
 

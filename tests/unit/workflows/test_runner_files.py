@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, StorageError
-from ortrim.workflows.runner_files import CUT, OUTPUT, SUMMARY, SUMMARY_BYTES, append_summary, write_output
+from ortrim.github.runner_setup import CUT, OUTPUT, SUMMARY, SUMMARY_BYTES, append_summary, write_output
 
 
 def read_as_github(text: str) -> dict[str, str]:

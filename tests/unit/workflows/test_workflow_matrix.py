@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.plan import BuildPlan
-from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import TARGETS
+from ortrim.build.plan import BuildPlan
 from ortrim.errors import ExitCode, PlanError
+from ortrim.github.workflow_files import MACOS, MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
+from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.load import load_spec
-from ortrim.workflows.matrix import MACOS, MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
+from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan, sample_target
 
 FOLDER = Path(__file__).parents[3] / "buildspecs"

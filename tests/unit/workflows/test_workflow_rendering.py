@@ -7,19 +7,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from ortrim.cli.tasks import namespace
 from ortrim.errors import DiagnosticGroup, ExitCode, SourcesError, StorageError, UsageError
-from ortrim.fetch.run_offers import PLAIN
-from ortrim.pins.actions import read_action_pins
-from ortrim.tasks import namespace
-from ortrim.workflows.inputs import INPUTS
-from ortrim.workflows.rendering import (
+from ortrim.fetch.offers import PLAIN
+from ortrim.github.workflow_files import (
     FOLDER,
+    INPUTS,
     NAMES,
     released_specs,
     render_workflows,
     require_rendered,
     write_workflows,
 )
+from ortrim.pins.images import read_action_pins
 
 ROOT = Path(__file__).parents[3]
 TEXTS = render_workflows(released_specs(ROOT / "buildspecs"))

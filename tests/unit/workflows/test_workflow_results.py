@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ortrim.errors import DiagnosticGroup, ExitCode, UsageError, VerifyError
-from ortrim.workflows.results import require_success
+from ortrim.github.runner_setup import require_success
 
 
 def needs(**results: str) -> str:

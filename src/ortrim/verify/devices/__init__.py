@@ -1,1 +1,1 @@
-"""Where the runner runs: one module for each kind of device."""
+"""Machines that run the runner, whatever the platform: this one, emulated ones, boards behind SSH."""

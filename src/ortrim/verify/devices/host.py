@@ -1,18 +1,94 @@
-"""The machine on which ortrim itself runs."""
+"""The machine on which ortrim itself runs.
 
+- Running the runner as a child of this process: on this machine itself, or under qemu's user emulation.
+- Files as a program's streams: for what is not text, or must not be a pipe.
+"""
+
+import dataclasses
 import os
 import platform
+import secrets
+import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-from ortrim.core import measurements
-from ortrim.tools.command import Completed, run
-from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.local_run import ENVIRONMENT, run_locally
-from ortrim.verify.devices.pinning import check_pinning, pinned
-from ortrim.verify.devices.processors import read_cpu_information
-from ortrim.verify.devices.run_errors import NOT_STARTED, not_startable
-from ortrim.verify.runner_output import read_output
+from ortrim.base.command import Completed, run
+from ortrim.errors import ToolError, VerifyError
+from ortrim.verify import measurements
+from ortrim.verify.devices.device import (
+    MOST_PRINTED_BYTES,
+    NOT_STARTED,
+    RunnerOutput,
+    RunRequest,
+    check_pinning,
+    endless_output,
+    not_startable,
+    pinned,
+    runner_words,
+)
+from ortrim.verify.devices.facts import read_cpu_information
+from ortrim.verify.devices.remote_shell import VARIABLE
+from ortrim.verify.runner_output import never_ended, place_of, read_output
+
+ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+"""All that the runner sees besides our mark, so that no variable of the user's shell favours one library."""
+
+
+def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None = None) -> Completed:
+    """Run the runner to its end. Whatever else happens, it is ended, and with it all that it started.
+
+    Raises `VerifyError`: `runner-timeout`, `endless-output`, `runner-not-startable`.
+    """
+    mark = f"@@{secrets.token_hex(8)}"
+    try:
+        return run(
+            words,
+            cwd=cwd,
+            environment={**ENVIRONMENT, VARIABLE: mark},
+            timeout_seconds=request.repetition.timeout_seconds,
+            most_bytes=MOST_PRINTED_BYTES,
+        )
+    except ToolError as error:
+        _kill(mark)
+        raise _not_run(error, request) from error
+    except BaseException:  # Ctrl-C must not leave a runner's children behind either
+        _kill(mark)
+        raise
+
+
+def absolute(request: RunRequest) -> RunRequest:
+    """Return a request that holds in every working folder."""
+    cases = tuple(dataclasses.replace(case, folder=case.folder.absolute()) for case in request.cases)
+    return dataclasses.replace(
+        request,
+        runner=request.runner.absolute(),
+        model=request.model.absolute(),
+        cases=cases,
+        outputs=request.outputs.absolute() if request.outputs else None,
+    )
+
+
+def _kill(mark: str) -> None:
+    """Kill what carries the mark: a child in a session of its own is not among those that `run` stops.
+
+    Only Linux tells of the environments of processes.
+    """
+    carried = f"{VARIABLE}={mark}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if carried in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+def _not_run(error: ToolError, request: RunRequest) -> VerifyError:
+    """Return the diagnostic of a runner that was not started, or not left to its end."""
+    if error.reference == "tool-timeout":
+        return never_ended(request)
+    if error.reference == "tool-endless":
+        return endless_output(place_of(request))
+    return not_startable(str(request.runner), error.why)
 
 
 class Host:
@@ -79,3 +155,37 @@ def _cpu_information() -> str:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def redirected(
+    words: Sequence[str], *, given: Path | None = None, printed: Path | None = None, complaints: Path | None = None
+) -> tuple[str, ...]:
+    """Return the command line that runs `words` with these files as standard input, output and error.
+
+    The shell's text is made of fixed parts alone; paths and words reach it as arguments.
+    """
+    files = [(sign, path) for sign, path in (("<", given), (">", printed), ("2>", complaints)) if path is not None]
+    if not files:
+        return tuple(words)
+    take = "".join(f"f{index}=$1; shift; " for index in range(len(files)))
+    script = f'{take}exec "$@" ' + " ".join(f'{sign}"$f{index}"' for index, (sign, _) in enumerate(files))
+    return ("/bin/sh", "-c", script, "sh", *(str(path) for _, path in files), *words)
+
+
+def cut_tail(path: Path, start: bytes, completed: Completed, longest: int = 200) -> Completed:
+    """Move what a file has from the last `start` on, within its last `longest` bytes, to a program's `stdout`."""
+    with path.open("r+b") as file:
+        size = file.seek(0, 2)
+        begin = max(0, size - longest)
+        file.seek(begin)
+        tail = file.read()
+        at = tail.rfind(start)
+        if at < 0:
+            return completed
+        file.truncate(begin + at)
+    return Completed(
+        argv=completed.argv,
+        returncode=completed.returncode,
+        stdout=tail[at:].decode("utf-8", errors="replace"),
+        stderr=completed.stderr,
+    )

@@ -1,16 +1,298 @@
-"""Files in and out of an emulated machine: what it holds when it starts, and what a run saved in it."""
+"""Files in and out of an emulated machine: what it holds when it starts, and what a run saved in it.
 
+- How a machine under qemu is told what to run, and how it answers. Pure.
+- Archives in cpio's `newc` form, which Linux unpacks at start and busybox writes. Pure: entries to bytes and back.
+- What a program or library needs of a machine to be linked at start.
+"""
+
+import gzip
+import math
+import re
+import shlex
 import stat
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
+import struct
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any, Final
 
-from ortrim.sources.machines import MachineParts
-from ortrim.storage.files import storage_errors
-from ortrim.tools.emulators import Emulation
-from ortrim.verify.devices.initramfs import Entry, regular
-from ortrim.verify.devices.link_needs import libraries_for
-from ortrim.verify.devices.machine_protocol import OUT, SHELL
+from elftools.elf.dynamic import DynamicSegment
+from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import InterpSegment
+
+from ortrim.base.emulators import Emulation
+from ortrim.base.files import storage_errors
+from ortrim.binaries.elf import BoundedStream, diagnosed, read_bytes
+from ortrim.build.root_file_systems import MachineParts
+from ortrim.errors import BinaryError
+
+MAGIC: Final = b"070701"
+HEADER_BYTES: Final = 110
+FIELDS: Final = 13
+TRAILER: Final = "TRAILER!!!"
+LARGEST_CONTENT: Final = 2**32 - 1
+LONGEST_NAME: Final = 4095
+COMPRESSION: Final = 6
+
+
+class BadArchive(ValueError):
+    """The bytes are not an archive in this form, or not all of one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A file, folder or link: `mode` holds type and permissions; a link's content is where it leads.
+
+    `name` is relative, with slashes.
+    """
+
+    name: str
+    mode: int
+    content: bytes = b""
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it is a file."""
+        return stat.S_ISREG(self.mode)
+
+
+def folder(name: str) -> Entry:
+    """Return a folder."""
+    return Entry(name=name, mode=stat.S_IFDIR | 0o755)
+
+
+def regular(name: str, content: bytes, *, executable: bool = False) -> Entry:
+    """Return a file."""
+    return Entry(name=name, mode=stat.S_IFREG | (0o755 if executable else 0o644), content=content)
+
+
+def link(name: str, target: str) -> Entry:
+    """Return a symbolic link."""
+    return Entry(name=name, mode=stat.S_IFLNK | 0o777, content=target.encode())
+
+
+def with_folders(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries with every folder that they lie in, sorted, so that folders come before what is in them."""
+    given = {entry.name: entry for entry in entries}
+    parts = (entry.name.split("/") for entry in given.values())
+    needed = {"/".join(words[:length]) for words in parts for length in range(1, len(words))}
+    missing = {name: folder(name) for name in needed if name not in given}
+    return tuple(entry for _, entry in sorted({**missing, **given}.items()))
+
+
+def write_archive(entries: Sequence[Entry]) -> bytes:
+    """Return the archive; inode numbers are the entries' own, times, owners and devices are 0.
+
+    Raises `ValueError` for a name or a content that the form cannot hold.
+    """
+    parts = [_written(entry, number) for number, entry in enumerate(entries, start=1)]
+    return b"".join([*parts, _written(Entry(name=TRAILER, mode=0), 0, trailer=True)])
+
+
+def compress(archive: bytes) -> bytes:
+    """Return the archive as gzip, without a time or a name."""
+    return gzip.compress(archive, COMPRESSION, mtime=0)
+
+
+def read_archive(data: bytes) -> tuple[Entry, ...]:
+    """Return the entries of an archive; what follows its end is padding and is not looked at.
+
+    Raises `BadArchive` for anything else.
+    """
+    entries: list[Entry] = []
+    at = 0
+    while True:
+        entry, at = _read(data, at)
+        if entry.name == TRAILER:
+            return tuple(entries)
+        entries.append(entry)
+
+
+def _written(entry: Entry, number: int, *, trailer: bool = False) -> bytes:
+    name = entry.name.encode(errors="surrogateescape")
+    wrong = not name or b"\0" in name or name.startswith(b"/") or len(name) > LONGEST_NAME
+    if (wrong or entry.name == TRAILER) and not trailer:
+        raise ValueError(f"an archive cannot hold the name {entry.name[:100]!r}")
+    if len(entry.content) > LARGEST_CONTENT:
+        raise ValueError(f"an archive cannot hold {len(entry.content)} bytes in one file")
+    links = 2 if stat.S_ISDIR(entry.mode) else 1
+    numbers = (number, entry.mode, 0, 0, links, 0, len(entry.content), 0, 0, 0, 0, len(name) + 1, 0)
+    header = MAGIC + b"".join(b"%08X" % value for value in numbers)
+    return _padded(header + name + b"\0") + _padded(entry.content)
+
+
+def _padded(part: bytes) -> bytes:
+    return part + bytes(-len(part) % 4)
+
+
+def _read(data: bytes, at: int) -> tuple[Entry, int]:
+    """Return the entry that begins at a position, and the position after it."""
+    header = data[at : at + HEADER_BYTES]
+    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+        raise BadArchive(f"there is no header at byte {at}")
+    try:
+        fields = bytes.fromhex(header[len(MAGIC) :].decode("ascii"))
+        numbers = struct.unpack(f">{FIELDS}I", fields)
+    except (ValueError, struct.error) as error:
+        raise BadArchive(f"the header at byte {at} is damaged") from error
+    mode, size, name_size = numbers[1], numbers[6], numbers[11]
+    name_end = at + HEADER_BYTES + name_size
+    start = name_end + -name_end % 4
+    end = start + size
+    name = data[at + HEADER_BYTES : name_end]
+    if not 2 <= name_size <= LONGEST_NAME + 1 or end > len(data) or name[-1:] != b"\0" or b"\0" in name[:-1]:
+        raise BadArchive(f"the entry at byte {at} is cut short or damaged")
+    entry = Entry(name=name[:-1].decode(errors="surrogateescape"), mode=mode, content=data[start:end])
+    return entry, end + -end % 4
+
+
+SHELL: Final = "/bin/busybox"
+PAYLOAD: Final = "/payload"
+OUT: Final = "/out"
+MARKS: Final = re.compile(rb"@@BEGIN\n(?P<late>@@LATE\n)?(?:@@EXIT (?P<code>\d{1,3})\n)?")
+FILES: Final = b"@@FILES\n"
+LONGEST_MARK: Final = 12
+KILLED: Final = b"137"
+"""The exit code of what was killed; another one is that of a command that just made it."""
+
+INIT: Final = f"""\
+#!{SHELL} sh
+{SHELL} mount -t proc proc /proc
+{SHELL} mount -t sysfs sys /sys
+{SHELL} mount -t devtmpfs dev /dev
+echo 1 >/proc/sys/vm/overcommit_memory
+({SHELL} sleep @limit@; {SHELL} poweroff -f) &
+tries=0
+until [ -c /dev/vport0p1 ] || [ $tries -ge 200 ]; do {SHELL} usleep 50000; tries=$((tries + 1)); done
+exec 3>/dev/vport0p1
+cd /
+@commands@
+{SHELL} cp /proc/cpuinfo /proc/meminfo {OUT}/
+{SHELL} uname -r >{OUT}/release
+echo @@FILES >&3
+cd {OUT} && {SHELL} find . | {SHELL} cpio -o -H newc >&3
+exec 3>&-
+{SHELL} poweroff -f
+"""
+"""The first program. It has the kernel grant every allocation and end who uses too much, as Android does, so that it is
+always the kernel that tells of too little memory. It ends the machine by itself after a while, so that none goes on
+when nobody is left to stop it. A command's standard error goes to the console."""
+COMMAND: Final = f"""\
+echo @@BEGIN >&3
+{SHELL} env -i LC_ALL=C.UTF-8 PATH=/bin @words@ </dev/null >{OUT}/@number@ 3>&- & r=$!
+({SHELL} sleep @limit@; echo @@LATE >&3; kill -9 $r) & g=$!
+wait $r; c=$?; kill $g; wait $g
+echo @@EXIT $c >&3"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came back: the exit code of each command that ended, as a shell gives it, and the files of `/out` by name.
+
+    `begun` counts the commands that were begun, `late` those that were killed at their limit; `files` is None when the
+    answer was cut off before its end.
+    """
+
+    begun: int
+    late: int
+    exit_codes: tuple[int, ...]
+    files: Mapping[str, bytes] | None
+
+
+def init_script(commands: Sequence[Sequence[str]], *, limit_seconds: float, machine_seconds: float) -> str:
+    """Return `/init` for a machine that runs the commands in turn; the output of number `n` goes to `/out/n`.
+
+    Each command is killed after `limit_seconds`, and the machine ends after `machine_seconds`, come what may.
+    """
+    # What is not ours comes in last, so that no mark of ours can be in it.
+    command = COMMAND.replace("@limit@", _seconds(limit_seconds))
+    lines = [
+        command.replace("@number@", f"{at}").replace("@words@", shlex.join(each)) for at, each in enumerate(commands)
+    ]
+    return INIT.replace("@limit@", _seconds(machine_seconds)).replace("@commands@", "\n".join(lines))
+
+
+def _seconds(seconds: float) -> str:
+    return str(max(1, math.ceil(seconds)))
+
+
+def read_answer(data: bytes) -> Answer:
+    """Read what came over the port, however much of it came. Raises `BadArchive` for what no machine of ours sends."""
+    at, marks = 0, []
+    while (found := MARKS.match(data, at)) is not None:
+        marks.append(found)
+        at = found.end()
+    rest = data[at:]
+    if not rest.startswith(FILES) and (len(rest) >= LONGEST_MARK or b"\n" in rest):
+        raise BadArchive(f"there is no mark at byte {at}")
+    codes = tuple(int(mark["code"]) for mark in marks if mark["code"])
+    return Answer(
+        begun=len(marks),
+        late=sum(1 for mark in marks if mark["late"] and mark["code"] in {None, KILLED}),
+        exit_codes=codes,
+        files=_files(rest[len(FILES) :]) if rest.startswith(FILES) else None,
+    )
+
+
+def _files(archive: bytes) -> Mapping[str, bytes] | None:
+    """Return the regular files of the archive; None when it was cut off."""
+    try:
+        entries = read_archive(archive)
+    except BadArchive:
+        return None
+    regular = {entry.name.removeprefix("./"): entry.content for entry in entries if entry.is_regular}
+    for name in regular:
+        if name.startswith("/") or ".." in name.split("/"):
+            raise BadArchive(f"a file would land outside: {name[:100]!r}")
+    return MappingProxyType(regular)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkNeeds:
+    """The linker that a program asks the kernel for, empty for none, and the libraries needed, by name."""
+
+    interpreter: str
+    needed: tuple[str, ...]
+
+
+NOTHING = LinkNeeds(interpreter="", needed=())
+
+
+def link_needs(path: Path) -> LinkNeeds:
+    """Return what an ELF file needs; nothing for what is not one: the machine itself will say so better."""
+    try:
+        with diagnosed(path):
+            elf = ELFFile(BoundedStream(read_bytes(path)))
+            segments: list[Any] = list(elf.iter_segments())
+            interpreters = [part.get_interp_name() for part in segments if isinstance(part, InterpSegment)]
+            dynamic = [part for part in segments if isinstance(part, DynamicSegment)]
+            tags: list[Any] = [tag for part in dynamic for tag in part.iter_tags("DT_NEEDED")]
+            needed = tuple(str(tag.needed) for tag in tags)
+            return LinkNeeds(interpreter="".join(interpreters[:1]), needed=needed)
+    except BinaryError:
+        return NOTHING
+
+
+def libraries_for(files: Sequence[Path], root: Path, folders: Sequence[str]) -> dict[str, Path]:
+    """Return the files of a machine's `root` that these files need, by their names in that root.
+
+    Libraries are looked for in `folders` of the root, and each one's own needs are followed. What is not there is
+    left out.
+    """
+    found: dict[str, Path] = {}
+    waiting = deque(link_needs(file) for file in files)
+    while waiting:
+        needs = waiting.popleft()
+        wanted = [needs.interpreter.lstrip("/"), *(f"{folder}/{name}" for name in needs.needed for folder in folders)]
+        for name in wanted:
+            inside = bool(name) and ".." not in PurePosixPath(name).parts
+            if inside and name not in found and (root / name).is_file():
+                found[name] = root / name
+                waiting.append(link_needs(root / name))
+    return found
+
 
 SAVED: Final = "saved"
 OUTPUTS: Final = f"{OUT}/{SAVED}"

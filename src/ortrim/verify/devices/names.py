@@ -1,15 +1,26 @@
-"""Devices by their names on the command line: what a name means, before anything is opened."""
+"""Devices by their names on the command line: what a name means, before anything is opened.
+
+- One line of the list of devices.
+"""
 
 import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NoReturn, TypeGuard, get_args
 
-from ortrim.core.targets import APPLE, OperatingSystem, Target
 from ortrim.errors import UsageError
-from ortrim.verify.devices.emulated import default_emulators, emulated_cpu, emulated_machine
+from ortrim.spec.targets import APPLE, OperatingSystem, Target
+from ortrim.verify.devices.emulators import (
+    FARM_FORMS,
+    default_emulators,
+    emulated_cpu,
+    emulated_machine,
+    is_simulated,
+    kinds_for,
+    runs_here,
+    simulated_here,
+)
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB
-from ortrim.verify.devices.runnable import FARM_FORMS, is_simulated, kinds_for, runs_here, simulated_here
-from ortrim.verify.devices.ssh_client import require_destination
+from ortrim.verify.devices.ssh import require_destination
 
 FarmKind = Literal["firebase", "devicefarm", "browserstack"]
 Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh", "simctl", "devicectl", FarmKind]
@@ -147,3 +158,26 @@ def _wrong(target: Target, kind: Kind, what: str) -> UsageError:
 
 def _unknown(name: str, hint: str) -> NoReturn:
     raise UsageError("unknown-device", f"{name!r} is not a device", where="--device", hint=hint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedDevice:
+    """A device by the name that `--device` takes, or the form of such names.
+
+    `targets` are those that it runs, empty when only the device itself knows. `memory` and `time` say whether they
+    can be measured there; parity and illegal instructions can everywhere. `problem` and `remedy` are empty for one
+    that is ready; `found` says what is there.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+    memory: bool
+    time: bool
+    found: str
+    problem: str = ""
+    remedy: str = ""
+
+
+def absent(name: str, problem: str, remedy: str, targets: tuple[str, ...] = ()) -> ListedDevice:
+    """Return the line of a kind of device of which there is none, or no way to any."""
+    return ListedDevice(name=name, targets=targets, memory=True, time=True, found="", problem=problem, remedy=remedy)

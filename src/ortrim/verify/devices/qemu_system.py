@@ -3,27 +3,200 @@
 What a process takes there in memory is what it takes on a board; the time that it takes is not. Files lie in the
 machine's memory, as they would on a board without a disk: a ceiling holds the kernel, the libraries, the model and the
 inputs besides what processes allocate.
+
+- Starting a machine under qemu, once, with everything that it is to run already in its memory.
+- How a run in an emulated machine ended: by the runner, for want of memory, at the time limit, or with the machine.
+- The least memory in which a model loads and runs, found by halving.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+import math
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ortrim.core import measurements
-from ortrim.errors import VerifyError
-from ortrim.sources.machines import MachineParts
-from ortrim.tools.base import InstalledTool
-from ortrim.tools.emulators import Emulation
-from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.initramfs import Entry
-from ortrim.verify.devices.machine import Boot, Machine, boot
-from ortrim.verify.devices.machine_files import OUTPUTS, machine_entries, save_outputs
-from ortrim.verify.devices.machine_protocol import PAYLOAD
-from ortrim.verify.devices.machine_verdict import completed_run
-from ortrim.verify.devices.payload import make_payload
-from ortrim.verify.devices.survey import linux_host
-from ortrim.verify.runner_output import read_output
+from ortrim.base.command import Completed, run
+from ortrim.base.emulators import Emulation
+from ortrim.base.files import storage_errors
+from ortrim.base.tools import InstalledTool
+from ortrim.build.root_file_systems import MachineParts
+from ortrim.errors import ToolError, VerifyError
+from ortrim.verify import measurements
+from ortrim.verify.devices.device import NOT_STARTED, Repetition, RunnerOutput, RunRequest, not_startable, runner_words
+from ortrim.verify.devices.facts import linux_host
+from ortrim.verify.devices.machine_files import (
+    OUTPUTS,
+    PAYLOAD,
+    Answer,
+    BadArchive,
+    Entry,
+    compress,
+    folder,
+    init_script,
+    machine_entries,
+    read_answer,
+    regular,
+    save_outputs,
+    with_folders,
+    write_archive,
+)
+from ortrim.verify.devices.remote import make_payload
+from ortrim.verify.devices.remote_shell import signalled
+from ortrim.verify.measurements import LeastMemory
+from ortrim.verify.runner_output import never_ended, out_of_memory, place_of, read_output
+
+ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+START_SECONDS: Final = 90.0
+"""How long a machine may take to start and to end, besides its commands: about four seconds on an idle host."""
+SELF_END_SECONDS: Final = 30.0
+"""How much longer the machine waits before it ends by itself; by then whoever started it has given up on it."""
+KERNEL_ARGUMENTS: Final = (
+    "console=ttyAMA0", "quiet", "panic=-1", "nokaslr", "cma=0", "transparent_hugepage=never",
+)  # fmt: skip
+"""Restart, that is end, on a panic; no memory set aside, and pages of one size, so that memory is repeatable."""
+NO_MEMORY: Final = re.compile(r"Out of memory|deadlocked on memory|Initramfs unpacking failed|oom-kill", re.IGNORECASE)
+PANIC: Final = re.compile(r"Kernel panic - (.*)")
+KERNEL_LINE: Final = re.compile(r"^\[ *\d+\.\d+\] ")
+CONSOLE_BYTES: Final = 4 << 20
+"""More is what a library prints again and again."""
+ROOMS: Final = ("dev", "proc", "sys", "out", "payload", "tmp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What is emulated: a processor in qemu's words, the memory in MiB, and the kernel; `program` is qemu."""
+
+    program: Path
+    cpu: str
+    memory_mib: int
+    kernel: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boot:
+    """One machine's life: its answer, what stood on its console, and whether it was stopped at the time limit."""
+
+    answer: Answer
+    console: str
+    timed_out: bool
+
+    @property
+    def out_of_memory(self) -> str:
+        """The kernel's own words for that there was not enough memory, or nothing."""
+        return next((line for line in self.console.splitlines() if NO_MEMORY.search(line)), "")
+
+    @property
+    def panic(self) -> str:
+        """The kernel's own words for why it could not go on, or nothing."""
+        found = PANIC.search(self.console)
+        return found[0].strip() if found else ""
+
+    @property
+    def complaints(self) -> str:
+        """What programs wrote to standard error: the console without the kernel's messages."""
+        return "\n".join(line for line in self.console.splitlines() if not KERNEL_LINE.match(line))
+
+
+def boot(machine: Machine, entries: Sequence[Entry], commands: Sequence[Sequence[str]], limit_seconds: float) -> Boot:
+    """Start a machine that holds `entries`, run the commands in turn, and return its answer, whole or not.
+
+    `limit_seconds` is for each command, and for all of them. Whatever happens, qemu is ended and its files are removed.
+    Raises `VerifyError`: `machine-not-startable` (qemu refuses), `machine-lost` (qemu was ended from outside),
+    `machine-garbage`; `ToolError` when qemu is gone, or `StorageError`.
+    """
+    limit = START_SECONDS + limit_seconds
+    script = init_script(commands, limit_seconds=limit_seconds, machine_seconds=limit + SELF_END_SECONDS)
+    init = regular("init", script.encode(), executable=True)
+    archive = compress(write_archive(with_folders([init, *map(folder, ROOMS), *entries])))
+    with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-machine-") as name:
+        place = Path(name)
+        (place / "initrd").write_bytes(archive)
+        timed_out = _run_qemu(machine, place, limit)
+        return Boot(answer=_answer(place, machine), console=_console(place), timed_out=timed_out)
+
+
+def _run_qemu(machine: Machine, place: Path, limit: float) -> bool:
+    """Run qemu to its end; return whether it had to be stopped."""
+    try:
+        done = run(qemu_words(machine), cwd=place, environment=ENVIRONMENT, timeout_seconds=limit)
+    except ToolError as error:
+        if error.reference == "tool-timeout":
+            return True
+        raise
+    if done.returncode < 0:
+        what = f"qemu was ended by signal {-done.returncode} before its machine was done"
+        raise VerifyError("machine-lost", what, where=machine.cpu, hint="run the same command again")
+    if done.returncode > 0:
+        why = "\n".join(done.stderr.strip().splitlines()[-5:])
+        raise VerifyError("machine-not-startable", "qemu cannot emulate this machine", where=machine.cpu, why=why)
+    return False
+
+
+def qemu_words(machine: Machine) -> tuple[str, ...]:
+    """Return qemu's command line; its files are in the folder in which it runs."""
+    return (
+        str(machine.program),
+        *("-M", "virt", "-cpu", machine.cpu, "-smp", "1", "-m", str(machine.memory_mib)),
+        *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
+        *("-kernel", str(machine.kernel), "-initrd", "initrd", "-append", " ".join(KERNEL_ARGUMENTS)),
+        *("-chardev", "file,id=console,path=console", "-serial", "chardev:console"),
+        *("-chardev", "file,id=answer,path=answer", "-device", "virtio-serial-pci"),
+        *("-device", "virtserialport,chardev=answer,name=answer"),
+    )
+
+
+def _answer(place: Path, machine: Machine) -> Answer:
+    data = (place / "answer").read_bytes() if (place / "answer").is_file() else b""
+    try:
+        return read_answer(data)
+    except BadArchive as error:
+        why = f"{error}\n{_console(place)[-500:]}".strip()
+        what = "what came back from the machine makes no sense"
+        raise VerifyError("machine-garbage", what, where=machine.cpu, why=why) from error
+
+
+def _console(place: Path) -> str:
+    """Return the end of what stood on the console, where the reason of an end is."""
+    with contextlib.suppress(FileNotFoundError), (place / "console").open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - CONSOLE_BYTES))
+        return file.read().decode("utf-8", errors="replace").replace("\r", "")
+    return ""
+
+
+def completed_run(booted: Boot, request: RunRequest, *, device: str, memory_mib: int) -> Completed:
+    """Return what the one command of a machine ended with, and what it printed.
+
+    Raises `VerifyError`: `out-of-memory`, `runner-timeout`, `runner-not-startable`, `machine-crashed` (the
+    machine ended before the runner).
+    """
+    codes = booted.answer.exit_codes
+    files = booted.answer.files
+    if booted.out_of_memory and (codes != (0,) or files is None):
+        ceiling = f"the machine has {memory_mib} MiB, of which its kernel takes about 30"
+        raise out_of_memory(request, f"{booted.out_of_memory}\n{ceiling}")
+    if booted.answer.late:
+        raise never_ended(request)
+    if not codes or files is None:
+        raise _not_ended(booted, request, device)
+    if codes[0] in NOT_STARTED:
+        raise not_startable(device, booted.complaints.strip().rpartition("\n")[2])
+    stdout = files.get("0", b"").decode("utf-8", errors="replace")
+    return Completed(argv=(device,), returncode=signalled(codes[0]), stdout=stdout, stderr=booted.complaints)
+
+
+def _not_ended(booted: Boot, request: RunRequest, device: str) -> VerifyError:
+    if booted.timed_out and booted.answer.begun and not booted.answer.exit_codes:
+        return never_ended(request)
+    what = "the machine did not come to its end in time" if booted.timed_out else "the machine ended by itself"
+    why = booted.panic or "\n".join(booted.console.strip().splitlines()[-5:])
+    hint = "try again with more memory, such as @256"
+    return VerifyError("machine-crashed", what, where=f"{device}, {place_of(request)}", why=why, hint=hint)
+
 
 DEFAULT_MEMORY_MIB: Final = 256
 PAGE_BYTES: Final = 4096
@@ -125,3 +298,78 @@ class QemuSystem:
             page_bytes=PAGE_BYTES,
             time_meaningful=False,
         )
+
+
+LOWER_MIB: Final = 40
+"""Below what Debian's kernel starts with."""
+STEP_MIB: Final = 2
+TOO_LITTLE: Final = frozenset({
+    "out-of-memory", "machine-crashed", "machine-garbage", "runner-crashed", "runner-failed", "runner-timeout",
+    "library-refused", "model-refused", "inference-failed", "output-unwritable", "runner-garbage",
+})  # fmt: skip
+"""How too little memory may show: the kernel kills, does not even start, or an allocation fails and is reported. Each
+counts as too little only because the same run ended well with the most memory."""
+REPETITION: Final = Repetition(runs=3, warmup=1, timeout_seconds=120.0)
+
+
+def least_memory(
+    device: QemuSystem,
+    request: RunRequest,
+    *,
+    model: str,
+    lower_mib: int = LOWER_MIB,
+    upper_mib: int = DEFAULT_MEMORY_MIB,
+    step_mib: int = STEP_MIB,
+    on_try: Callable[[int], None] = lambda _: None,
+) -> LeastMemory:
+    """Halve between a ceiling that is too low, `lower_mib`, and one that has to be enough, `upper_mib`.
+
+    Of the answer, `enough_mib` is at most `step_mib` above `too_little_mib`. A ceiling holds the kernel and the files
+    too: `usable_bytes` is what the kernel had to give away, to files first, with `enough_mib`. `model` is its name.
+    `on_try` is told each ceiling before it is tried. Raises what the run with `upper_mib` raises, and `VerifyError`
+    of any run that did not fail for want of memory.
+    """
+    search = _Search(device=device, request=request, on_try=on_try)
+    search.ends_well(upper_mib, must=True)
+    low, high = lower_mib, upper_mib
+    while high - low > step_mib:
+        middle = (low + high) // 2
+        low, high = (low, middle) if search.ends_well(middle) else (middle, high)
+    return LeastMemory(
+        model=model,
+        enough_mib=high,
+        usable_bytes=search.usable_bytes[high],
+        too_little_mib=low,
+        tried=tuple(search.tried),
+    )
+
+
+def tries(upper_mib: int, lower_mib: int = LOWER_MIB, step_mib: int = STEP_MIB) -> int:
+    """Return how many runs a search takes, at most."""
+    return 1 + max(0, math.ceil(math.log2((upper_mib - lower_mib) / step_mib)))
+
+
+@dataclass(kw_only=True)
+class _Search:
+    """The runs of one search, in turn."""
+
+    device: QemuSystem
+    request: RunRequest
+    on_try: Callable[[int], None]
+    tried: list[tuple[int, str]] = field(default_factory=list)
+    usable_bytes: dict[int, int] = field(default_factory=dict)
+
+    def ends_well(self, ceiling: int, *, must: bool = False) -> bool:
+        """Run once; a failure that may be for want of memory is an answer, unless it `must` end well."""
+        self.on_try(ceiling)
+        machine = self.device.with_memory(ceiling)
+        try:
+            machine.run(self.request)
+        except VerifyError as error:
+            if must or error.reference not in TOO_LITTLE:
+                raise
+            self.tried.append((ceiling, error.reference))
+            return False
+        self.tried.append((ceiling, "enough"))
+        self.usable_bytes[ceiling] = machine.facts().memory_bytes
+        return True

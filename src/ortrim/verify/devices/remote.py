@@ -1,26 +1,273 @@
-"""A machine behind a transport, whichever: each run has a folder of its own there, and its results are brought here."""
+"""A machine behind a transport, whichever: each run has a folder of its own there, and its results are brought here.
+
+- Our own folder on another machine: files go there once, and are checked there; nothing of it stays.
+- What reaches a machine that is not this one: `adb`, `ssh`, or a shell in a test.
+- Where on another machine our folders are made: the usual place of its kind, or one that the environment names.
+- Files that came from another machine, which may have sent anything: nothing of this one is reached through them.
+- What one run takes along to another machine, and how that machine's paths come into the runner's command line.
+- What a machine is asked before and between runs, and what is known of it from the answers.
+"""
 
 import dataclasses
+import hashlib
+import os
+import re
+import secrets
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal, Protocol
 
-from ortrim.core.measurements import Host
-from ortrim.errors import VerifyError
-from ortrim.storage.files import storage_errors
-from ortrim.verify.devices.base import RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.base_folders import other_folder
-from ortrim.verify.devices.payload import make_payload
-from ortrim.verify.devices.pinning import pinned
-from ortrim.verify.devices.pulled_files import copy_files, text_of
-from ortrim.verify.devices.remote_folder import RemoteFolder, last_words
-from ortrim.verify.devices.run_errors import NOT_STARTED, not_startable
-from ortrim.verify.devices.shell_script import signalled
-from ortrim.verify.devices.thermal import UNKNOWN_HEAT, Thermal
-from ortrim.verify.devices.transport import Transport
+from ortrim.base.command import Completed
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.errors import UsageError, VerifyError
+from ortrim.verify.devices.device import (
+    NOT_STARTED,
+    RunnerOutput,
+    RunRequest,
+    check_pinning,
+    not_startable,
+    pinned,
+    runner_words,
+)
+from ortrim.verify.devices.facts import UNKNOWN_HEAT, Thermal
+from ortrim.verify.devices.remote_shell import signalled
+from ortrim.verify.measurements import Host
 from ortrim.verify.runner_output import never_ended, read_output
+
+
+class Transport(Protocol):
+    """A machine that takes files and runs commands, one after the other.
+
+    Folders are absolute paths of the machine, written with slashes. Every method raises `VerifyError`: `device-lost`
+    when the machine cannot be reached or goes away half way (with a reference of its own for what can be told apart,
+    such as a device that refuses this user), `device-full` when it has no room for what it is sent.
+    """
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command on the machine to its end and return its exit code, stdout and stderr.
+
+        `words` reach the program as they are: whoever goes through a shell quotes them. The exit code is the one that
+        a shell gives, 128 plus the signal's number for a program that a signal ended. Raises `VerifyError`
+        `device-timeout` when it does not end in time; it is then ended on the machine too.
+        """
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy local files, by their names below `folder`, which is made with what folders the names need.
+
+        What is there already under such a name is replaced. Permissions are not promised.
+        """
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy everything below a folder of the machine into `destination`, a local folder that is there.
+
+        No file lands outside `destination`, whatever the machine sends.
+        """
+
+
+VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"adb": "ORTRIM_ADB_FOLDER", "ssh": "ORTRIM_SSH_FOLDER"})
+FOLDER: Final = re.compile(r"/[^\x00-\x1f\x7f]{0,1000}")
+NEEDED: Final = "a folder there that can be written to and has programs run from it"
+
+
+def base_folder(kind: Literal["adb", "ssh"], usual: str) -> str:
+    """Return the folder on machines of a kind below which ours is made. Raises `UsageError` `bad-folder`."""
+    named = os.environ.get(VARIABLES[kind], "")
+    if named and not FOLDER.fullmatch(named):
+        hint = f"give a whole path on the device, such as {usual}"
+        raise UsageError("bad-folder", f"{named[:100]!r} is not such a path", where=VARIABLES[kind], hint=hint)
+    return named or usual
+
+
+def other_folder(name: str) -> str:
+    """Return the hint to name another base folder for a device, by its name in reports."""
+    kind = name.partition(":")[0]
+    return f"name {NEEDED} in {VARIABLES.get(kind, ' or '.join(VARIABLES.values()))}"
+
+
+DIGITS: Final = 24
+"""Of the digest that names a folder: what changed gets another name, what did not is there already."""
+LIBRARY: Final = "library.so"
+LINKED: Final = "library.a"
+"""What the runner calls the static library that it was linked with; nothing lies there."""
+ONNX: Final = ".onnx"
+FACTS_FILE: Final = "facts.json"
+"""Lies beside a prepared model and is ours alone."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Payload:
+    """The files by their names below a folder of the machine, and the request in that machine's paths.
+
+    `executable` is the runner's name among the files.
+    """
+
+    files: Mapping[str, Path]
+    executable: str
+    request: RunRequest
+
+
+def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
+    """Return what has to lie below `folder`, an absolute folder of the machine, for a run that saves to `outputs`.
+
+    Names are made of digests of contents, so that equal names are equal files. Raises `StorageError` for a file that
+    cannot be read.
+    """
+    linked = request.library.suffix == Path(LINKED).suffix
+    groups = [
+        _group({"runner": request.runner}),
+        _group({} if linked else {LIBRARY: request.library, **{path.name: path for path in request.companions}}),
+        _group(_model_files(request.model)),
+        *(_group(_below(case.folder)) for case in request.cases),
+    ]
+    runner, library, model, *cases = (Path(folder) / name for name, _ in groups)
+    there = dataclasses.replace(
+        request,
+        runner=runner / "runner",
+        library=Path(folder) / LINKED if linked else library / LIBRARY,
+        companions=tuple(library / path.name for path in request.companions),
+        model=model / _model_name(request.model),
+        cases=tuple(dataclasses.replace(case, folder=at) for case, at in zip(request.cases, cases, strict=True)),
+        outputs=Path(outputs) if request.outputs else None,
+    )
+    files = {f"{name}/{inner}": path for name, group in groups for inner, path in group.items()}
+    return Payload(files=MappingProxyType(files), executable=f"{groups[0][0]}/runner", request=there)
+
+
+def _group(files: Mapping[str, Path]) -> tuple[str, Mapping[str, Path]]:
+    """Return the name of a folder that holds these files, and the files."""
+    lines = []
+    for name, path in sorted(files.items()):
+        with storage_errors(path):
+            lines.append(f"{name}\0{sha256_of(path)}")
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:DIGITS], files
+
+
+def _model_files(model: Path) -> dict[str, Path]:
+    """Return a model and, for one in ONNX format, the files beside it, which may hold its weights."""
+    beside = _below(model.parent) if model.suffix == ONNX else {}
+    others = {name: path for name, path in beside.items() if name not in {model.name, FACTS_FILE}}
+    return {**others, _model_name(model): model}
+
+
+def _model_name(model: Path) -> str:
+    """Return the name of a model on the machine; the runtime tells the formats apart by the ending."""
+    return model.name if model.suffix == ONNX else f"model{model.suffix}"
+
+
+def _below(folder: Path) -> dict[str, Path]:
+    with storage_errors(folder):
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path for path in paths}
+
+
+COMMAND_SECONDS: Final = 120.0
+"""How long a machine may take for a command of ours that is not the runner."""
+PREFIX: Final = "ortrim-"
+STALE_DAYS: Final = "1"
+
+
+class RemoteFolder:
+    """A folder below `base`, which is there or can be made, under a name that nobody else has.
+
+    `owner` is the machine's name in diagnostics. What the transport raises comes through everywhere but from `remove`.
+    """
+
+    def __init__(self, transport: Transport, *, base: str, owner: str) -> None:
+        self.path = f"{base.rstrip('/')}/{PREFIX}{secrets.token_hex(8)}"
+        self.files = f"{self.path}/files"
+        self._transport = transport
+        self._owner = owner
+        self._there: set[str] = set()
+        self._begun = False
+
+    def open(self) -> None:
+        """Make the folder, and remove those of processes that were killed; nothing when files are in it already.
+
+        Raises `VerifyError` `device-unusable`.
+        """
+        if self._there:
+            return
+        self._begun = True
+        base = self.path.rpartition("/")[0]
+        self.make(self.path)
+        with suppress(VerifyError):
+            age = ("-maxdepth", "1", "-name", f"{PREFIX}*", "-mtime", f"+{STALE_DAYS}")
+            self._command("find", base, *age, "-exec", "rm", "-rf", "{}", "+")
+
+    def make(self, folder: str) -> None:
+        """Make a folder with those that it lies in. Raises `VerifyError` `device-unusable`."""
+        self._required("mkdir", "-p", folder)
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder of ours; a machine that has gone away keeps it until the next `ortrim` finds it."""
+        with suppress(VerifyError):
+            self._command("rm", "-rf", folder)
+
+    def close(self) -> None:
+        """Remove all that is ours, also when it was begun alone."""
+        if self._begun:
+            self.remove(self.path)
+        self._there.clear()
+
+    def push(self, payload: Payload) -> None:
+        """Push what is not there yet, and believe only what the machine itself says of the contents.
+
+        Raises `VerifyError`: `push-incomplete`, `device-unusable`; `StorageError` for files that cannot be read.
+        """
+        missing = {name: path for name, path in payload.files.items() if name not in self._there}
+        if not missing:
+            return
+        self._transport.push(missing, self.files)
+        self._check(missing)
+        if payload.executable in missing:
+            self._required("chmod", "755", str(payload.request.runner))
+        self._there.update(missing)
+
+    def _check(self, files: Mapping[str, Path]) -> None:
+        done = self._command("sha256sum", *(f"{self.files}/{name}" for name in files))
+        # A name with a backslash or a line end is written in another way, and its line begins with a backslash.
+        found = [line.lstrip("\\").split(" ")[0] for line in done.stdout.splitlines()]
+        if done.returncode != 0 or found != [sha256_of(path) for path in files.values()]:
+            what = "what arrived is not what was sent"
+            hint = f"make room below {self.path} and see that it can be written"
+            raise VerifyError("push-incomplete", what, where=self._owner, why=last_words(done), hint=hint)
+
+    def _command(self, *words: str) -> Completed:
+        return self._transport.execute(words, timeout_seconds=COMMAND_SECONDS)
+
+    def _required(self, *words: str) -> None:
+        done = self._command(*words)
+        if done.returncode != 0:
+            what = f"'{words[0]}' failed with {done.returncode}"
+            hint = other_folder(self._owner)
+            raise VerifyError("device-unusable", what, where=self._owner, why=last_words(done), hint=hint)
+
+
+def last_words(done: Completed) -> str:
+    """Return the end of what a command complained of."""
+    return "\n".join(done.stderr.strip().splitlines()[-5:])
+
+
+def copy_files(source: Path, destination: Path) -> None:
+    """Copy the regular files below a folder; links, which a machine may have sent, are not followed."""
+    with storage_errors(destination):
+        for path in sorted(source.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                target = destination / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a regular file; empty for a link, and for what is not there."""
+    regular = path.is_file() and not path.is_symlink()
+    return path.read_text(encoding="utf-8", errors="replace") if regular else ""
+
 
 REPORT: Final = "report.json"
 OUTPUTS: Final = "outputs"
@@ -118,3 +365,43 @@ class RemoteDevice:
                 copy_files(Path(temporary) / OUTPUTS, request.outputs)
         returncode = signalled(done.returncode)
         return read_output(dataclasses.replace(done, returncode=returncode, stdout=report), request)
+
+
+ANSWER_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """How machines of one kind are asked: scripts for all facts and for the heat alone, and readers of their answers.
+
+    `keeps_time` says from the answer to `facts` whether times there say anything of a real machine.
+    """
+
+    facts: str
+    read_facts: Callable[[str], Host]
+    heat: str
+    read_heat: Callable[[str], Thermal]
+    keeps_time: Callable[[str], bool]
+
+
+def asked_machine(
+    transport: Transport, questions: Questions, *, name: str, base: str, cores: tuple[int, ...]
+) -> RemoteMachine:
+    """Return a machine that answers these questions, ready to run on `cores` (all, when empty).
+
+    Raises what `check_pinning` raises, and what the transport raises.
+    """
+    check_pinning(lambda words, seconds: transport.execute(words, timeout_seconds=seconds), cores, name)
+
+    def ask(script: str) -> str:
+        return transport.execute(("sh", "-c", script), timeout_seconds=ANSWER_SECONDS).stdout
+
+    return RemoteMachine(
+        name=name,
+        transport=transport,
+        base=base,
+        describe=lambda: questions.read_facts(ask(questions.facts)),
+        thermal=lambda: questions.read_heat(ask(questions.heat)),
+        cores=cores,
+        time_meaningful=questions.keeps_time(ask(questions.facts)),
+    )

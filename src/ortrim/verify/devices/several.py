@@ -1,4 +1,7 @@
-"""Several devices side by side, each in a thread: what one of them does or suffers does not touch the others."""
+"""Several devices side by side, each in a thread: what one of them does or suffers does not touch the others.
+
+- A device that may get hot: each run waits until it is cool, and is repeated when the device throttled meanwhile.
+"""
 
 import threading
 import time
@@ -7,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+from ortrim.base.command import stopped_by, termination_raises
 from ortrim.errors import Diagnostic, UsageError
-from ortrim.tools.command import termination_raises
-from ortrim.tools.stopping import stopped_by
-from ortrim.verify.devices.base import Device
+from ortrim.verify.devices.device import Device, RunnerOutput, RunRequest
+from ortrim.verify.devices.facts import LONGEST_WAIT_SECONDS, REPETITIONS, decide, throttled, throttling_text
+from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
 
 Result = TypeVar("Result")
 Opener = Callable[[], Device]
@@ -96,3 +100,54 @@ def _acted(
             return action(device), None
     except Diagnostic as error:
         return None, error
+
+
+SLEEP: Final[Callable[[float], None]] = time.sleep
+
+
+class CooledDevice(RemoteDevice):
+    """A remote device that is asked for its heat before and after each run.
+
+    `heat` says why its times are marked as not meaningful, empty while they are not; `waited_seconds` is how long was
+    waited for it to cool down, which `announce` is told of, as long as it lasts.
+    """
+
+    def __init__(
+        self,
+        machine: RemoteMachine,
+        announce: Callable[[str], None] = lambda _: None,
+        sleep: Callable[[float], None] = SLEEP,
+    ) -> None:
+        super().__init__(machine, before_run=self._cool_down)
+        self.heat = ""
+        self.waited_seconds = 0.0
+        self._thermal = machine.thermal
+        self._announce = announce
+        self._sleep = sleep
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once, and again when the device began to throttle meanwhile. Raises as `RemoteDevice` does."""
+        output = super().run(request)
+        for _ in range(REPETITIONS):
+            if self.heat or not throttled(self._thermal()):
+                return output
+            output = super().run(request)
+        after = self._thermal()
+        if not self.heat and throttled(after):
+            self._mark(throttling_text(after))
+        return output
+
+    def _cool_down(self) -> None:
+        if self.heat:
+            return
+        while (decision := decide(self._thermal(), self.waited_seconds)).action == "wait":
+            left = LONGEST_WAIT_SECONDS - self.waited_seconds
+            self._announce(f"{self.name} cools down, {left:.0f} seconds at most: {decision.reason}")
+            self._sleep(decision.seconds)
+            self.waited_seconds += decision.seconds
+        if decision.action == "mark":
+            self._mark(decision.reason)
+
+    def _mark(self, reason: str) -> None:
+        self.heat = reason
+        self.time_meaningful = False

@@ -1,27 +1,218 @@
-"""Boards that OpenSSH reaches: a Raspberry Pi, a server, a virtual machine."""
+"""Boards that OpenSSH reaches: a Raspberry Pi, a server, a virtual machine.
 
+- The `ssh` program of this machine, with one connection for all commands of a run.
+- What OpenSSH says when a machine cannot be used, as diagnostics. Pure.
+"""
+
+import os
+import re
+import shlex
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ortrim.errors import StorageError
-from ortrim.storage.files import storage_errors
-from ortrim.storage.unpack import unpack
-from ortrim.tools.command import Completed
-from ortrim.verify.devices.base_folders import base_folder
-from ortrim.verify.devices.cooling import CooledDevice
-from ortrim.verify.devices.marked_run import run_marked
-from ortrim.verify.devices.questions import Questions, asked_machine
-from ortrim.verify.devices.redirection import cut_tail
-from ortrim.verify.devices.remote import RemoteMachine
-from ortrim.verify.devices.ssh_client import SshClient
-from ortrim.verify.devices.ssh_errors import copy_error, ssh_error
-from ortrim.verify.devices.ssh_facts import SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
-from ortrim.verify.devices.survey import maybe_emulated, read_sections
+from ortrim.base.archives import unpack
+from ortrim.base.command import Completed, run
+from ortrim.base.files import storage_errors
+from ortrim.base.tools import install_command
+from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
+from ortrim.verify.devices.device import MOST_PRINTED_BYTES
+from ortrim.verify.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
+from ortrim.verify.devices.host import cut_tail, redirected
+from ortrim.verify.devices.remote import Questions, RemoteMachine, asked_machine, base_folder, other_folder
+from ortrim.verify.devices.remote_shell import run_marked
+from ortrim.verify.devices.several import CooledDevice
+
+Cause = tuple[tuple[str, ...], str, str, str]
+"""Any of these words; the reference, what happened, and a hint in which `{}` is the destination."""
+CAUSES: Final[tuple[Cause, ...]] = (
+    (
+        ("REMOTE HOST IDENTIFICATION HAS CHANGED",),
+        "ssh-host-changed",
+        "the machine has another host key than before",
+        "if it was installed anew, remove the old key: ssh-keygen -R HOST; if not, somebody may be in between",
+    ),
+    (
+        ("Host key verification failed", "No ED25519 host key is known", "host key is known for"),
+        "ssh-host-unknown",
+        "the machine's host key is not known here",
+        "connect once by hand and compare the key that it shows: ssh {}",
+    ),
+    (
+        ("Permission denied (", "Too many authentication failures", "no such identity"),
+        "ssh-denied",
+        "the machine lets this user in with none of the keys offered",
+        "check the user's name, then put your key there: ssh-copy-id {}; a key with a passphrase needs ssh-add first",
+    ),
+    (
+        ("Could not resolve hostname",),
+        "ssh-no-such-host",
+        "no machine has this name",
+        "check the name, or add it to ~/.ssh/config",
+    ),
+    (
+        ("Connection refused",),
+        "ssh-refused",
+        "the machine is there, but no ssh server listens",
+        "start it there (Debian: systemctl enable --now ssh), or name the port: ssh://USER@HOST:PORT",
+    ),
+    (
+        ("Connection timed out", "Operation timed out", "No route to host", "Network is unreachable", "Host is down"),
+        "ssh-unreachable",
+        "the machine does not answer",
+        "check that it is switched on and in the same network: ping HOST",
+    ),
+    (
+        ("Bad owner or permissions", "Bad configuration option", "terminating,", "UNPROTECTED PRIVATE KEY FILE"),
+        "ssh-misconfigured",
+        "ssh refuses its own configuration",
+        "mend what it names, until this works: ssh {} true",
+    ),
+    (
+        ("No space left on device", "Disk quota exceeded"),
+        "device-full",
+        "the machine has no room",
+        f"remove files from it, or {other_folder('ssh:')}",
+    ),
+    (
+        ("Permission denied", "Read-only file system", "can't create directory", "cannot create directory"),
+        "device-not-permitted",
+        "this user may not write there",
+        other_folder("ssh:"),
+    ),
+)
+
+
+def known_error(printed: str, destination: str) -> VerifyError | None:
+    """Return the diagnostic of an ssh command that failed, by what it printed; None when nothing fits."""
+    for words, reference, what, hint in CAUSES:
+        if any(word in printed for word in words):
+            where, why = f"ssh:{destination}", _last_lines(printed)
+            return VerifyError(reference, what, where=where, why=why, hint=hint.replace("{}", destination))
+    return None
+
+
+def ssh_error(printed: str, destination: str) -> VerifyError:
+    """Return the diagnostic of a command whose end did not come back: `device-lost` unless ssh says otherwise."""
+    what = "the connection broke while the machine was used"
+    hint = "check the machine and the network, then run the same command again"
+    why = _last_lines(printed)
+    lost = VerifyError("device-lost", what, where=f"ssh:{destination}", why=why, hint=hint)
+    return known_error(printed, destination) or lost
+
+
+def copy_error(printed: str, destination: str) -> VerifyError:
+    """Return the diagnostic of `tar` on a machine that failed while the connection held."""
+    hint = f"try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp"
+    what, why = "the machine could not copy files", _last_lines(printed)
+    failed = VerifyError("copy-failed", what, where=f"ssh:{destination}", why=why, hint=hint)
+    return known_error(printed, destination) or failed
+
+
+def _last_lines(printed: str) -> str:
+    return "\n".join(printed.strip().splitlines()[-4:])
+
+
+OPTIONS: Final = (
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "LogLevel=ERROR",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+)
+IDLE_SECONDS: Final = 120
+"""After which the shared connection ends by itself, should ortrim be killed before it can end it."""
+CONNECT_SECONDS: Final = 60.0
+CLOSE_SECONDS: Final = 10.0
+DESTINATION: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}")
+LONGEST_SOCKET: Final = 80
+"""The kernel takes 107 characters, and ssh adds some while it makes the socket."""
+
+
+class SshClient:
+    """One machine, by a destination that `ssh` takes: `user@host`, a name of its configuration, `ssh://user@host:22`.
+
+    `configuration` replaces the user's own file. Raises `UsageError` (`bad-destination`) or `ToolError`
+    (`tool-missing`).
+    """
+
+    def __init__(self, destination: str, configuration: Path | None = None) -> None:
+        self.destination = require_destination(destination)
+        self._program = _find("ssh")
+        self._configuration = ("-F", str(configuration)) if configuration else ()
+        self._folder: Path | None = None
+
+    def connect(self) -> None:
+        """Open the shared connection. Raises `VerifyError`: why the machine cannot be reached."""
+        folder = Path(tempfile.mkdtemp(prefix="ortrim-ssh-"))
+        if len(str(folder)) > LONGEST_SOCKET:
+            folder.rmdir()
+            folder = Path(tempfile.mkdtemp(prefix="ortrim-ssh-", dir="/tmp"))
+        self._folder = folder
+        said = folder / "stderr"
+        # Into a file: versions before 8.5 keep the pipe open in the background, and whoever reads it waits.
+        master = ("-M", "-N", "-f", "-o", f"ControlPersist={IDLE_SECONDS}")
+        words = (*self._words(), *master, "--", self.destination)
+        done = run(redirected(words, complaints=said), environment=_environment(), timeout_seconds=CONNECT_SECONDS)
+        if done.returncode != 0:
+            error = ssh_error(said.read_text(errors="replace"), self.destination)
+            self.close()
+            raise error
+
+    def script(
+        self, script: str, seconds: float, *, given: Path | None = None, printed: Path | None = None
+    ) -> Completed:
+        """Run a script by the machine's `sh`, whatever the user's shell there.
+
+        Its input is the file `given`, or empty; its output goes to the file `printed` instead of a string. Raises
+        `ToolError` (`tool-timeout`, `tool-endless`, ...).
+        """
+        words = (*self._words(), "-T", "--", self.destination, f"exec sh -c {shlex.quote(script)}")
+        command = redirected(words, given=given, printed=printed)
+        return run(command, environment=_environment(), timeout_seconds=seconds, most_bytes=MOST_PRINTED_BYTES)
+
+    def close(self) -> None:
+        """End the shared connection; raises nothing."""
+        if self._folder is None:
+            return
+        with suppress(Diagnostic):
+            run((*self._words(), "-O", "exit", "--", self.destination), timeout_seconds=CLOSE_SECONDS)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    def _words(self) -> tuple[str, ...]:
+        shared = () if self._folder is None else (f"ControlPath={self._folder / 'control'}",)
+        options = (word for option in (*OPTIONS, *shared) for word in ("-o", option))
+        return (self._program, *self._configuration, *options)
+
+
+def require_destination(destination: str) -> str:
+    """Return a destination that `ssh` can be given. Raises `UsageError` (`bad-destination`)."""
+    if not DESTINATION.fullmatch(destination):
+        hint = "write user@host, or a name of ~/.ssh/config, or ssh://user@host:port"
+        raise UsageError("bad-destination", "is not a destination for ssh", where=repr(destination), hint=hint)
+    return destination
+
+
+def _environment() -> dict[str, str]:
+    # LC_ALL: what the system says inside ssh's messages is told apart by its words.
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _find(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        hint = f"run: {install_command('openssh-client')}"
+        raise ToolError("tool-missing", "is not installed", where=name, hint=hint)
+    return found
+
 
 BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nobody can guess
 """On a disk where there is one, while /tmp is often memory, which would be missing from what is measured."""

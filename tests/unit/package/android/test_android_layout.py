@@ -16,18 +16,16 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from aar_samples import ABIS, MODEL, aar_inputs, fake_jdk
 from android_samples import BINDING, CXX, RUNTIME, sample
-from ortrim.binaries.aar import read_aar
-from ortrim.core.aar import AarManifest
-from ortrim.core.measurements import Verdict
-from ortrim.core.plan import digest
-from ortrim.core.serialization import from_json
+from ortrim.base.checksums import check_sums
+from ortrim.base.json import from_json
+from ortrim.build.jni import Jdk
+from ortrim.build.plan import digest
 from ortrim.errors import BuildError, Diagnostic, ExitCode, PackageError, StorageError
-from ortrim.package.android.inputs import AarInputs
-from ortrim.package.android.layout import AndroidPackage, make_android_package
-from ortrim.package.sums import check_sums
-from ortrim.tools.javac import Jdk
-from ortrim.verify.android.gates import check_aar, require_sound_aar
-from ortrim.verify.android.rules import Promise
+from ortrim.package.aar_contents import AarManifest, read_aar
+from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android_package
+from ortrim.platforms.android.gates import check_aar, require_sound_aar
+from ortrim.platforms.android.rules import Promise
+from ortrim.verify.measurements import Verdict
 
 NAME = "ortrim-sample-android-1.21.0"
 

@@ -20,16 +20,15 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from apple_packages import TARGETS, apple_inputs, unzipped
 from apple_slices import recorded
+from ortrim.base.checksums import check_sums
+from ortrim.base.json import from_json
 from ortrim.binaries.macho import read_macho
-from ortrim.core.apple_package import AppleManifest
-from ortrim.core.serialization import from_json
-from ortrim.core.target_spec import AppleSpec
+from ortrim.build.zig_apple import zig_apple_toolchain
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, StorageError
-from ortrim.package.apple import layout
-from ortrim.package.apple.inputs import AppleInputs, ApplePart
-from ortrim.package.apple.layout import ApplePackage, make_apple_package
-from ortrim.package.sums import check_sums
-from ortrim.toolchains.zig_apple import zig_apple_toolchain
+from ortrim.platforms.apple import package as layout
+from ortrim.platforms.apple.inputs import AppleInputs, AppleManifest, ApplePart
+from ortrim.platforms.apple.package import ApplePackage, make_apple_package
+from ortrim.spec.buildspec import AppleSpec
 from sample_package import make_inputs
 from sample_plans import SAMPLE_APPLE
 

@@ -4,8 +4,8 @@ import plistlib
 
 import pytest
 
-from ortrim.core.apple import ApplePlatform, AppleVariant, Slice
-from ortrim.package.apple.plists import catalyst_macos, framework_plist, symbols_plist, xcframework_plist
+from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
+from ortrim.platforms.apple.framework import catalyst_macos, framework_plist, symbols_plist, xcframework_plist
 
 PHONE = Slice(platform=ApplePlatform.IOS, architectures=("arm64",))
 SIMULATOR = Slice(platform=ApplePlatform.IOS, variant=AppleVariant.SIMULATOR, architectures=("arm64", "x86_64"))

@@ -4,10 +4,10 @@ import plistlib
 
 import pytest
 
-from ortrim.binaries.required_reasons import categories, plain_name
-from ortrim.core.apple import ApplePlatform
+from ortrim.binaries.apple import ApplePlatform
+from ortrim.binaries.xcframework import categories, plain_name
 from ortrim.errors import ExitCode, PackageError
-from ortrim.package.apple.reasons import privacy_manifest, required_reasons
+from ortrim.platforms.apple.framework import privacy_manifest, required_reasons
 
 FILES = "NSPrivacyAccessedAPICategoryFileTimestamp"
 BOOT = "NSPrivacyAccessedAPICategorySystemBootTime"

@@ -7,8 +7,8 @@ import pytest
 
 from fake_sources import private_cache
 from ortrim.errors import UsageError
-from ortrim.pipeline.bench.alone import alone, in_turn
 from ortrim.verify.devices.names import DeviceName, Kind
+from ortrim.verify.measure import alone, in_turn
 
 
 @pytest.fixture(autouse=True)

@@ -10,22 +10,18 @@ from typing import Any, Protocol
 import pytest
 
 from bench_samples import HOST, runner_output
-from ortrim.bench.journal import read_journal
-from ortrim.console import Console
-from ortrim.core.bench import BenchReport
+from ortrim.base.cache import cache_folder, locked, record_entry
+from ortrim.base.console import Console
+from ortrim.bench import run as bench_module
+from ortrim.bench import subjects
+from ortrim.bench.points import BenchReport
+from ortrim.bench.run import bench
+from ortrim.bench.scores import read_journal
+from ortrim.bench.subjects import Asked, Wanted
 from ortrim.errors import Diagnostic, ExitCode, ModelError, StorageError, UsageError, VerifyError
-from ortrim.history.benches import benches
-from ortrim.history.store import NAME
-from ortrim.pipeline.bench import run as bench_module
-from ortrim.pipeline.bench import subjects
-from ortrim.pipeline.bench.planning import Wanted
-from ortrim.pipeline.bench.run import bench
-from ortrim.pipeline.bench.subjects import Asked
-from ortrim.pipeline.converted import Request
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import locked
-from ortrim.storage.records import record_entry
-from ortrim.verify.devices.base import RunnerOutput, RunRequest
+from ortrim.history.store import NAME, benches
+from ortrim.pipeline.request import Request
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 ROUNDS = 3
@@ -83,7 +79,7 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
     (stages.folder / "full.so").write_bytes(b"the whole runtime")
     made = Machine()
     monkeypatch.setattr(bench_module, "Host", made)
-    monkeypatch.setattr("ortrim.bench.journal.os.fsync", lambda _: None)  # a disk takes its time
+    monkeypatch.setattr("ortrim.bench.scores.os.fsync", lambda _: None)  # a disk takes its time
     executor = SimpleNamespace(run_runner=lambda _: Path("runner"))
     monkeypatch.setattr(subjects, "executor_for", lambda *_: executor)
     return made
@@ -309,7 +305,7 @@ def test_a_full_disk_keeps_what_was_measured(
         if len(machine.asked) == 6:
             raise StorageError("disk-full", "there is no space left")
 
-    monkeypatch.setattr("ortrim.bench.journal.os.fsync", full)
+    monkeypatch.setattr("ortrim.bench.scores.os.fsync", full)
     with pytest.raises(StorageError) as caught:
         bench(wanted, stages.console)
     assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)

@@ -5,15 +5,15 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.plan import digest
+from ortrim.base.console import Console
+from ortrim.bench import hot
+from ortrim.bench.hot import ROUNDS, RUNS, find_hot
+from ortrim.build.plan import digest
 from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
-from ortrim.pipeline.bench import hot
-from ortrim.pipeline.bench.hot import ROUNDS, RUNS, find_hot
-from ortrim.pipeline.converted import Request
+from ortrim.models.hot_operators import hot_file, read_hot
 from ortrim.pipeline.planned import make_planned
-from ortrim.spec.hot import hot_file, read_hot
-from ortrim.verify.devices.base import Device, RunRequest
+from ortrim.pipeline.request import Request
+from ortrim.verify.devices.device import Device, RunRequest
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 

@@ -8,15 +8,15 @@ from typing import Any, Final, Protocol
 import pytest
 
 from bench_samples import HOST, runner_output
-from ortrim.console import Console
+from ortrim.base.console import Console
+from ortrim.bench import profile as profile_module
+from ortrim.bench import subjects
+from ortrim.bench.profile import profiles_of
+from ortrim.bench.subjects import Asked
 from ortrim.errors import Diagnostic, UsageError, VerifyError
-from ortrim.pipeline.bench import profile as profile_module
-from ortrim.pipeline.bench import subjects
-from ortrim.pipeline.bench.profile import profiles_of
-from ortrim.pipeline.bench.subjects import Asked
-from ortrim.pipeline.converted import Request
-from ortrim.verify.devices.base import RunnerOutput, RunRequest
-from ortrim.verify.traces import TRACE
+from ortrim.pipeline.request import Request
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from ortrim.verify.runner_output import TRACE
 
 TWO_CASES: Final = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 PLACE: Final = {"pid": 7, "tid": 7, "ph": "X"}

@@ -9,15 +9,14 @@ from onnx import helper
 
 from fake_sources import private_cache
 from onnx_samples import branching, model_of, relu, write
-from ortrim.advise.answer import Answer
-from ortrim.console import Console
-from ortrim.core.models import OrtModel, PreparedModel
+from ortrim.base.console import Console
+from ortrim.compat import check as trials
+from ortrim.compat.answer import Answer
+from ortrim.compat.check import check_compatibility, failure_of, model_name
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
 from ortrim.models.convert import Conversion
-from ortrim.pipeline.compatibility import trials
-from ortrim.pipeline.compatibility.check import check_compatibility, failure_of
-from ortrim.pipeline.compatibility.trials import model_name
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel, PreparedModel
 
 RECORDED = Path(__file__).parents[2] / "models" / "data" / "branching_first.ort"
 ALL = "ai.onnx;6;Abs\nai.onnx;13;Abs,Sqrt,Tanh,Exp,Floor,Neg\nai.onnx;14;Relu\nai.onnx;16;If\n"

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from aar_samples import aar_inputs, fake_jdk, members, zipped
-from ortrim.core.artifacts import Package
-from ortrim.core.operators import OperatorId
-from ortrim.core.plan import PlannedModel
-from ortrim.core.serialization import to_json
+from ortrim.base.json import to_json
+from ortrim.build.plan import Package, PlannedModel
+from ortrim.compat.installed import read_runtime
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.package.android.layout import AndroidPackage, make_android_package
-from ortrim.package.layout import make_package
-from ortrim.pipeline.compatibility.installed_runtime import read_runtime
+from ortrim.models.operators import OperatorId
+from ortrim.package.package import make_package
+from ortrim.platforms.android.aar import AndroidPackage, make_android_package
 from sample_package import LIBRARY, make_inputs
 
 GEMM = OperatorId(domain="ai.onnx", opset=13, name="Gemm")

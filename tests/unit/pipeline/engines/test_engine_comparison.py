@@ -12,20 +12,20 @@ import pytest
 from bench_samples import HOST
 from engine_samples import RECORDED
 from onnx_samples import relu
-from ortrim.bench import engine_runs
-from ortrim.console import Console
-from ortrim.core.engine_comparison import EngineComparison
-from ortrim.core.measurements import Verdict
+from ortrim.base.cache import cache_folder, locked
+from ortrim.base.command import Completed
+from ortrim.base.console import Console
+from ortrim.engines import comparison as comparison_module
+from ortrim.engines import comparison as places
+from ortrim.engines import comparison as subjects
+from ortrim.engines import processes
+from ortrim.engines.comparison import Compared, compare_engines, write_comparison
+from ortrim.engines.rows import EngineComparison
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError, UsageError
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.engines import comparison as comparison_module
-from ortrim.pipeline.engines import places, subjects
-from ortrim.pipeline.engines.comparison import Compared, compare_engines, write_comparison
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.folders import locked
-from ortrim.tools.command import Completed
-from ortrim.tools.full_runtime import FullRuntime
-from ortrim.verify.devices.base import SavedOutput
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.pipeline.request import Request
+from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.measurements import Verdict
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from prepared_by_steps import STEPS, after_steps
 
@@ -84,7 +84,7 @@ def fixture_script(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Script:
     monkeypatch.setattr(comparison_module, "full_runtime", lambda *_: runtime)
     monkeypatch.setattr(places, "packages_folder", lambda *_: packages)
     monkeypatch.setattr(subjects, "reference_outputs", _reference)
-    monkeypatch.setattr(comparison_module, "Driver", lambda **options: engine_runs.Driver(**options, execute=made))
+    monkeypatch.setattr(comparison_module, "Driver", lambda **options: processes.Driver(**options, execute=made))
     return made
 
 
@@ -326,7 +326,7 @@ def test_inputs_of_text_are_not_brought_to_engines(
         return SavedOutputs(folder=stages.folder, cases=())
 
     monkeypatch.setattr(subjects, "reference_outputs", with_text)
-    monkeypatch.setattr("ortrim.pipeline.engines.turns.load_array", lambda _: np.zeros(1))
+    monkeypatch.setattr("ortrim.engines.comparison.load_array", lambda _: np.zeros(1))
     found = rows(compare_engines(replace(compared, cases=("one",)), stages.console))
     assert all(row.stage == "start" and "inputs of text" in row.reason for row in found.values())
 

@@ -12,17 +12,15 @@ import pytest
 from github_builds import TWO, There, expired, github_builds
 from github_checks import OCTO, refused
 from github_service import message
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import BuildError, Interrupted, NetworkError, PlanError, StorageError
+from ortrim.github import remote_build
+from ortrim.github.followed_run import FOLDER, Connection, Remote, records_in
+from ortrim.github.remote_build import Attached, attach, build_on_github, cancel, list_runs
 from ortrim.github.repositories import Site
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.github import attached
-from ortrim.pipeline.github.attached import Attached, attach, cancel, list_runs
-from ortrim.pipeline.github.build import build_on_github
-from ortrim.pipeline.github.connection import Connection, Remote
-from ortrim.pipeline.github.dispatch_records import FOLDER, records_in
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.workflow_jobs.transfer import is_compiled
+from ortrim.pipeline.request import Request
+from ortrim.pipeline.transfer import is_compiled
 
 ANYWHERE = Remote()
 GOES_ON = Attached(reports=("report",))  # type: ignore[arg-type]
@@ -91,7 +89,7 @@ def test_a_run_is_looked_for_where_its_record_says(
         asked.append(remote.repository)
         return Connection(site=site, client=there.remote.client)
 
-    monkeypatch.setattr(attached, "connect", told)
+    monkeypatch.setattr(remote_build, "connect", told)
     output = stages.folder / "artifacts"
     for remote in (ANYWHERE, Remote(repository="fork/ort")):
         attach(left, output, remote, stages.console, lambda _: False)

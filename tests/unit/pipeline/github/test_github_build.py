@@ -17,21 +17,19 @@ from github_builds import TWO, There, expired, github_builds
 from github_checks import check_secrets, refused
 from github_service import TOKEN, message
 from github_wire import Reply
-from ortrim.console import Console
-from ortrim.console.steps import Bar
-from ortrim.core.plan import BuildPlan
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import Terminated
+from ortrim.base.console import Bar, Console
+from ortrim.build.plan import BuildPlan
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, PlanError, StorageError
+from ortrim.github import followed_run
+from ortrim.github.followed_run import FOLDER, Remote
 from ortrim.github.records import Run
+from ortrim.github.remote_build import build_on_github
 from ortrim.pipeline import planned as planned_module
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.github import run_artifacts
-from ortrim.pipeline.github.build import build_on_github
-from ortrim.pipeline.github.connection import Remote
-from ortrim.pipeline.github.dispatch_records import FOLDER
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.workflow_jobs.transfer import is_compiled
-from ortrim.storage.cache import cache_folder
-from ortrim.tools.command import Terminated
+from ortrim.pipeline.request import Request
+from ortrim.pipeline.transfer import is_compiled
 from sample_plans import system_gcc
 
 MAIN = Remote(ref="main")
@@ -318,7 +316,7 @@ def test_nobody_is_asked_to_cancel_what_is_over(there: There, build: Build, monk
         def press(*_: object) -> None:
             raise KeyboardInterrupt
 
-        pressed.setattr(run_artifacts, "import_compiled", press)
+        pressed.setattr(followed_run, "import_compiled", press)
         with refused("run-left", Interrupted):
             build()
     assert build.asked == []

@@ -19,24 +19,21 @@ from github_service import answer, message
 from github_state import Artifact, RemoteJob, RemoteRun
 from github_wire import Reply
 from onnx_samples import branching, write
-from ortrim.console import Console
-from ortrim.core.measurements import Verdict
-from ortrim.core.reports import VerifyReport
-from ortrim.core.sums import SUMS
+from ortrim.base.cache import locked
+from ortrim.base.checksums import SUMS
+from ortrim.base.console import Console
 from ortrim.errors import BuildError, DiagnosticGroup, Interrupted, NetworkError, PackageError, PlanError
-from ortrim.github.git_objects import create_ref, store_commit
-from ortrim.github.repositories import Repository, Site
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.github import attached, uploaded_build
-from ortrim.pipeline.github.attached import Attached, attach, cancel
-from ortrim.pipeline.github.build import build_on_github
-from ortrim.pipeline.github.connection import Connection, Remote
-from ortrim.pipeline.github.dispatch_records import DispatchRecord, Kept, keep, records_in
-from ortrim.pipeline.github.uploaded_build import build_uploaded
-from ortrim.pipeline.workflow_jobs.handover import with_sums
+from ortrim.github import remote_build, uploaded_models
+from ortrim.github.followed_run import Connection, DispatchRecord, Kept, Remote, keep, records_in
+from ortrim.github.jobs import with_sums
+from ortrim.github.remote_build import Attached, attach, build_on_github, cancel
+from ortrim.github.repositories import Repository, Site, create_ref, store_commit
+from ortrim.github.uploaded_models import build_uploaded
+from ortrim.github.workflow_files import read_inputs
+from ortrim.pipeline.request import Request
 from ortrim.report.write import write_reports
-from ortrim.storage.folders import locked
-from ortrim.workflows.inputs import read_inputs
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import VerifyReport
 from sample_reports import recorded_report
 
 MAIN = Remote(ref="main")
@@ -118,7 +115,7 @@ class Upload:
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
     """Run GitHub's stand-in."""
     with github_builds((), tmp_path / "github", monkeypatch) as made:
-        monkeypatch.setattr(uploaded_build, "connect", attached.connect)  # type: ignore[attr-defined]
+        monkeypatch.setattr(uploaded_models, "connect", remote_build.connect)  # type: ignore[attr-defined]
         yield made
 
 
@@ -325,7 +322,7 @@ def test_ctrl_c_while_models_are_sent_leaves_none(
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(uploaded_build, "create_ref", pressed)
+    monkeypatch.setattr(uploaded_models, "create_ref", pressed)
     with pytest.raises(KeyboardInterrupt):
         upload()
     assert (upload.refs, there.bodies) == ([], [])
@@ -390,7 +387,7 @@ def test_what_another_repository_does_not_have_is_not_forgotten(
     upload.leave(monkeypatch)
     fork = Repository(owner="octo", name="fork")
     site = Site(service=there.remote.client.service, repository=fork)
-    monkeypatch.setattr(attached, "connect", lambda *_: Connection(site=site, client=there.remote.client))
+    monkeypatch.setattr(remote_build, "connect", lambda *_: Connection(site=site, client=there.remote.client))
     with refused("github-not-found" if ends == "cancel" else "run-not-found", NetworkError):
         if ends == "cancel":
             cancel(5000, upload.output, Remote(), stages.console)

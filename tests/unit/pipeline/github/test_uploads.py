@@ -9,12 +9,12 @@ import pytest
 from fake_sources import private_cache
 from onnx_samples import relu
 from onnx_samples import write as write_model
-from ortrim.console import Console
-from ortrim.core.buildspec import LoadedSpec
+from ortrim.base.console import Console
 from ortrim.errors import ExitCode, PlanError
-from ortrim.pipeline.converted import prepared_models
-from ortrim.pipeline.github import uploads
-from ortrim.pipeline.github.uploads import Bundle, bundle
+from ortrim.github import uploaded_models
+from ortrim.github.uploaded_models import Bundle, bundle
+from ortrim.pipeline.request import prepared_models
+from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 
 SPEC = '[[models]]\nname = "tiny"\npath = "{}"\n'
@@ -109,7 +109,7 @@ def test_too_much_is_refused_with_its_numbers(
     write(tmp_path / "x" / "tiny.onnx")
     spec = loaded(tmp_path / "x", SPEC.format("tiny.onnx"))
     for name, value in limit.items():
-        monkeypatch.setattr(uploads, name, value)
+        monkeypatch.setattr(uploaded_models, name, value)
     found = refused(spec)
     assert found.reference == "upload-too-large"
     assert "2 files of" in found.what

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.core.acceptance import Allowed
-from ortrim.core.build_history import entry_of
 from ortrim.errors import ExitCode, StorageError, UsageError
-from ortrim.history.store import NAME, record
-from ortrim.pipeline.history.acceptance import (
+from ortrim.history.acceptance import (
     accept_builds,
     check_builds,
     check_reports,
@@ -18,6 +15,8 @@ from ortrim.pipeline.history.acceptance import (
     regression_of,
     write_accepted,
 )
+from ortrim.history.rows import Allowed, entry_of
+from ortrim.history.store import NAME, record
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 

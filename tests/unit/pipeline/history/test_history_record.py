@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from onnx_samples import relu, write
-from ortrim.console import Console
+from ortrim.base.console import Console
 from ortrim.errors import StorageError, UsageError
+from ortrim.history.record import history_of, record_build, write_history_page
 from ortrim.history.store import NAME, builds
-from ortrim.pipeline import targets
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.history.builds import history_of, record_build, write_history_page
+from ortrim.pipeline import building
+from ortrim.pipeline.request import Request
 from sample_reports import recorded_report
 
 
@@ -31,13 +31,13 @@ def test_a_verified_build_enters_the_history(tmp_path: Path) -> None:
 
 def test_verification_ends_with_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `build` and `verify` do with a target writes its reports, and then the history of the output folder."""
-    monkeypatch.setattr(targets, "verify", lambda *_: recorded_report())
-    monkeypatch.setattr(targets, "target_folder", lambda *_: tmp_path / "artifacts" / "target")
-    monkeypatch.setattr(targets, "add_model_pages", lambda *_: None)
+    monkeypatch.setattr(building, "verify", lambda *_: recorded_report())
+    monkeypatch.setattr(building, "target_folder", lambda *_: tmp_path / "artifacts" / "target")
+    monkeypatch.setattr(building, "add_model_pages", lambda *_: None)
     subject: Any = SimpleNamespace(target=None, result=None, delivery=SimpleNamespace(archive=Path("package.tar.gz")))
     request = Request(spec=tmp_path / "spec.toml", output=tmp_path / "artifacts", training_run="run-7")
     planned: Any = SimpleNamespace(models=SimpleNamespace(preparations=(None,)))
-    targets._verify(planned, subject, request, Console(stdout=io.StringIO(), environment={}))
+    building._verify(planned, subject, request, Console(stdout=io.StringIO(), environment={}))
     assert (tmp_path / "artifacts" / "target" / "report.json").is_file()
     (entry,) = builds(tmp_path / "artifacts" / NAME)
     assert entry.training_run == "run-7"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onnx_samples import relu, write
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError
-from ortrim.pipeline.inspection.files import inspect_file
+from ortrim.inspect.run import inspect_file
 
 UNIT = Path(__file__).parents[2]
 LIBRARY = UNIT / "binaries" / "data" / "tiny.so"

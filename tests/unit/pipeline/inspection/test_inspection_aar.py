@@ -6,8 +6,8 @@ import pytest
 
 from aar_samples import MANIFEST, aar_inputs, fake_jdk, members, zipped
 from ortrim.errors import BinaryError, ExitCode, StorageError
-from ortrim.package.android.layout import make_android_package
-from ortrim.pipeline.inspection.files import inspect_file
+from ortrim.inspect.run import inspect_file
+from ortrim.platforms.android.aar import make_android_package
 
 
 def test_an_aar_of_any_origin_is_shown_and_judged(tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ import pytest
 
 from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
-from ortrim.console import Console
+from ortrim.base.cache import cache_folder, record_entry
+from ortrim.base.console import Console
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.inspection.sizes import ONE_MAPPED, size_of, sizes_of_two, write_size_page
 from ortrim.pipeline.planned import make_planned
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.records import record_entry
+from ortrim.pipeline.request import Request
+from ortrim.size.run import ONE_MAPPED, size_of, sizes_of_two, write_size_page
 
 DATA = Path(__file__).parents[2] / "binaries" / "data" / "accounted"
 LIBRARY = "libonnxruntime.so"

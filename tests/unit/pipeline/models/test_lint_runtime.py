@@ -9,12 +9,12 @@ from onnx import helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import model_of, relu, value
-from ortrim.core.graph_facts import GraphFacts
 from ortrim.errors import ConvertError, ToolError
-from ortrim.lint.facts import KernelFacts, ProviderFacts, Trial
-from ortrim.pipeline.models import lint_runtime
-from ortrim.pipeline.models.lint_runtime import look, own_sizes, plain_words
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.lint import run as lint_run
+from ortrim.lint.findings import KernelFacts, ProviderFacts, Trial
+from ortrim.lint.run import look, own_sizes, plain_words
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.graph_facts import GraphFacts
 
 RUNTIME = FullRuntime(version="1.21.0", words=(), environment={}, packages=Path(), library=Path())
 COUNTS = {"nodes": 3, "supported": 2, "partitions": 1, "fixed_supported": 2, "fixed_partitions": 1}
@@ -46,7 +46,7 @@ class Script:
 def asked(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> Script:
     """Put the stand-in in place; `runs` and `operators` are its answers."""
     script = Script(**{f"lint_{name}.py": answer for name, answer in answers.items()})
-    monkeypatch.setattr(lint_runtime, "run_script", script)
+    monkeypatch.setattr(lint_run, "run_script", script)
     return script
 
 

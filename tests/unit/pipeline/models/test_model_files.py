@@ -6,9 +6,9 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, value, write
-from ortrim.core.model_spec import InputSpec
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.pipeline.models.files import refuse_sizes, spec_of_model
+from ortrim.pipeline.request import refuse_sizes, spec_of_model
+from ortrim.spec.buildspec import InputSpec
 
 
 @pytest.fixture(name="path")

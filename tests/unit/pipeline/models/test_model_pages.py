@@ -6,15 +6,15 @@ from typing import Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.reports import VerifyReport
+from ortrim.base.console import Console
 from ortrim.errors import StorageError, UsageError
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.models import pages
-from ortrim.pipeline.models.lint_runtime import Looked
-from ortrim.pipeline.models.pages import add_model_pages, make_model_pages
+from ortrim.lint.run import Looked
+from ortrim.page import run as page_run
+from ortrim.page.run import add_model_pages, make_model_pages
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.pipeline.request import Request
 from ortrim.report.write import write_reports
+from ortrim.verify.reports import VerifyReport
 from sample_reports import on_device, recorded_report
 
 
@@ -31,7 +31,7 @@ class Stages(Protocol):
 @pytest.fixture(autouse=True)
 def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no runtime be asked about models."""
-    monkeypatch.setattr("ortrim.pipeline.models.lint._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
+    monkeypatch.setattr("ortrim.lint.run._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
 
 
 def of_tiny(report: VerifyReport) -> VerifyReport:
@@ -90,7 +90,7 @@ def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
 def test_after_a_build_pages_come_with_the_reports(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """What hinders them is a warning: here a full disk."""
     planned, folder = planned_folder(stages)
-    monkeypatch.setattr(pages, "_leaves", lambda *_: ())
+    monkeypatch.setattr(page_run, "_leaves", lambda *_: ())
     warnings: list[str] = []
     monkeypatch.setattr(stages.console, "warn", warnings.append)
     words = (planned, planned.plan.targets[0], None, of_tiny(recorded_report()), stages.console)
@@ -101,6 +101,6 @@ def test_after_a_build_pages_come_with_the_reports(stages: Stages, monkeypatch: 
     def full(*_: object) -> None:
         raise StorageError("disk-full", "there is no space left")
 
-    monkeypatch.setattr(pages, "write_atomically", full)
+    monkeypatch.setattr(page_run, "write_atomically", full)
     add_model_pages(*words)  # type: ignore[arg-type]
     assert warnings == ["the models have no pages: there is no space left (disk-full)"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from model_pages import COST, MODEL_NAME
-from ortrim.console import Console
-from ortrim.core.reports import DeviceReport
-from ortrim.pipeline.models.proportion import expectations_on
-from ortrim.report.proportion_terminal import proportion_tables
+from ortrim.base.console import Console
+from ortrim.cost.proportion import expectations_on
+from ortrim.cost.report import proportion_tables
+from ortrim.verify.reports import DeviceReport
 from sample_reports import recorded_report
 
 

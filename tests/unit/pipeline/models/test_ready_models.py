@@ -8,12 +8,12 @@ from onnx import helper
 
 from fake_sources import private_cache
 from onnx_samples import model_of, relu, write
-from ortrim.console import Console
-from ortrim.core.buildspec import LoadedSpec
-from ortrim.pipeline.converted import Request, load
-from ortrim.pipeline.models import ready as module
-from ortrim.pipeline.models.ready import cases_of, ready_models
-from ortrim.storage.files import sha256_of
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.pipeline import preparing as module
+from ortrim.pipeline.preparing import cases_of, ready_models
+from ortrim.pipeline.request import Request, load
+from ortrim.spec.buildspec import LoadedSpec
 from prepared_by_steps import STEPS, after_steps
 
 CONSOLE = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})

@@ -4,11 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from apple_packages import apple_inputs
-from ortrim.core.measurements import Verdict
-from ortrim.core.target_spec import Budgets
-from ortrim.package.apple.inputs import AppleInputs
-from ortrim.pipeline.packaging.apple import deliver_apple
-from ortrim.pipeline.packaging.apple_budgets import slice_budgets
+from ortrim.pipeline.packaging import deliver_apple, slice_budgets
+from ortrim.platforms.apple.inputs import AppleInputs
+from ortrim.spec.buildspec import Budgets
+from ortrim.verify.measurements import Verdict
 
 
 def budgeted(inputs: AppleInputs, limit: int | None, target: str = "") -> AppleInputs:

@@ -8,20 +8,18 @@ import pytest
 
 from apple_packages import TARGETS, apple_inputs
 from apple_slices import recorded
-from ortrim.console import Console
-from ortrim.core.artifacts import JobResult
-from ortrim.core.measurements import Verdict
-from ortrim.core.plan import BuildJob, RunnerJob
-from ortrim.core.xcframework import XcframeworkFacts
+from ortrim.base.console import Console
+from ortrim.binaries.xcframework import XcframeworkFacts
+from ortrim.build.plan import BuildJob, JobResult, RunnerJob
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode, PackageError, ToolError
-from ortrim.package.apple.inputs import ApplePart
-from ortrim.package.inputs import PackageInputs
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.packaging import apple, packages
-from ortrim.pipeline.packaging import inputs as inputs_module
-from ortrim.pipeline.packaging.apple import apple_delivery, apple_part, deliver_apple
-from ortrim.pipeline.packaging.packages import groups, packaged
+from ortrim.package.manifest import PackageInputs
+from ortrim.pipeline import packaging
+from ortrim.pipeline import packaging as inputs_module
+from ortrim.pipeline.packaging import apple_delivery, apple_part, deliver_apple, groups, packaged
 from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.request import Request
+from ortrim.platforms.apple.inputs import ApplePart
+from ortrim.verify.measurements import Verdict
 
 PHONES = """
 [apple]
@@ -115,7 +113,7 @@ def test_a_package_that_was_not_judged_does_not_stay(
     def interrupted(_path: Path) -> XcframeworkFacts:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(apple, "read_xcframework", interrupted)
+    monkeypatch.setattr(packaging, "read_xcframework", interrupted)
     with pytest.raises(KeyboardInterrupt):
         deliver_apple(apple_inputs(tmp_path / "in", ("ios-arm64",)).parts, sources, tmp_path / "out", {})
     assert left(tmp_path / "out") == []
@@ -153,7 +151,7 @@ def test_one_package_is_made_of_a_plans_slices(stages: Stages, sources: Path, mo
         (stages.folder / "onnxruntime" / name).write_text("licence")
     builder = Recorded(stages.folder / "built")
     monkeypatch.setattr(inputs_module, "licences", lambda _: ())
-    monkeypatch.setattr(packages, "builder_for", lambda *_: builder)
+    monkeypatch.setattr(packaging, "builder_for", lambda *_: builder)
     request = stages.request(PHONES, target="ios", on_macs=True, elsewhere=True)
     planned = make_planned(request, stages.console)
     (group,) = groups(planned.plan)

@@ -10,19 +10,17 @@ import pytest
 from aar_samples import ABIS, aar_inputs, fake_jdk
 from ort_samples import ort_model
 from ortrim.binaries.elf import read_library
-from ortrim.binaries.merged_object import hide_symbols
-from ortrim.core.artifacts import JobResult, Package
-from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.plan import ARCHIVE, BuildJob
-from ortrim.core.sessions import IN_PLACE, SessionSettings
-from ortrim.core.targets import TARGETS
-from ortrim.executors.jni import JAVA
-from ortrim.package.layout import make_package
-from ortrim.pipeline.packaging import delivery
-from ortrim.pipeline.packaging.android import deliver_aar
-from ortrim.pipeline.packaging.delivery import android_delivery, linux_delivery
+from ortrim.binaries.elf_objects import hide_symbols
+from ortrim.build.jni import JAVA
+from ortrim.build.plan import ARCHIVE, BuildJob, JobResult, Package
+from ortrim.package.package import make_package
+from ortrim.pipeline import packaging
+from ortrim.pipeline.packaging import android_delivery, deliver_aar, linux_delivery
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.verify.subjects import Delivery
+from ortrim.spec.buildspec import IN_PLACE, SessionSettings
+from ortrim.spec.targets import TARGETS
+from ortrim.verify.measurements import Gate, Verdict
+from ortrim.verify.verification import Delivery
 from sample_package import make_inputs
 
 CROOKED, STRAIGHT = ort_model(7, 256, padding=4), ort_model(7, 256)
@@ -108,7 +106,7 @@ def test_every_object_of_an_archive_is_looked_at(
     content = hide_symbols(JOINED, frozenset({"offered"})) if hidden else JOINED
     job, result, package = built(tmp_path, archive=archive_of(content))
     real = read_library
-    monkeypatch.setattr(delivery, "read_library", lambda path: replace(real(path), exported=("offered",)))
+    monkeypatch.setattr(packaging, "read_library", lambda path: replace(real(path), exported=("offered",)))
     delivered = linux_delivery(planned, job, result, package)
     assert gate_of(delivered, "static library hides all else").verdict is verdict
     assert delivered.library == package.folder / "lib" / ARCHIVE

@@ -14,26 +14,23 @@ from aar_samples import fake_jdk
 from android_samples import BINDING, CXX, RUNTIME, sample
 from finished_builds import leave_build, leave_compiled
 from ndk_layout import lay_out_ndk
-from ortrim.console import Console
-from ortrim.core.artifacts import JobResult
-from ortrim.core.measurements import Verdict
-from ortrim.core.plan import AssemblyJob, BuildJob, RunnerJob
-from ortrim.core.reports import VerifyReport
-from ortrim.core.targets import ABIS
+from ortrim.base.cache import record_entry
+from ortrim.base.console import Console
+from ortrim.build import ndk
+from ortrim.build.jni import JAVA, Jdk, JniLibrary
+from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, RunnerJob
+from ortrim.build.trees import finished_build
 from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode
-from ortrim.executors.jni import JAVA, JniLibrary
-from ortrim.executors.results import finished_build
-from ortrim.pipeline import targets
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.packaging import inputs, packages
-from ortrim.pipeline.packaging.packages import groups
+from ortrim.pipeline import building, packaging
+from ortrim.pipeline.building import build, verify_again
+from ortrim.pipeline.packaging import groups
 from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.targets import build, verify_again
-from ortrim.pipeline.verification.verify import Packaged, verify
+from ortrim.pipeline.request import Request
+from ortrim.pipeline.verification import Packaged, verify
 from ortrim.report.terminal import terminal_report
-from ortrim.storage.records import record_entry
-from ortrim.tools import ndk
-from ortrim.tools.javac import Jdk
+from ortrim.spec.targets import ABIS
+from ortrim.verify.measurements import Verdict
+from ortrim.verify.reports import VerifyReport
 from sample_plans import sample_plan
 
 BOTH = '[android]\nmodels_as_assets = true\n[[targets]]\nid = "android-arm64-v8a"\n[[targets]]\nid = "android-x86_64"\n'
@@ -106,10 +103,10 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
     monkeypatch.setenv("ANDROID_NDK_HOME", str(lay_out_ndk(stages.folder / "ndk")))
     monkeypatch.setattr(ndk, "_require_host", lambda: None)
     builder = Recorded(stages.folder / "built")
-    monkeypatch.setattr(inputs, "packages_folder", lambda *_: stages.folder)
-    monkeypatch.setattr(inputs, "licences", lambda _: ())
-    monkeypatch.setattr(packages, "builder_for", lambda *_: builder)
-    monkeypatch.setattr(targets, "_build", lambda _planned, target, *_: builder.run(target.job))
+    monkeypatch.setattr(packaging, "packages_folder", lambda *_: stages.folder)
+    monkeypatch.setattr(packaging, "licences", lambda _: ())
+    monkeypatch.setattr(packaging, "builder_for", lambda *_: builder)
+    monkeypatch.setattr(building, "_build", lambda _planned, target, *_: builder.run(target.job))
     return builder
 
 
@@ -180,7 +177,7 @@ def test_an_aar_with_a_bad_library_is_not_delivered(
         result.library.write_bytes(sample("small-pages.so"))
         return result
 
-    monkeypatch.setattr(targets, "_build", crooked)
+    monkeypatch.setattr(building, "_build", crooked)
     with pytest.raises(DiagnosticGroup) as caught:
         android(stages)
     assert {error.reference for error in caught.value.diagnostics} >= {"segments-not-page-aligned", "abi-mismatch"}
@@ -198,7 +195,7 @@ def test_a_shared_cxx_library_is_packaged_and_goes_along_to_devices(
         verified.append(packaged)
         return verify(planned, packaged, *others)
 
-    monkeypatch.setattr(targets, "verify", noted)
+    monkeypatch.setattr(building, "verify", noted)
     android(stages)
     assert [each.delivery.companions for each in verified] == [(), ()]
     shared = BOTH.replace("[android]", '[android]\nstl = "c++_shared"')
@@ -212,7 +209,7 @@ def test_a_shared_cxx_library_is_packaged_and_goes_along_to_devices(
 
 def test_an_aar_is_verified_again(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """From what was built before, for all ABIs."""
-    monkeypatch.setattr(targets, "compiled_before", lambda target: recorded.run(target.job))
+    monkeypatch.setattr(building, "compiled_before", lambda target: recorded.run(target.job))
     assert [report.target for report in android(stages, verify_again)] == ["android-arm64-v8a", "android-x86_64"]
 
 

@@ -7,16 +7,15 @@ from typing import Any, Protocol
 import pytest
 
 from fake_library import ONLY_ADD, SYMBOLS, UNITS, index_of, write_library
-from ortrim.binaries.differences import OTHER_BYTES
-from ortrim.console import Console
-from ortrim.core.artifacts import CompiledUnits
-from ortrim.core.units import Variant
+from ortrim.base.console import Console
+from ortrim.build.plan import CompiledUnits
+from ortrim.build.translation_units import Variant, shipped_index
 from ortrim.errors import BuildError, ExitCode
-from ortrim.pins.unit_index import shipped_index
-from ortrim.pipeline import converted
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.pins import unit_index
-from ortrim.pipeline.pins.unit_index import make_unit_index
+from ortrim.pins import new_versions
+from ortrim.pins.new_versions import make_unit_index
+from ortrim.pipeline import request as converted
+from ortrim.pipeline.request import Request
+from ortrim.size.library import OTHER_BYTES
 from workshop import Workshop
 
 TINY = Path(__file__).parents[2] / "binaries" / "data" / "tiny.so"
@@ -45,7 +44,7 @@ def workshop(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Workshop:
         return replace(convert(*words, **options), config=ONLY_ADD)
 
     monkeypatch.setattr(converted, "convert", converted_to_add)
-    monkeypatch.setattr(unit_index, "executor_for", lambda *_: workshop.executor(cached=False))
+    monkeypatch.setattr(new_versions, "executor_for", lambda *_: workshop.executor(cached=False))
     return workshop
 
 

@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.reports import VerifyReport
+from ortrim.base.console import Console
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, VerifyError
-from ortrim.github.addresses import API
-from ortrim.pipeline.converted import Request, load
-from ortrim.pipeline.pins import version_builds
-from ortrim.pipeline.pins.new_versions import upstream_client
-from ortrim.pipeline.pins.proposal import proposal_body
-from ortrim.pipeline.pins.version_builds import build_versions, read_built
-from ortrim.workflows.updates import Refused, VersionsUpdate, read_update, write_update
+from ortrim.github.credentials import API
+from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, write_update
+from ortrim.pins import new_versions
+from ortrim.pins.new_versions import build_versions, proposal_body, read_built, upstream_client
+from ortrim.pipeline.request import Request, load
+from ortrim.verify.reports import VerifyReport
 from sample_reports import recorded_report
 
 DEMO = Path(__file__).parents[4] / "buildspecs" / "silero-vad.toml"
@@ -34,7 +32,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> dict[str, Diagnostic]:
             raise errors[version]
         return (replace(recorded_report(), ort_version=version),)
 
-    monkeypatch.setattr(version_builds, "build", build)
+    monkeypatch.setattr(new_versions, "build", build)
     return errors
 
 

@@ -8,20 +8,18 @@ from typing import Any
 import pytest
 
 from onnx_samples import write
-from ortrim.core.model_spec import CaseSpec, InputSpec, ModelSpec
-from ortrim.core.models import PreparedModel, TensorInfo
-from ortrim.core.step_specs import Batch, FixDimensions, Merge, Opset, Rename, Step, Strip
-from ortrim.core.tolerance_spec import Tolerance
+from ortrim.base.files import sha256_of
 from ortrim.errors import ModelError, SpecError
-from ortrim.models.checks import check_model
-from ortrim.pipeline.steps import preparation
-from ortrim.pipeline.steps.defaults import with_default_case
-from ortrim.pipeline.steps.preparation import Ingredients, prepare_by_steps
-from ortrim.pipeline.steps.state import Stage, State
-from ortrim.pipeline.steps.words import options_text, step_name
-from ortrim.steps.stepped import Stepped
-from ortrim.storage.files import sha256_of
-from ortrim.tools.full_runtime import FullRuntime
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import PreparedModel, TensorInfo
+from ortrim.models.prepare import check_model
+from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.spec.step_specs import Batch, FixDimensions, Merge, Opset, Rename, Step, Strip
+from ortrim.spec.tolerances import Tolerance
+from ortrim.steps import preparation
+from ortrim.steps.parity import Stage, State
+from ortrim.steps.preparation import Ingredients, options_text, prepare_by_steps, step_name, with_default_case
+from ortrim.steps.step import Stepped
 from ortrim.verify.cases import make_cases
 from stepped_models import layered
 

@@ -12,24 +12,20 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from onnx_samples import model_of, value, write
-from ortrim.core.measurements import Verdict
-from ortrim.core.models import PreparedModel
-from ortrim.core.step_choices import StepChoices
-from ortrim.core.step_specs import Extract, FixDimensions, Merge, RemoveDead, Rename, Strip
-from ortrim.core.tolerance_spec import Tolerance
+from ortrim.base.files import sha256_of
 from ortrim.errors import ExitCode, ModelError, ParityError, StorageError, VerifyError
-from ortrim.models.checks import check_model
-from ortrim.pipeline.steps.cases import Feeds
-from ortrim.pipeline.steps.parity import Runs
-from ortrim.pipeline.steps.start import first_state
-from ortrim.pipeline.steps.state import Stage, State
-from ortrim.pipeline.steps.stepping import take
-from ortrim.steps import dimensions, extract, table
-from ortrim.steps.stepped import Feeding, Stepped, Workplace
-from ortrim.storage.files import sha256_of
-from ortrim.tools.full_runtime import FullRuntime
-from ortrim.verify.arrays import save_array
-from ortrim.verify.devices.base import SavedOutput
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import PreparedModel
+from ortrim.models.prepare import check_model
+from ortrim.spec.step_specs import Extract, FixDimensions, Merge, RemoveDead, Rename, StepChoices, Strip
+from ortrim.spec.tolerances import Tolerance
+from ortrim.steps import inputs_outputs, table
+from ortrim.steps.parity import Feeds, Runs, Stage, State
+from ortrim.steps.preparation import first_state, take
+from ortrim.steps.step import Feeding, Stepped, Workplace
+from ortrim.verify.cases import save_array
+from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.measurements import Verdict
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from stepped_models import SHAPE, feeds_for, layered
 
@@ -169,7 +165,7 @@ def test_a_case_that_a_fixed_size_excludes_is_named(
     start: Callable[..., State], step: Take, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are still checked; without any left the step is refused."""
-    monkeypatch.setattr(dimensions, "inferred", lambda model, _: onnx.shape_inference.infer_shapes(model))
+    monkeypatch.setattr(inputs_outputs, "inferred", lambda model, _: onnx.shape_inference.infer_shapes(model))
     state = start(layered())
     after, report = step(state, FixDimensions(use="fix-dimensions", sizes={"batch": 2}))
     (left,) = report.cases_left
@@ -219,8 +215,8 @@ def test_a_part_is_held_against_the_whole(
     start: Callable[..., State], step: Take, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is fed to a part comes from the whole model, and a later step is compared with that, too."""
-    monkeypatch.setattr(extract, "inferred", lambda model, _: onnx.shape_inference.infer_shapes(model))
-    monkeypatch.setattr(extract, "by_onnx", extracted)
+    monkeypatch.setattr(inputs_outputs, "inferred", lambda model, _: onnx.shape_inference.infer_shapes(model))
+    monkeypatch.setattr(inputs_outputs, "by_onnx", extracted)
     after, report = step(start(layered()), Extract(use="extract", inputs=("m",), outputs=("r",)))
     assert [each.output for each in report.parity] == ["r", "r"]
     assert set(after.cases["two"]) == {"m"}

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.measurements import Comparison, Gate, Verdict
-from ortrim.core.reports import NOT_FOR_DEVICE, VerifyReport
 from ortrim.errors import (
     BinaryError,
     BudgetMissed,
@@ -16,8 +14,10 @@ from ortrim.errors import (
     ToolError,
     VerifyError,
 )
-from ortrim.pipeline.verification.failures import gravest_failure
-from ortrim.verify.verdicts import failed_device
+from ortrim.pipeline.verification import gravest_failure
+from ortrim.verify.judge import failed_device
+from ortrim.verify.measurements import Comparison, Gate, Verdict
+from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report
 
 GATE = Gate(name="executable stack", verdict=Verdict.FAIL, detail="the library asks for one")

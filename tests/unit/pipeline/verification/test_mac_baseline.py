@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from apple_samples import sample
-from ortrim.binaries.universal import universal_file
-from ortrim.core.targets import TARGETS, Architecture
+from ortrim.binaries.macho_image import universal_file
 from ortrim.errors import BinaryError, ExitCode, ToolError
-from ortrim.pipeline.verification import mac_baseline as module
-from ortrim.pipeline.verification.mac_baseline import is_for_mac, mac_baseline
-from ortrim.tools import foreign_runtime
-from ortrim.verify.baseline import NO_SIZE
+from ortrim.models import full_runtime
+from ortrim.pipeline import verification as module
+from ortrim.pipeline.verification import is_for_mac, mac_baseline
+from ortrim.spec.targets import TARGETS, Architecture
+from ortrim.verify.measure import NO_SIZE
 
 REQUIREMENTS = f"onnxruntime==1.21.0 \\\n    --hash=sha256:{'a' * 64}\n"
 
@@ -19,7 +19,7 @@ REQUIREMENTS = f"onnxruntime==1.21.0 \\\n    --hash=sha256:{'a' * 64}\n"
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Have a wheel's folder without installing one, and return the library in it."""
-    monkeypatch.setattr(foreign_runtime, "packages_folder", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(full_runtime, "packages_folder", lambda *_, **__: tmp_path)
     library = tmp_path / "onnxruntime" / "capi" / "libonnxruntime.1.21.0.dylib"
     library.parent.mkdir(parents=True)
     library.write_bytes(universal_file({name: sample(f"macos-{name}.dylib") for name in ("arm64", "x86_64")}))
@@ -50,7 +50,7 @@ def test_a_version_without_a_pinned_wheel_has_no_baseline(monkeypatch: pytest.Mo
     def install(*_: object, **__: object) -> Path:
         raise ToolError(reference, "pip could not install the pinned packages")
 
-    monkeypatch.setattr(foreign_runtime, "packages_folder", install)
+    monkeypatch.setattr(full_runtime, "packages_folder", install)
     baseline, size = mac_baseline("1.21.0", REQUIREMENTS if reference else None, Architecture.ARM64)
     assert (baseline.name, size) == ("none: no official wheel of 1.21.0 for macOS is pinned", NO_SIZE)
 

@@ -8,8 +8,8 @@ import pytest
 from device_samples import sample_request
 from fake_xcrun import FakeXcrun
 from ortrim.errors import VerifyError
-from ortrim.pipeline.verification.phones import phone_device
-from ortrim.verify.devices import devicectl
+from ortrim.pipeline.verification import phone_device
+from ortrim.platforms.apple import devicectl
 from ortrim.verify.devices.names import DeviceName
 from sample_plans import sample_plan
 

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from ortrim.core.measurements import LeastMemory
-from ortrim.core.processors import CPUS
-from ortrim.core.reports import NOT_FOR_DEVICE, VerifyReport
-from ortrim.core.target_spec import TargetSpec
-from ortrim.core.targets import TARGETS
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.verification.devices import answers, devices_of, require_devices
-from ortrim.verify.devices.runnable import emulation_of
-from ortrim.verify.verdicts import failed_device
+from ortrim.pipeline.devices import answers, devices_of, require_devices
+from ortrim.pipeline.request import Request
+from ortrim.spec.buildspec import TargetSpec
+from ortrim.spec.targets import CPUS, TARGETS
+from ortrim.verify.devices.emulators import emulation_of
+from ortrim.verify.judge import failed_device
+from ortrim.verify.measurements import LeastMemory
+from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report
 
 ARM64 = TARGETS["linux-arm64"]

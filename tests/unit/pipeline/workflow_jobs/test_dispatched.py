@@ -5,19 +5,19 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.plan import AppleBuild, BuildJob, BuildPlan, PlannedTarget
-from ortrim.core.target_spec import AndroidSpec, AppleSpec
-from ortrim.core.targets import TARGETS
+from ortrim.base.console import Console
+from ortrim.build.plan import AppleBuild, BuildJob, BuildPlan, PlannedTarget
+from ortrim.build.xcode import xcode_toolchain
 from ortrim.errors import ExitCode, PlanError
-from ortrim.github.payload import decode_plan, encode_plan
-from ortrim.pins.tools import tool_versions
-from ortrim.pipeline.converted import Request
+from ortrim.github import jobs
+from ortrim.github.dispatch import decode_plan, encode_plan
+from ortrim.github.jobs import accept, require_ours
+from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.planned import hooks_digest, make_planned
-from ortrim.pipeline.workflow_jobs import dispatched
-from ortrim.pipeline.workflow_jobs.dispatched import accept, require_ours
-from ortrim.planning import with_arguments
-from ortrim.toolchains.xcode import xcode_toolchain
+from ortrim.pipeline.request import Request
+from ortrim.platforms.planner import with_arguments
+from ortrim.spec.buildspec import AndroidSpec, AppleSpec
+from ortrim.spec.targets import TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan, sample_target, system_gcc
 
 
@@ -35,7 +35,7 @@ class Stages(Protocol):
 def plan(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> BuildPlan:
     """Return a plan that was made here and went through letters, with sources that are here."""
     made = make_planned(stages.request(target="linux-x64,linux-arm64,android-arm64-v8a"), stages.console)
-    monkeypatch.setattr(dispatched, "fetch_sources", lambda *_, **__: made.sources)
+    monkeypatch.setattr(jobs, "fetch_sources", lambda *_, **__: made.sources)
     return decode_plan(encode_plan(made.plan))
 
 
@@ -130,7 +130,7 @@ def own_target(identifier: str, **changes: Any) -> PlannedTarget:
             hooks_sha256=hooks_digest(),
         )
     )
-    return replace(made, job=job, runner=dispatched._runner(job))
+    return replace(made, job=job, runner=jobs._runner(job))
 
 
 JOB: Any = [
@@ -171,7 +171,7 @@ def test_a_type_that_is_none_is_refused(word: str) -> None:
     """It would be an argument of upstream's, whose arguments can run any program; those of this job fit the word."""
     target = own_target("linux-x64")
     job = with_arguments(replace(target.job, without_types=("float8", word)))
-    refused(replace(target, job=job, runner=dispatched._runner(job)))
+    refused(replace(target, job=job, runner=jobs._runner(job)))
 
 
 RUNNER: Any = [("arguments", ("-o", "/etc/x")), ("runner_sha256", "0" * 64), ("links", "../x"), ("headers", SOURCES[1])]

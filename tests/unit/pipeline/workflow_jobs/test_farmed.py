@@ -7,18 +7,17 @@ from typing import Any, Protocol
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.console import Console
-from ortrim.core.reports import DeviceFailure, VerifyReport
-from ortrim.core.sums import SUMS
+from ortrim.base.checksums import SUMS
+from ortrim.base.console import Console
 from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyError
-from ortrim.package.android.harness import COMMANDS, VERSIONS
-from ortrim.pipeline.converted import Request
+from ortrim.github import jobs
+from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms
+from ortrim.github.workflow_files import GRADLE, Inputs
 from ortrim.pipeline.planned import make_planned, target_folder
-from ortrim.pipeline.workflow_jobs import farmed
-from ortrim.pipeline.workflow_jobs.farmed import MARK, TARGET, compile_app, require_farm_target, verify_on_farms
+from ortrim.pipeline.request import Request
+from ortrim.platforms.android.harness import COMMANDS, VERSIONS
 from ortrim.report.write import write_reports
-from ortrim.workflows.inputs import Inputs
-from ortrim.workflows.rendering import GRADLE
+from ortrim.verify.reports import DeviceFailure, VerifyReport
 from sample_plans import sample_plan, sample_target
 from sample_reports import lost_board, recorded_report
 
@@ -60,8 +59,8 @@ def verified(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Verified:
     made = Verified()
     stages.request()
     monkeypatch.chdir(stages.folder)
-    monkeypatch.setattr(farmed, "import_compiled", lambda *_: None)
-    monkeypatch.setattr(farmed, "verify_again", made.again)
+    monkeypatch.setattr(jobs, "import_compiled", lambda *_: None)
+    monkeypatch.setattr(jobs, "verify_again", made.again)
     return made
 
 
@@ -118,7 +117,7 @@ def test_reports_of_farms_are_handed_over(stages: Stages, verified: Verified, tm
     names = sorted(path.name for path in (tmp_path / "delivery").iterdir())
     assert len(names) == 4
     assert names[0] == SUMS
-    assert all(f"-{MARK}.report." in name for name in names[1:])
+    assert all(f"-{FARMED_MARK}.report." in name for name in names[1:])
 
 
 def test_a_delivery_that_cannot_be_written_is_told(stages: Stages, verified: Verified, tmp_path: Path) -> None:

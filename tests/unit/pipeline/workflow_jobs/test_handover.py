@@ -5,16 +5,15 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.console import Console
-from ortrim.core.delivery import FACTS, DeliveryFacts
-from ortrim.core.serialization import from_json
-from ortrim.core.sums import SUMS
+from ortrim.base.checksums import SUMS, check_sums
+from ortrim.base.console import Console
+from ortrim.base.json import from_json
+from ortrim.build.source_archives import git
 from ortrim.errors import StorageError
-from ortrim.package.sums import check_sums
-from ortrim.pipeline.converted import Request
+from ortrim.github.jobs import add_reports, checked_out_commit, hand_over
+from ortrim.package.manifest import FACTS, DeliveryFacts
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
-from ortrim.pipeline.workflow_jobs.handover import add_reports, checked_out_commit, hand_over
-from ortrim.sources.git import git
+from ortrim.pipeline.request import Request
 
 REPORTS = ("report.html", "report.json", "report.md")
 COMMIT = 40 * "a"

@@ -7,25 +7,18 @@ from typing import Any, Protocol
 import pytest
 
 from finished_builds import leave_compiled
-from ortrim.console import Console
-from ortrim.core.plan import PlannedTarget
-from ortrim.core.targets import TARGETS
+from ortrim.base.console import Console
+from ortrim.build.plan import PlannedTarget
+from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, PlanError, UsageError
-from ortrim.executors.results import finished_build
-from ortrim.github.payload import decode_plan, encode_plan
+from ortrim.github import jobs
+from ortrim.github.dispatch import decode_plan, encode_plan
+from ortrim.github.jobs import compile_planned, deliver_compiled, ndk_versions, plan_run, targets_named, xcode_versions
+from ortrim.github.workflow_files import Inputs
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.converted import Request
-from ortrim.pipeline.workflow_jobs import compiled, dispatched, remote
-from ortrim.pipeline.workflow_jobs.remote import (
-    compile_planned,
-    deliver_compiled,
-    ndk_versions,
-    plan_run,
-    targets_named,
-    xcode_versions,
-)
-from ortrim.pipeline.workflow_jobs.transfer import export_compiled
-from ortrim.workflows.inputs import Inputs
+from ortrim.pipeline.request import Request
+from ortrim.pipeline.transfer import export_compiled
+from ortrim.spec.targets import TARGETS
 
 
 class Stages(Protocol):
@@ -46,7 +39,7 @@ def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
     monkeypatch.chdir(tmp_path)
     from ortrim.pipeline import planned  # noqa: PLC0415 - what the fixture put in its place
 
-    monkeypatch.setattr(dispatched, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
+    monkeypatch.setattr(jobs, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
 
     def inputs(target: str = "linux-x64", plan: str = "") -> Inputs:
         return Inputs(spec=PurePosixPath("sample.toml"), target=target, profile=None, plan=plan)
@@ -69,14 +62,14 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         def run_jni(self, job: Any, *_: Any) -> None:
             made.append(f"jni {job.target.identifier}")
 
-    monkeypatch.setattr(compiled, "native_executor", lambda *_: Executor())
-    monkeypatch.setattr(compiled, "find_jdk", lambda: None)
+    monkeypatch.setattr(jobs, "native_executor", lambda *_: Executor())
+    monkeypatch.setattr(jobs, "find_jdk", lambda: None)
 
     def export(target: PlannedTarget, destination: Path) -> Path:
         leave_compiled(target)
         return export_compiled(target, destination)
 
-    monkeypatch.setattr(compiled, "export_compiled", export)
+    monkeypatch.setattr(jobs, "export_compiled", export)
     return made
 
 
@@ -134,11 +127,11 @@ def second_half(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
         return run
 
-    monkeypatch.setattr(remote, "checked_out_commit", lambda _: 40 * "a")
-    monkeypatch.setattr(remote, "build", stage("build", ("report",)))
-    monkeypatch.setattr(remote, "verify_again", stage("verify", ("further",)))
-    monkeypatch.setattr(remote, "hand_over", stage("hand over", ()))
-    monkeypatch.setattr(remote, "add_reports", stage("add reports", ()))
+    monkeypatch.setattr(jobs, "checked_out_commit", lambda _: 40 * "a")
+    monkeypatch.setattr(jobs, "build", stage("build", ("report",)))
+    monkeypatch.setattr(jobs, "verify_again", stage("verify", ("further",)))
+    monkeypatch.setattr(jobs, "hand_over", stage("hand over", ()))
+    monkeypatch.setattr(jobs, "add_reports", stage("add reports", ()))
     return made
 
 

@@ -7,13 +7,12 @@ import pytest
 
 from fake_sources import private_cache
 from finished_builds import leave_build, leave_compiled, leave_jni, leave_runner
+from ortrim.base.cache import cache_folder, record_entry
+from ortrim.build.jni import finished_jni, jni_library_in
+from ortrim.build.native import finished_runner
+from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import BuildError, ExitCode, StorageError
-from ortrim.executors.jni import finished_jni, jni_library_in
-from ortrim.executors.native import finished_runner
-from ortrim.executors.results import finished_build, result_of
-from ortrim.pipeline.workflow_jobs.transfer import archive_name, export_compiled, import_compiled, is_compiled
-from ortrim.storage.cache import cache_folder
-from ortrim.storage.records import record_entry
+from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled, is_compiled
 from sample_plans import OPERATORS, sample_plan
 
 (TARGET,) = sample_plan().targets

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.core.plan import BuildPlan, digest
-from ortrim.core.target_spec import Budgets
+from ortrim.build.plan import BuildPlan, digest
 from ortrim.errors import ExitCode, PlanError
-from ortrim.github.payload import decode_plan, encode_plan
-from ortrim.pipeline.workflow_jobs.travelling import travelling
+from ortrim.github.dispatch import decode_plan, encode_plan
+from ortrim.github.jobs import travelling
+from ortrim.spec.buildspec import Budgets
 from sample_plans import SOURCES, sample_plan, sample_target, system_gcc
 
 PLAN = sample_plan(

@@ -28,15 +28,14 @@ from apple_samples import (
     xcframework_plist,
     zipped,
 )
-from ortrim.binaries.universal import universal_file
-from ortrim.binaries.xcframework import read_xcframework
-from ortrim.core.apple import ApplePlatform, AppleVariant, Slice
-from ortrim.core.macho import MachBuild, MachImage, MachNeed
-from ortrim.core.measurements import Gate, Verdict
-from ortrim.core.xcframework import SliceFacts, XcframeworkFacts
+from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
+from ortrim.binaries.macho import MachBuild, MachImage, MachNeed
+from ortrim.binaries.macho_image import universal_file
+from ortrim.binaries.xcframework import SliceFacts, XcframeworkFacts, read_xcframework
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
-from ortrim.verify.apple.gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
-from ortrim.verify.apple.rules import ApplePromise
+from ortrim.platforms.apple.gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
+from ortrim.platforms.apple.rules import ApplePromise
+from ortrim.verify.measurements import Gate, Verdict
 
 DEVICE, SIMULATOR, MAC = (f"{name}/onnxruntime.framework" for name in (DEVICE_SLICE, SIMULATOR_SLICE, MAC_SLICE))
 BINARY: Final = f"{SIMULATOR}/onnxruntime"

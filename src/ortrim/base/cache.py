@@ -1,0 +1,431 @@
+"""Where ortrim keeps what it can make or fetch again.
+
+- Folders that exist only when they are complete, made once however many ask at the same time.
+- What lies in the cache is what was written there: each entry is held to a record made when it was complete.
+"""
+
+import glob
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
+
+from ortrim.base.files import chosen_folder, sha256_of, storage_errors, write_atomically
+from ortrim.errors import StorageError
+
+
+def cache_folder(kind: str) -> Path:
+    """Return the cache folder for one kind of thing (`sources`, `tools`, ...), absolute, created when absent.
+
+    It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another. Symbolic links in
+    it are followed: upstream's `build.py` does so too, and the paths that are kept out of objects and of compiler
+    cache keys have to be those that the compiler sees. Raises `StorageError` when it cannot be made, `no-home` among
+    them.
+    """
+    folder = chosen_folder("ORTRIM_CACHE", user_cache_path) / kind
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder.resolve()
+
+
+@contextmanager
+def locked(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold an exclusive lock named after `path`; the operating system frees it if the process dies.
+
+    `on_wait` is called once when another process holds it. The lock's file stays: removing it would let two processes
+    hold a lock of the same name. Not reentrant. Raises `StorageError` when the folder of `path` cannot be written.
+    """
+    with storage_errors(path.parent):
+        lock = _lock(path)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            on_wait()
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def locked_if_free(path: Path) -> Iterator[bool]:
+    """Hold the lock of `path` unless another process does; yields whether it is held."""
+    with storage_errors(path.parent):
+        lock = _lock(path)
+        with suppress(Timeout):
+            lock.acquire(blocking=False)
+    try:
+        yield lock.is_locked
+    finally:
+        lock.release()
+
+
+def _lock(path: Path) -> FileLock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path.with_name(f".{path.name}.lock"))
+
+
+def publish_folder(destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None) -> bool:
+    """Make `destination` with what `fill` writes into a temporary sibling, then rename it into place.
+
+    Returns False, without calling `fill`, when the folder is already there. Two processes that ask for the
+    same folder at once make it once; `on_wait` is called in the one that waits. Whatever `fill` raises is passed on
+    and nothing is left behind; what a killed process left is removed by the next one. Raises `StorageError` when a
+    file has the folder's name.
+    """
+    if destination.is_dir():
+        return False
+    with locked(destination, on_wait):
+        if destination.is_dir():
+            return False
+        remove_leftovers(destination)
+        _fill_and_rename(destination, fill)
+    return True
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed processes left of `path`; the caller holds its lock, so nobody else writes them."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def _fill_and_rename(destination: Path, fill: Callable[[Path], None]) -> None:
+    with storage_errors(destination):
+        temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}.partial-"))
+    try:
+        temporary.chmod(0o755)
+        fill(temporary)
+        with storage_errors(destination):
+            temporary.rename(destination)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+FORM: Final = 1
+CLOCK_TICK_NS: Final = 50_000_000
+"""A file that was changed so shortly before may be changed again at the same time by the kernel's clock, unnoticed."""
+CHECKPOINT_SHARE: Final = 0.05
+"""The share of its time that a build spends at most on recording what it has made so far."""
+NINJAS_OWN: Final = frozenset({".ninja_log", ".ninja_deps"})
+"""What ninja appends to at each step; without them it compiles everything again."""
+
+
+class _Seen(NamedTuple):
+    """A file: `content` is its SHA-256 and whether it may be run, or a link's aim; `state` is what `stat` says."""
+
+    content: str
+    state: str
+
+
+_Files = dict[str, _Seen]
+_FOLDER: Final = _Seen("folder", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    """What was written of an entry; `ended` is False while a folder that is kept is worked in."""
+
+    place: str
+    ended: bool
+    files: _Files
+
+
+@dataclass(kw_only=True)
+class CacheWatch:
+    """What one command asks of its cache and what it found; large entries in `sound` need not be looked at again."""
+
+    on_damage: Callable[[str], None] = lambda _: None
+    verify: bool = False
+    damages: list[str] = field(default_factory=list)
+    sound: set[Path] | None = None
+
+
+_WATCHES: Final = [CacheWatch()]
+"""The last is in force. Threads share it, unlike a `ContextVar`."""
+
+
+@contextmanager
+def watched_cache(on_damage: Callable[[str], None], *, verify: bool = False) -> Iterator[CacheWatch]:
+    """Have `on_damage` told of what is damaged in the cache; `verify`, and `CI=true`, have all that is read hashed.
+
+    A large entry is checked once in that time.
+    """
+    verify = verify or os.environ.get("CI") == "true"
+    _WATCHES.append(CacheWatch(on_damage=on_damage, verify=verify, sound=set()))
+    try:
+        yield _WATCHES[-1]
+    finally:
+        _WATCHES.pop()
+
+
+def cache_damages() -> tuple[str, ...]:
+    """Return what was found damaged since the command began."""
+    return tuple(_WATCHES[-1].damages)
+
+
+def is_verifying() -> bool:
+    """Whether all that is read from the cache is hashed."""
+    return _WATCHES[-1].verify
+
+
+def cached_folder(
+    destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None, *, large: bool = False
+) -> bool:
+    """Make a folder of the cache as `publish_folder` does, with its record, unless it is there and what it was.
+
+    Files of a `large` folder are made read-only. Returns whether it was made. Raises as `publish_folder` does.
+    """
+
+    def fill_and_record(temporary: Path) -> None:
+        fill(temporary)
+        if large:
+            _make_read_only(temporary)
+        _write(destination, _Record(place=destination.name, ended=True, files=_seen_in(temporary, {}, hashed=True)))
+
+    if destination.is_dir() and is_kept(destination, large=large):
+        return False
+    return publish_folder(destination, fill_and_record, on_wait)
+
+
+def record_entry(entry: Path) -> None:
+    """Record a file or folder of the cache as it is now. Raises `StorageError`."""
+    _write(entry, _Record(place=entry.name, ended=True, files=_seen_in(entry, {}, hashed=True)))
+
+
+def is_kept(entry: Path, *, large: bool = False) -> bool:
+    """Whether a file or folder of the cache is there and what was recorded; if it is not, it is removed with a note.
+
+    Raises `StorageError` when it cannot be read, or not removed.
+    """
+    if not os.path.lexists(entry):
+        return False
+    sound = _WATCHES[-1].sound
+    if large and sound is not None and entry in sound:
+        return True
+    if damage_of(entry, large=large):
+        with locked(entry):  # Another process may have made it anew meanwhile.
+            if not os.path.lexists(entry):
+                return False
+            if why := damage_of(entry, large=large):
+                discard(entry, why)
+                return False
+    if large and sound is not None:
+        sound.add(entry)
+    return True
+
+
+def damage_of(entry: Path, *, large: bool = False) -> str:
+    """Return why an entry is not what was recorded, or nothing; what `stat` says now is recorded if that is all."""
+    known = _read(entry)
+    if known is None or known.place not in {entry.name, str(entry)}:
+        return "it has no record, or a damaged one" if known is None else f"it is {known.place} under another name"
+    now = _seen_in(entry, known.files, hashed=not large or is_verifying())
+    if why := _difference(known.files, now):
+        return why
+    if now != known.files:
+        with suppress(StorageError):  # A cache that cannot be written to is read in full each time.
+            _write(entry, _Record(place=known.place, ended=known.ended, files=now))
+    return ""
+
+
+def discard(entry: Path, why: str) -> None:
+    """Remove a damaged entry of the cache and tell who watches. Raises `StorageError` when it cannot be removed."""
+    try:
+        remove_entry(entry)
+    except StorageError as error:
+        hint = f"remove it, then run the same command again: rm -r {entry}"
+        what = "a cached entry is damaged and cannot be removed"
+        raise StorageError("damaged-cache", what, where=str(entry), why=f"{why}\n{error.why}", hint=hint) from error
+    watch, text = _WATCHES[-1], f"{entry.parent.name}/{entry.name[:24]}: {why}; it was removed and is made anew"
+    watch.damages.append(text)
+    watch.on_damage(f"damaged-cache: {text}")
+
+
+def remove_entry(entry: Path) -> None:
+    """Remove an entry and its record; the caller holds its lock. A kill leaves nothing that could be taken for it."""
+    with storage_errors(entry):
+        _record_of(entry).unlink(missing_ok=True)
+        if entry.is_symlink() or entry.is_file():
+            entry.unlink(missing_ok=True)
+        else:
+            leftover = entry.with_name(f".{entry.name}.partial-removed-{os.getpid()}")
+            with suppress(FileNotFoundError):  # Another process may remove it at the same time.
+                entry.rename(leftover)
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+@dataclass(kw_only=True)
+class KeptFolder:
+    """A folder that is worked in again and again; `checkpoint` records it now and then while that goes on."""
+
+    path: Path
+    _files: _Files
+    _recorded: float = 0.0
+    _cost: float = 0.0
+
+    def checkpoint(self) -> None:
+        """Record what is there if that was not done lately, so that a kill costs little; call it at each step."""
+        if (time.monotonic() - self._recorded) * CHECKPOINT_SHARE >= self._cost:
+            self.record(ended=False)
+
+    def record(self, *, ended: bool) -> None:
+        """Record what is there. Raises `StorageError`."""
+        started = time.monotonic()
+        self._files = _seen_in(self.path, self._files, hashed=False)
+        _write(self.path, _Record(place=str(self.path), ended=ended, files=self._files))
+        self._recorded = time.monotonic()
+        self._cost = self._recorded - started
+
+
+@contextmanager
+def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[KeptFolder]:
+    """Hold a folder of the cache, alone, that is worked in and kept; what is in it is what was left there.
+
+    A damaged one is emptied with a note, and one from elsewhere, which is full of the names of other folders, without.
+    After a kill, what was not recorded is removed from it, but for `NINJAS_OWN`. Raises `StorageError`.
+    """
+    with locked(folder, on_wait):
+        remove_leftovers(folder)
+        known = _read(folder)
+        if folder.is_dir() and not (known and known.place == str(folder)):
+            remove_entry(folder)
+            known = None
+        if known and folder.is_dir():
+            now = _seen_in(folder, known.files, hashed=is_verifying())
+            if known.ended and (why := _difference(known.files, now)):
+                discard(folder, why)
+            elif not known.ended:
+                _remove_unrecorded(folder, known.files, now)
+        with storage_errors(folder):
+            folder.mkdir(exist_ok=True)
+        kept = KeptFolder(path=folder, _files=known.files if known else {})
+        kept.record(ended=False)
+        ended = False
+        try:
+            yield kept
+            ended = True
+        finally:
+            with suppress(StorageError):  # Then what changed since the last checkpoint is removed by the next build.
+                kept.record(ended=ended)
+
+
+def _remove_unrecorded(folder: Path, known: _Files, now: _Files) -> None:
+    with storage_errors(folder):
+        for name, seen in now.items():
+            before = known.get(name)
+            same = before is not None and before.content == seen.content
+            if seen != _FOLDER and not same and Path(name).name not in NINJAS_OWN:
+                (folder / name).unlink(missing_ok=True)
+
+
+def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
+    """Name the first file that differs from what was recorded, and how."""
+    if known == now:
+        return ""
+    for name in sorted(known.keys() | now.keys()):
+        before, after = known.get(name), now.get(name)
+        if before is None:
+            return f"{name} was added"
+        if after is None:
+            return f"{name or 'it'} is missing"
+        if before.content != after.content:
+            return f"{name or 'it'} has changed"
+    return ""
+
+
+def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files:
+    """Look at all of an entry; without `hashed`, what `stat` says the same of as before is taken to be the same."""
+    files: _Files = {}
+    with storage_errors(entry):
+        for name, path, found in _walk(entry):
+            if found is None:
+                files[name] = _FOLDER
+                continue
+            state = _state(found)
+            before = None if hashed else known.get(name)
+            same = before is not None and state and before.state == state
+            files[name] = before if before and same else _Seen(_content(path, found), state)
+    return files
+
+
+def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result | None]]:
+    """Yield the name below an entry, the path and the status of all in it, None for folders; of a file, its own."""
+    found = entry.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        yield "", str(entry), found
+        return
+    folders = [("", str(entry))]
+    while folders:
+        prefix, folder = folders.pop()
+        with os.scandir(folder) as children:
+            for child in children:
+                name = prefix + child.name
+                if child.is_dir(follow_symlinks=False):
+                    folders.append((f"{name}/", child.path))
+                    yield name, child.path, None
+                    continue
+                try:
+                    found = child.stat(follow_symlinks=False)
+                except FileNotFoundError:  # A compiler removes its temporary files at any time.
+                    continue
+                yield name, child.path, found
+
+
+def _state(found: os.stat_result) -> str:
+    """Return what `stat` says of a file; nothing of one that was changed just now, so that it is read again."""
+    if found.st_ctime_ns > time.time_ns() - CLOCK_TICK_NS:
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_mode:o}"
+
+
+def _content(path: str, found: os.stat_result) -> str:
+    if stat.S_ISLNK(found.st_mode):
+        return f"link {Path(path).readlink()}"
+    try:
+        return ("x " if found.st_mode & stat.S_IXUSR else "- ") + sha256_of(Path(path))
+    except FileNotFoundError:
+        return ""
+
+
+def _make_read_only(folder: Path) -> None:
+    with storage_errors(folder):
+        for _, path, found in _walk(folder):
+            if found and stat.S_ISREG(found.st_mode):
+                Path(path).chmod(stat.S_IMODE(found.st_mode) & ~0o222)
+
+
+def _record_of(entry: Path) -> Path:
+    return entry.with_name(f".{entry.name}.record")
+
+
+def _write(entry: Path, record: _Record) -> None:
+    files = {name: (seen.content, seen.state) for name, seen in record.files.items()}
+    document = {"form": FORM, "place": record.place, "ended": record.ended, "files": files}
+    write_atomically(_record_of(entry), json.dumps(document, separators=(",", ":")), durable=False)
+
+
+def _read(entry: Path) -> _Record | None:
+    """Return the record of an entry; None without one that can be read, as one that is damaged itself."""
+    try:
+        document: Any = json.loads(_record_of(entry).read_bytes())
+        if document["form"] != FORM:
+            return None
+        files = {name: _Seen(str(content), str(state)) for name, (content, state) in document["files"].items()}
+        return _Record(place=str(document["place"]), ended=bool(document["ended"]), files=files)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

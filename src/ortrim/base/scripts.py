@@ -1,0 +1,200 @@
+"""Running our stand-alone scripts in a Python of their own, on a request in JSON that they answer in JSON.
+
+- Folders of Python packages, installed by pip from pinned requirements into the cache.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import ortrim
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.command import Completed, is_shortage, out_of_memory, run
+from ortrim.base.files import disk_full, require_space, says_full, storage_errors
+from ortrim.errors import Diagnostic, NetworkError, ToolError
+
+SCRIPTS: Final = Path(ortrim.__file__).parent / "data" / "scripts"
+TIMEOUT_SECONDS: Final = 1800
+LAST_LINES: Final = 8
+OUT_OF_SPACE: Final = "a program that works on the model ran out of disk space"
+LONGEST_WORDS: Final = 300
+SAFE_PATH: Final = "-P"
+"""Keeps the folder of our scripts off the search path, where a name of theirs could hide a package."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Python:
+    """A Python: the words that start it, and its environment."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class ScriptCrash(Exception):
+    """A script ended without an answer: `ending` in words, such as "crashed (SIGSEGV)", and its last lines."""
+
+    def __init__(self, ending: str, last_lines: str) -> None:
+        super().__init__(ending)
+        self.ending = ending
+        self.last_lines = last_lines
+
+
+def run_script(
+    python: Python,
+    script: Path,
+    request: Mapping[str, object],
+    *,
+    folder: Path,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> dict[str, Any]:
+    """Run `script` on `request` and return its answer.
+
+    It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
+    folder below `folder`. A request's `memory_bytes` are a limit that the script sets itself. Raises `ScriptCrash`,
+    `MemoryShortage`, `ToolError` (`tool-timeout`) or `StorageError` (`disk-full`).
+    """
+    with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
+        request_path = Path(working) / "request.json"
+        request_path.write_text(json.dumps(dict(request)))
+        words: tuple[str | Path, ...] = (*python.words, SAFE_PATH, script, request_path)
+        done = run(words, environment=python.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
+        said, own_limit = _said(done, Path(working) / "answer.json"), request.get("memory_bytes")
+        if is_shortage(said, own_limit if isinstance(own_limit, int) else None):
+            raise out_of_memory(script.stem, said.rpartition("\n")[2][:LONGEST_WORDS])
+        try:
+            answer = _answer(done, Path(working) / "answer.json")
+        except ScriptCrash as crash:
+            if says_full(folder, crash.last_lines):
+                raise disk_full(OUT_OF_SPACE, folder, why=crash.last_lines.rpartition("\n")[2]) from crash
+            raise
+        if "failure" in answer and says_full(folder, json.dumps(answer)):
+            raise disk_full(OUT_OF_SPACE, folder, why=str(answer.get("words") or answer["failure"]))
+        return answer
+
+
+def _said(done: Completed, path: Path) -> str:
+    """Return what a script answered, or else what it printed last."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return (done.stderr or done.stdout).strip()
+
+
+def _answer(done: Completed, path: Path) -> dict[str, Any]:
+    last_lines = "\n".join((done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:])
+    try:
+        answer = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError) as error:
+        raise ScriptCrash(_ending(done.returncode), last_lines) from error
+    if not isinstance(answer, dict):
+        raise ScriptCrash("gave no answer", last_lines)
+    return answer
+
+
+def _ending(returncode: int) -> str:
+    if returncode >= 0:
+        return f"ended with exit code {returncode}"
+    try:
+        return f"crashed ({signal.Signals(-returncode).name})"
+    except ValueError:
+        return f"crashed (signal {-returncode})"
+
+
+INSTALLED_BYTES: Final = {"tools": 534_000_000}
+"""What takes much when it is installed: the toolchain of 1.21.0, with zig."""
+PIP_SILENT_SECONDS: Final = 1800
+"""pip says a line for each wheel that it begins, and gives up by itself on a network that is silent for 15 s."""
+FOREIGN_PYTHON: Final = "312"
+"""The Python whose wheels are taken for another machine, where nothing of them is run by a Python."""
+
+
+def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] = ()) -> Path:
+    """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
+
+    `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are
+    taken. The folder is named after the text, this Python and this machine, or after the first of the `platforms`, in
+    the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
+
+    Raises `ToolError` (`install-failed`, `pip-missing`), `NetworkError` (`index-unreachable`, `digest-mismatch`) or
+    `StorageError` (`disk-full`).
+    """
+    own = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
+    tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own
+    digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
+    folder = cache_folder("packages") / f"{name}-{tag}-{digest}"
+    cached_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms), large=True)
+    return folder
+
+
+ISOLATED_PYTHON: Final = (sys.executable, "-S", "-s")
+"""The words that start this Python without site packages; to be run with `environment_with`."""
+
+
+def environment_with(folder: Path) -> dict[str, str]:
+    """Return the environment for a Python that sees only the standard library and the packages of `folder`."""
+    return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+
+
+def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...]) -> None:
+    require_space(temporary.parent, INSTALLED_BYTES.get(name, 0), f"installing '{name}'")
+    listing = temporary / "requirements.txt"
+    listing.write_text(requirements)
+    command = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps")
+    options = ("--only-binary", ":all:", "--require-hashes", "--target", temporary, "--requirement", listing)
+    foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
+    machines = tuple(word for platform in platforms for word in ("--platform", platform))
+    # In the system's temporary folder pip would need the same room once more.
+    with tempfile.TemporaryDirectory(dir=temporary, prefix=".pip-") as work:
+        environment = {**pip_environment(), "TMPDIR": work}
+        words = (*command, "--no-input", *foreign, *machines, *options)
+        done = run(words, environment=environment, silent_seconds=PIP_SILENT_SECONDS)
+        if done.returncode != 0:
+            raise install_error(name, done.stderr, temporary)
+
+
+OVERRULING_VARIABLES: Final = (
+    "PIP_CONSTRAINT",
+    "PIP_NO_BINARY",
+    "PIP_PREFIX",
+    "PIP_REQUIRE_VIRTUALENV",
+    "PIP_ROOT",
+    "PIP_USER",
+)
+
+
+def pip_environment() -> dict[str, str]:
+    """Return the user's environment, in which the index and the proxy are named, without what bends `--target`."""
+    return {name: value for name, value in os.environ.items() if name not in OVERRULING_VARIABLES}
+
+
+UNREACHABLE: Final = ("Retrying (", "Could not fetch URL", "Read timed out")
+HASH_MISMATCH: Final = "DO NOT MATCH THE HASHES"
+
+
+def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
+    """Return what pip's own words mean: it has one exit code for all causes.
+
+    `name` says what was to be installed, and `folder` where.
+    """
+    why = "\n".join(printed.strip().splitlines()[-5:])
+    if says_full(folder, printed):
+        return disk_full("pip ran out of disk space", folder, where=name, why=why)
+    if HASH_MISMATCH in printed:
+        hint = "do not use this package index before you know why; a damaged pip cache is emptied by: pip cache purge"
+        return NetworkError("digest-mismatch", "a package is not what was pinned", where=name, why=why, hint=hint)
+    if "No module named pip" in printed:
+        hint = f"run: {sys.executable} -m ensurepip"
+        return ToolError("pip-missing", "this Python has no pip", where=name, why=why, hint=hint)
+    if any(words in printed for words in UNREACHABLE):
+        hint = "check the network, the proxy and pip's settings (pip config list), then run the same command again"
+        return NetworkError("index-unreachable", "pip cannot reach the package index", where=name, why=why, hint=hint)
+    hint = "check that the package index has these versions for this Python, then run the same command again"
+    return ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)

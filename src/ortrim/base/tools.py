@@ -1,0 +1,110 @@
+"""What is known of a program before it is run: whether it is there, which version it is, how to get it.
+
+- What `doctor` finds: one thing of this machine, whether it will do, and how to get it when it will not.
+"""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.command import run
+from ortrim.errors import ToolError
+
+VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
+ANSWER_SECONDS: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A program of the system: its name on PATH, the oldest version that will do, and the package that has it.
+
+    `package` is the name that apt-get, dnf, zypper, pacman and brew give it. `version_words` make it tell its version.
+    """
+
+    name: str
+    package: str
+    minimum: tuple[int, ...] = ()
+    version_words: tuple[str, ...] = ("--version",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledTool:
+    """A program that is there and answered: `version` is the first dotted number it printed."""
+
+    name: str
+    path: Path
+    version: str
+
+
+def require(tool: Tool) -> InstalledTool:
+    """Return the tool as installed.
+
+    Raises `ToolError`: `tool-missing`, `tool-broken` (it does not start, or names no version) or `tool-too-old`.
+    """
+    found = shutil.which(tool.name)
+    if found is None:
+        raise ToolError(
+            "tool-missing", "is not installed", where=tool.name, hint=f"run: {install_command(tool.package)}"
+        )
+    version = _version_of(tool, found)
+    if tuple(int(part) for part in version.split(".")) < tool.minimum:
+        minimum = ".".join(str(part) for part in tool.minimum)
+        what = f"version {version} is too old, {minimum} or newer is needed"
+        raise ToolError("tool-too-old", what, where=found, hint=f"run: {install_command(tool.package)}")
+    return InstalledTool(name=tool.name, path=Path(found), version=version)
+
+
+def _version_of(tool: Tool, program: str) -> str:
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = run([program, *tool.version_words], environment=environment, timeout_seconds=ANSWER_SECONDS)
+    match = VERSION.search(done.stdout or done.stderr)
+    if done.returncode == 0 and match:
+        return match.group(1)
+    why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+    hint = f"install it again: {install_command(tool.package)}"
+    what = f"'{tool.name} {' '.join(tool.version_words)}' names no version (exit code {done.returncode})"
+    raise ToolError("tool-broken", what, where=program, why=why, hint=hint)
+
+
+MANAGERS: Final = (
+    ("apt-get", "apt-get install {}"),
+    ("dnf", "dnf install {}"),
+    ("zypper", "zypper install {}"),
+    ("pacman", "pacman -S {}"),
+)
+
+
+def install_command(package: str) -> str:
+    """Return the command that installs a package of the system here, with `sudo` for a user who is not root."""
+    for manager, command in MANAGERS:
+        if shutil.which(manager):
+            return ("" if os.geteuid() == 0 else "sudo ") + command.format(package)
+    return f"brew install {package}" if shutil.which("brew") else f"your system's package manager, for {package}"
+
+
+ALL_TARGETS: Final = "all targets"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing examined.
+
+    `found` is a version and a path, or an amount; empty when the thing is absent. `needed_for` says for which
+    targets and when. `problem` is empty when all is well; `remedy` is then, too, and otherwise the command that
+    helps, or advice. What is not `required` keeps from the builds that `needed_for` names, and from no others.
+    """
+
+    name: str
+    found: str
+    needed_for: str = ALL_TARGETS
+    required: bool = True
+    problem: str = ""
+    remedy: str = ""
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether nothing needs to be done."""
+        return not self.problem

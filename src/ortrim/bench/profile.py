@@ -1,0 +1,186 @@
+"""`profile`: what each operator and each node takes of one inference, as ONNX Runtime itself tells it.
+
+- A profile of operators and nodes as compact tables for the terminal and plain logs.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ortrim.base.console import Console, counted, printable
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.bench.subjects import Asked, Subject, base_point, request_at, subject_of
+from ortrim.errors import UsageError
+from ortrim.report.figures import ms_text, share_text, shortened
+from ortrim.verify.devices.device import Repetition, RunRequest
+from ortrim.verify.devices.host import Host
+from ortrim.verify.operator_times import (
+    Event,
+    NodeTime,
+    OperatorProfile,
+    OperatorTime,
+    one_inference,
+    profiled,
+    read_trace,
+)
+from ortrim.verify.runner_output import TRACE
+from ortrim.verify.verification import Runs
+
+FOLDER: Final = "profile"
+"""Where traces lie, in the folder of packages and reports."""
+RUNS: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profiled:
+    """One profile, and the file with its inference of median length, which opens in Perfetto."""
+
+    profile: OperatorProfile
+    trace: Path
+
+
+def profiles_of(asked: Asked, case: str, runs: int, console: Console) -> tuple[Profiled, ...]:
+    """Run each case of each model, or the `case` of that name, on this machine with a profile.
+
+    Raises `UsageError` (`no-such-case`), `StorageError`, and as `subject_of`, `Device.run`, `read_trace` and `profiled`
+    do.
+    """
+    folder = asked.request.output / FOLDER
+    require_writable(folder)
+    subject = subject_of(asked, console)
+    requests = tuple(_requests(subject, case, runs))
+    if not requests:
+        known = dict.fromkeys(each.name for cases in subject.planned.cases for each in cases)
+        hint = f"there is: {', '.join(known)}"
+        raise UsageError("no-such-case", f"no model has a case {case[:100]!r}", where="--case", hint=hint)
+    host, found = Host(asked.request.cores), []
+    with console.step("profile") as step:
+        progress = Runs(len(requests), step.progress)
+        for model, request in requests:
+            name = request.cases[0].name
+            with progress.one(f"{model}, {name}"):
+                events = _events(host, request, f"{model}, {name}")
+            profile = profiled(events, model=model, case=name, measured_with=subject.library.name)
+            found.append(_kept(profile, events, folder / f"{model}-{name}.trace.json"))
+    return tuple(found)
+
+
+def profile_of_trace(trace: Path, output: Path) -> Profiled:
+    """Read a trace that was made before: on a device by `invoke verify --trace`, by the runner or by ONNX Runtime.
+
+    Raises `VerifyError` (`trace-missing`, `trace-unreadable`, and as `profiled` does) and `StorageError`.
+    """
+    events = read_trace(trace, str(trace))
+    profile = profiled(events, model=trace.stem, case="", measured_with=str(trace))
+    return _kept(profile, events, output / FOLDER / f"{trace.stem}.trace.json")
+
+
+def _requests(subject: Subject, case: str, runs: int) -> Iterator[tuple[str, RunRequest]]:
+    for number, model in enumerate(subject.planned.models.prepared):
+        for each in subject.planned.cases[number]:
+            if case in {"", each.name}:
+                request = request_at(subject, number, base_point(subject, number), (each,))
+                yield model.name, replace(request, repetition=Repetition(runs=runs, warmup=1, seconds=60.0))
+
+
+def _events(host: Host, request: RunRequest, where: str) -> list[Event]:
+    with tempfile.TemporaryDirectory(prefix="ortrim-profile-") as scratch:
+        host.run(replace(request, outputs=Path(scratch), trace=True))
+        return read_trace(Path(scratch) / TRACE, where)
+
+
+def _kept(profile: OperatorProfile, events: Sequence[Event], path: Path) -> Profiled:
+    title = f"{profile.model} {profile.case}".strip()
+    write_atomically(path, json.dumps(one_inference(events, title)) + "\n")
+    return Profiled(profile=profile, trace=path)
+
+
+TOP: Final = 10
+NAME_CELLS: Final = 34
+BAR_CELLS: Final = 16
+
+
+def profile_tables(profile: OperatorProfile, top: int | None) -> RenderableType:
+    """Return the `top` operators and nodes by their time in one inference; it fits 80 columns."""
+    most = top or TOP
+    return Group(
+        Text(_title(profile), "bold"), Text(_about(profile), "dim"), Text(), _operators(profile, most), Text(),
+        _nodes(profile, most),
+    )  # fmt: skip
+
+
+def microseconds_text(value: float) -> str:
+    """Write microseconds: `12.5 µs`, `3.20 ms`."""
+    return ms_text(value / 1e3) if value >= 1000 else f"{ms_text(value).removesuffix(' ms')} µs"
+
+
+def _title(profile: OperatorProfile) -> str:
+    return printable(f"{profile.model}, {profile.case}" if profile.case else profile.model)
+
+
+def _about(profile: OperatorProfile) -> str:
+    nodes = sum(node.microseconds for node in profile.nodes)
+    of = f"{microseconds_text(nodes)} in nodes of {microseconds_text(profile.run_microseconds)} for an inference"
+    return printable(f"{profile.measured_with}; median of {counted(profile.inferences, 'inference')}: {of}")
+
+
+def _operators(profile: OperatorProfile, most: int) -> Table:
+    table = _table("by operator", "nodes")
+    for each in profile.operators[:most]:
+        table.add_row(_shown(each.operator), *_cells(each, profile), f"{each.nodes:,}")
+    _add_rest(table, profile.operators[most:], "operator")
+    return table
+
+
+def _nodes(profile: OperatorProfile, most: int) -> Table:
+    table = _table("by node", "operator")
+    for each in profile.nodes[:most]:
+        table.add_row(_shown(each.name), *_cells(each, profile), _shown(each.operator))
+    _add_rest(table, profile.nodes[most:], "node")
+    return table
+
+
+def _table(first: str, last: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column(first, overflow="fold")
+    for name in ("time", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("calls", justify="right", no_wrap=True)
+    table.add_column(last, justify="right" if last == "nodes" else "left", overflow="fold")
+    return table
+
+
+def _cells(each: OperatorTime | NodeTime, profile: OperatorProfile) -> tuple[RenderableType, ...]:
+    bar = ProgressBar(total=_largest(each, profile), completed=each.share, width=BAR_CELLS, complete_style="cyan")
+    return microseconds_text(each.microseconds), share_text(each.share), bar, _calls(each.calls)
+
+
+def _largest(each: OperatorTime | NodeTime, profile: OperatorProfile) -> float:
+    same = profile.operators if isinstance(each, OperatorTime) else profile.nodes
+    return same[0].share or 1.0
+
+
+def _calls(calls: float) -> str:
+    return f"{calls:,.0f}" if calls == round(calls) else f"{calls:,.1f}"
+
+
+def _add_rest(table: Table, rest: Sequence[OperatorTime | NodeTime], noun: str) -> None:
+    if rest:
+        time, share = sum(each.microseconds for each in rest), sum(each.share for each in rest)
+        calls = _calls(sum(each.calls for each in rest))
+        name = counted(len(rest), f"other {noun}")
+        table.add_row(name, microseconds_text(time), share_text(share), "", calls, "", style="dim")
+
+
+def _shown(name: str) -> Text:
+    return Text(shortened(printable(name), NAME_CELLS))

@@ -1,0 +1,235 @@
+"""What is measured by `bench` and `profile`: the models, a library for this machine, and a runner.
+
+- What a bench measures, decided before it begins: points, cases, how often, on which machine.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import is_kept
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.bench.points import (
+    DEFAULT,
+    BenchCase,
+    BenchLibrary,
+    BenchModel,
+    BenchPlan,
+    BenchPoint,
+    Goal,
+    LibraryKind,
+    settings_at,
+    sweep_points,
+)
+from ortrim.build.plan import PlannedTarget
+from ortrim.build.trees import finished_build, result_of
+from ortrim.errors import UsageError
+from ortrim.models.full_runtime import is_minimal
+from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.planned import Planned, make_planned, planned_here, planned_to_run
+from ortrim.pipeline.request import Request, is_buildspec, open_sizes, refuse_sizes, spec_of_model
+from ortrim.spec.buildspec import DEFAULTS, session_of
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.device import Repetition, RunnerOutput, RunRequest
+from ortrim.verify.measure import own_baseline
+from ortrim.verify.measurements import Host, median
+
+BUILT: Final = "built"
+WHEEL: Final = "wheel"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A buildspec or a model's file in `request.spec`, and the library: `built`, `wheel`, its path, or nothing.
+
+    `dimensions` are the sizes that a model's file leaves open.
+    """
+
+    request: Request
+    library: str = ""
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What runs here: the plan with models and cases, the library, and the runner that runs it."""
+
+    planned: Planned
+    target: PlannedTarget
+    library: BenchLibrary
+    path: Path
+    runner: Path
+
+    def model(self, number: int) -> Path:
+        """Return the file of a model in the format that the library reads."""
+        models = self.planned.models
+        return (models.prepared if self.library.full else models.converted)[number].path
+
+
+def subject_of(asked: Asked, console: Console) -> Subject:
+    """Find the library, convert the models and compile the runner.
+
+    Without a library being named that is the buildspec's finished build for this machine, else the official wheel.
+    Raises `ModelError` (`model-missing`), `UsageError` (`bad-option`, `not-built`), and as planning and compiling do.
+    """
+    planned = _planned(asked, console)
+    (target, *_) = planned.plan.targets
+    library, path = _library(asked, planned, target)
+    with console.step("compile the runner") as step:
+        runner = executor_for(planned, target, asked.request, step).run_runner(target.runner)
+    return Subject(planned=planned, target=target, library=library, path=path, runner=runner)
+
+
+def _planned(asked: Asked, console: Console) -> Planned:
+    spec = asked.request.spec
+    if not is_buildspec(spec):
+        if asked.library == BUILT:
+            hint = f"a model's file has no build; name its buildspec, or a library, or {WHEEL}"
+            raise UsageError("bad-option", "does not go with a model's file", where="--library built", hint=hint)
+        planned = planned_to_run(spec_of_model(spec, asked.dimensions), asked.request, console)
+        if left := _left_open(planned, asked.dimensions):
+            console.note(f"sizes that are taken to be 1: {', '.join(left)}; give others with --dim NAME=SIZE")
+        return planned
+    refuse_sizes(asked.dimensions)
+    if asked.library in {"", BUILT}:
+        try:
+            return make_planned(asked.request, console)
+        except UsageError as error:
+            if error.reference != "no-such-target" or asked.library:
+                raise
+    return planned_here(asked.request, console)
+
+
+def _left_open(planned: Planned, dimensions: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the dimensions of a model's inputs that nobody gave a size."""
+    (model,) = planned.models.prepared
+    return tuple(name for name in open_sizes(model.facts.inputs) if name not in dimensions)
+
+
+def _library(asked: Asked, planned: Planned, target: PlannedTarget) -> tuple[BenchLibrary, Path]:
+    spec, folder = asked.request.spec, finished_build(target.job)
+    if asked.library not in {"", BUILT, WHEEL}:
+        path = Path(asked.library)
+        if not path.is_file() or path.stat().st_size == 0:
+            hint = f"give the path of a library, {BUILT} or {WHEEL}"
+            raise UsageError("bad-option", f"'{asked.library}' is no library", where="--library", hint=hint)
+        return _described("file", path.name, path, planned), path
+    if asked.library != WHEEL and is_buildspec(spec) and is_kept(folder):
+        path = result_of(folder).library
+        return _described(
+            BUILT, f"the build of {planned.plan.spec_name}, profile {target.job.profile}", path, planned
+        ), path
+    if asked.library == BUILT:
+        hint = f"run: invoke build -s {spec}"
+        raise UsageError("not-built", "it was not built for this machine", where=str(spec), hint=hint)
+    runtime = planned.models.runtime
+    return _described(WHEEL, own_baseline(runtime).name, runtime.library, planned), runtime.library
+
+
+def _described(kind: LibraryKind, name: str, path: Path, planned: Planned) -> BenchLibrary:
+    version = planned.plan.ort_version
+    return BenchLibrary(kind=kind, name=name, sha256=sha256_of(path), ort_version=version, full=not is_minimal(path))
+
+
+ROUNDS: Final = 9
+"""As verification has it: from nine on, the interval that holds the true median leaves out the extreme rounds."""
+SWEEP_ROUNDS: Final = 5
+SECONDS: Final = 1.0
+FEWEST_RUNS: Final = 5
+MOST_RUNS: Final = 1000
+MOST_WARMUP: Final = 10
+LONGEST_SECONDS: Final = 200.0
+"""No run of a process is begun later, however slow a setting makes it."""
+TRIAL: Final = Repetition(runs=5, warmup=2, seconds=5.0)
+Run = Callable[[RunRequest], RunnerOutput]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be measured; `seconds` is about how long each process runs its case.
+
+    Without a `deadline_ms` the buildspec's holds. `resume` goes on with a run that was stopped.
+    """
+
+    asked: Asked
+    sweep: tuple[str, ...] = ()
+    rounds: int | None = None
+    seconds: float = SECONDS
+    deadline_ms: float | None = None
+    training_run: str = ""
+    goal: Goal = "latency"
+    resume: bool = False
+
+
+def plan_of(wanted: Wanted, subject: Subject, machine: Host, run: Run) -> BenchPlan:
+    """Decide everything; each case is tried first, to know how often it can be run. Raises what `run` raises."""
+    cores = len(machine.pinned_cores) or machine.cores
+    models = [_model(wanted, subject, number, cores) for number in range(len(subject.planned.models.prepared))]
+    return BenchPlan(
+        name=subject.planned.plan.spec_name,
+        target=subject.target.job.target.identifier,
+        recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        ortrim_version=installed_version("ortrim"),
+        training_run=wanted.training_run,
+        library=subject.library,
+        machine=machine,
+        deadline_ms=wanted.deadline_ms or subject.target.budgets.deadline_ms,
+        rounds=wanted.rounds or (SWEEP_ROUNDS if wanted.sweep else ROUNDS),
+        models=tuple(_tried(wanted, subject, model, number, run) for number, model in enumerate(models)),
+    )
+
+
+def request_at(subject: Subject, number: int, point: BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
+    """Return the run of one model at one point."""
+    converted = subject.planned.models.converted[number]
+    settings = settings_at(point, style=converted.style, aligned=converted.aligned, onnx=subject.library.full)
+    return RunRequest(
+        runner=subject.runner, library=subject.path, model=subject.model(number), cases=cases, session=settings
+    )
+
+
+def base_point(subject: Subject, number: int) -> BenchPoint:
+    """Return what a model is measured with when nothing is varied: the session that goes with it, nothing left open.
+
+    A model in ONNX format is loaded from its file unless the buildspec says otherwise, since it cannot stay in place.
+    """
+    loaded = subject.planned.models.loaded.spec
+    chosen = session_of(loaded, loaded.models[number])
+    made = DEFAULTS.replaced_by(chosen)
+    if subject.library.full:
+        session = replace(made, in_place=False, load=chosen.load or "file")
+        return BenchPoint(name=DEFAULT, session=session, level="all")
+    aligned = subject.planned.models.converted[number].aligned
+    in_place = aligned if made.in_place is None else made.in_place
+    return BenchPoint(name=DEFAULT, session=replace(made, in_place=in_place))
+
+
+def _model(wanted: Wanted, subject: Subject, number: int, cores: int) -> BenchModel:
+    prepared = subject.planned.models.prepared[number]
+    base = base_point(subject, number)
+    return BenchModel(
+        name=prepared.name,
+        sha256=prepared.facts.sha256,
+        cases=(),
+        points=sweep_points(base, wanted.sweep, cores=cores, full=subject.library.full),
+    )
+
+
+def _tried(wanted: Wanted, subject: Subject, model: BenchModel, number: int, run: Run) -> BenchModel:
+    """Run each case a few times at the default, which shows whether it runs at all."""
+    request = request_at(subject, number, model.points[0], ())
+    cases = subject.planned.cases[number]
+    outputs = [run(replace(request, cases=(case,), repetition=TRIAL)) for case in cases]
+    times = [median(output.cases[0].total_ms) for output in outputs]
+    return replace(
+        model, cases=tuple(_case(case, wanted.seconds * 1e3 / time) for case, time in zip(cases, times, strict=True))
+    )
+
+
+def _case(case: Case, fits: float) -> BenchCase:
+    runs = round(max(FEWEST_RUNS, min(MOST_RUNS, fits)))
+    return BenchCase(name=case.name, digest=case.digest, runs=runs, warmup=min(MOST_WARMUP, 1 + runs // 10))

@@ -1,0 +1,204 @@
+"""`invoke bench`: how long a model takes, and with which settings it takes least.
+
+- The options of `bench` and `profile` that say what is run: whose models, in which library, on which cores.
+- `invoke profile`: what each operator and node takes of one inference.
+- `invoke hot`: the operators that deserve to be fast.
+"""
+
+import json as json_module
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.base.console import Console
+from ortrim.base.json import to_data, to_json
+from ortrim.bench.hot import RUNS as HOT_RUNS
+from ortrim.bench.hot import find_hot, hot_table
+from ortrim.bench.points import EACH, BenchReport, Goal
+from ortrim.bench.profile import RUNS, TOP, Profiled, profile_of_trace, profile_tables, profiles_of
+from ortrim.bench.report import bench_tables
+from ortrim.bench.run import bench as measure
+from ortrim.bench.run import write_markdown, write_session
+from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, Asked, Wanted
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import bad_option, count_option, demo_spec, help_for, request_from, run_name, size_option
+from ortrim.errors import Interrupted
+
+SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
+    "model": "an .onnx file",
+    "spec": "buildspec whose models and cases are run (default: the demo)",
+    "library": "built, wheel or the path of a library (default: the buildspec's finished build, else the wheel)",
+    **help_for("dim", "profile", "cores", "output", "json"),
+})  # fmt: skip
+
+
+def asked_for(
+    model: str,
+    spec: str,
+    *,
+    library: str,
+    dim: Sequence[str],
+    profile: str | None,
+    cores: str | None,
+    output: str,
+) -> Asked:
+    """Return what is to be run. Raises `UsageError` (`bad-option`)."""
+    if model and spec:
+        raise bad_option("model", model, "give --model or --spec, not both")
+    request = request_from(model or spec or str(demo_spec()), profile=profile, cores=cores, output=output)
+    return Asked(request=request, library=library, dimensions=dict(map(size_option, dim)))
+
+
+GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
+MOST: Final = 3600.0
+
+
+@task(
+    iterable=["sweep", "dim"],
+    auto_shortflags=False,
+    help={
+        **SUBJECT_HELP,
+        "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
+        "goal": "what the recommendation goes by: latency, cpu or memory (default: latency)",
+        "period": "milliseconds in which an inference has to be over, such as 10 (default: the buildspec's)",
+        "rounds": f"processes for each case and choice (default: {ROUNDS}, of a sweep {SWEEP_ROUNDS})",
+        "seconds": f"how long each process runs its case, about (default: {SECONDS:g})",
+        "resume": "go on with the same bench where it was stopped",
+        "session": "write the recommended session.json to this file",
+        "markdown": "also write the results to this file",
+        **help_for("training-run"),
+    },
+)
+def bench(
+    _context: Context,
+    sweep: Sequence[str],
+    dim: Sequence[str],
+    model: str = "",
+    spec: str = "",
+    library: str = "",
+    goal: str = "latency",
+    period: str = "",
+    rounds: str = "",
+    seconds: str = "",
+    resume: bool = False,
+    session: str = "",
+    markdown: str = "",
+    training_run: str = "",
+    profile: str | None = None,
+    cores: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Measure what models take, setting by setting."""
+    with boundary(json_mode=json) as console:
+        asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
+        wanted = Wanted(
+            asked=asked,
+            sweep=tuple(sweep),
+            rounds=count_option(rounds, "rounds"),
+            seconds=number_option(seconds, "seconds") or SECONDS,
+            deadline_ms=number_option(period, "period"),
+            training_run=run_name(training_run),
+            goal=_goal(goal),
+            resume=resume,
+        )
+        report = measure(wanted, console)
+        if session:
+            write_session(report, Path(session))
+        if markdown:
+            write_markdown(report, Path(markdown))
+        _show(report, console, json=json)
+
+
+def number_option(word: str, option: str) -> float | None:
+    """Return a number above 0, None for an empty word. Raises `UsageError` (`bad-option`)."""
+    if not word:
+        return None
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if 0 < number <= MOST:
+        return number
+    raise bad_option(option, word[:100], f"give a number above 0, up to {MOST:g}")
+
+
+def _goal(word: str) -> Goal:
+    for goal in GOALS:
+        if goal == word:
+            return goal
+    raise bad_option("goal", word[:100], f"choose {', '.join(GOALS)}")
+
+
+def _show(report: BenchReport, console: Console, *, json: bool) -> None:
+    if json:
+        console.result(to_json(report))
+    else:
+        console.render(bench_tables(report))
+        console.note(f"\nevery run is in {report.journal}")
+    if report.done < report.total:
+        what = f"stopped after {report.done} of {report.total} processes; what was measured is kept"
+        raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume goes on")
+
+
+@task(
+    iterable=["dim"],
+    auto_shortflags=False,
+    help={
+        **SUBJECT_HELP,
+        "trace": "read this trace, such as a device's that invoke verify --trace left, instead of making one",
+        "case": "the case of this name alone",
+        "runs": f"inferences of which the median is told (default: {RUNS})",
+        "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
+    },
+)
+def profile(
+    _context: Context,
+    dim: Sequence[str],
+    model: str = "",
+    spec: str = "",
+    trace: str = "",
+    library: str = "",
+    case: str = "",
+    runs: str = "",
+    top: str = "",
+    profile: str | None = None,
+    cores: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Show what operators and nodes take of an inference."""
+    with boundary(json_mode=json) as console:
+        most = count_option(top, "top")
+        if trace and (model or spec or library or case or dim):
+            raise bad_option(
+                "trace", trace, "it is read by itself: leave out --model, --spec, --library, --case and --dim"
+            )
+        if trace:
+            found: tuple[Profiled, ...] = (profile_of_trace(Path(trace), Path(output)),)
+        else:
+            asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
+            found = profiles_of(asked, case, count_option(runs, "runs") or RUNS, console)
+        if json:
+            console.result(json_module.dumps({"profiles": [to_data(each) for each in found]}, indent=2))
+            return
+        for each in found:
+            console.render(profile_tables(each.profile, most))
+            console.note(f"\nopens in ui.perfetto.dev: {each.trace}\n")
+
+
+@task(help={"runs": f"how often each process runs its case (default: {HOT_RUNS})", **help_for("spec", "json")})
+def hot(_context: Context, spec: str | None = None, runs: str = "", json: bool = False) -> None:
+    """Name the operators that take the models' time."""
+    with boundary(json_mode=json) as console:
+        found = find_hot(request_from(spec), console, count_option(runs, "runs") or HOT_RUNS)
+        if json:
+            console.result(to_json(found))
+        else:
+            console.render(hot_table(found.operators))
+            console.note(f"{found.file} names {sum(each.hot for each in found.operators)} of them as hot")

@@ -1,0 +1,501 @@
+"""Container engines as one thing: what is asked of docker, podman and buildah, in words that each of them understands.
+
+An engine here is pure: it says which command does what. `containers_running` runs the commands.
+
+- docker and podman: the same words, but for what each does by itself and the other has to be told. Pure.
+- buildah: builds images and runs commands in them without a daemon, by chroot, where nothing else may. Pure.
+- Which container engine is used: the one asked for, or the first that works.
+- What container engines say when something is wrong, as diagnostics. Pure.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import unquote
+
+from ortrim.base.command import run
+from ortrim.base.tools import Tool, require
+from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, UsageError
+
+OWNER_LABEL: Final = "ortrim.cache"
+"""Marks what ortrim starts; its value tells the cache folder, so that two users of an engine leave each other alone."""
+PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY")
+"""The variables, in either case, that engines hand to the steps of an image's build and keep out of the image."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """A file or folder of this machine that a container sees at `target`, an absolute path."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerOptions:
+    """What the user says about containers: the engine's name (None: the first that works), mounts, and flags."""
+
+    engine: str | None = None
+    mounts: tuple[Mount, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerRun:
+    """One command in a container of its own: no network, no capabilities, the user's own files.
+
+    `name` is the container's, `owner` the value of its `OWNER_LABEL`. `folder` is where the command starts; `flags`
+    are words that the user adds for the engine. `user` and `group` are numbers of this machine; `rootless` says that
+    the engine runs without root, where it may map them.
+    """
+
+    image: str
+    name: str
+    owner: str
+    command: tuple[str, ...]
+    folder: str
+    mounts: tuple[Mount, ...]
+    user: int
+    group: int
+    rootless: bool
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageBuild:
+    """An image made from the `Dockerfile` of a folder and called `tag`."""
+
+    context: Path
+    tag: str
+
+
+class Engine(Protocol):
+    """The words of one engine: each method returns a command, or commands to be run one after the other."""
+
+    @property
+    def tool(self) -> Tool:
+        """The engine's program."""
+
+    def probe(self) -> tuple[str, ...]:
+        """Ask whether the engine works; what it prints tells `is_rootless`."""
+
+    def is_rootless(self, printed: str, user: int) -> bool:
+        """Whether the engine that answered `printed` to this `user` runs without root."""
+
+    def image_exists(self, tag: str) -> tuple[str, ...]:
+        """Ask for an image of this machine: the exit code is 0 when it is there."""
+
+    def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        """Build an image; `proxies` are names of variables whose values its steps see and the image does not keep."""
+
+    def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
+        """Make the container, where that is a step of its own."""
+
+    def run(self, run: ContainerRun) -> tuple[str, ...]:
+        """Run the command in the container."""
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Stop and remove a container."""
+
+    def list_owned(self, owner: str) -> tuple[str, ...]:
+        """List the names of an owner's containers, one a line; other names may be among them."""
+
+    def list_unfinished(self) -> tuple[str, ...] | None:
+        """List the containers that broken builds of images may have left; None where the engine removes them."""
+
+    def inspect(self, name: str) -> tuple[str, ...]:
+        """Describe a container, with the labels that its image's file gives it."""
+
+    def pull(self, reference: str) -> tuple[str, ...]:
+        """Fetch an image from its registry, by its tag."""
+
+    def digest(self, reference: str) -> tuple[str, ...]:
+        """Ask for the digest that the registry gives a fetched image; it ends the first line that is printed."""
+
+
+CONFINED: Final = (
+    *("--network", "none"),
+    *("--cap-drop", "ALL"),
+    *("--security-opt", "no-new-privileges"),
+    # SELinux would keep a container from the user's files; giving those another label would change them.
+    *("--security-opt", "label=disable"),
+    *("--read-only", "--tmpfs", "/tmp"),  # noqa: S108 - the container's own, in memory
+)
+
+
+PODMAN_BUILD: Final = ("--pull=false", "--http-proxy=false", "--isolation", "chroot")
+"""By chroot, because podman, when it is told to stop, leaves running what it started by another runtime."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DockerEngine:
+    """An engine with docker's command line; `is_podman` for podman."""
+
+    tool: Tool
+    is_podman: bool
+
+    @property
+    def _program(self) -> str:
+        return self.tool.name
+
+    def probe(self) -> tuple[str, ...]:
+        """See `Engine.probe`; docker's client answers for its server, podman for itself."""
+        shown = "{{.Host.Security.Rootless}}" if self.is_podman else "{{.ServerVersion}} {{.SecurityOptions}}"
+        return (self._program, "info", "--format", shown)
+
+    def is_rootless(self, printed: str, user: int) -> bool:  # noqa: ARG002 - the Protocol fixes the parameters
+        """See `Engine.is_rootless`."""
+        return "true" in printed if self.is_podman else "name=rootless" in printed
+
+    def image_exists(self, tag: str) -> tuple[str, ...]:
+        """See `Engine.image_exists`."""
+        return (self._program, "image", "inspect", "--format", "{{.Id}}", tag)
+
+    def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        """See `Engine.build`; a `--build-arg` without a value takes it from the environment."""
+        arguments = tuple(word for name in proxies for word in ("--build-arg", name))
+        own = PODMAN_BUILD if self.is_podman else ()
+        return (self._program, "build", *own, "--force-rm", *arguments, "--tag", image.tag, str(image.context))
+
+    def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002 - the Protocol fixes the parameters
+        """See `Engine.prepare`; `run` does it."""
+        return ()
+
+    def run(self, run: ContainerRun) -> tuple[str, ...]:
+        """See `Engine.run`."""
+        entry, *arguments = run.command
+        return (
+            *(self._program, "run", "--rm", "--pull", "never", "--name", run.name),
+            *("--label", f"{OWNER_LABEL}={run.owner}"),
+            *CONFINED,
+            *self._user(run),
+            *("--workdir", run.folder),
+            *(word for mount in run.mounts for word in ("--mount", self._mount(mount))),
+            *run.flags,
+            *("--entrypoint", entry, run.image, *arguments),
+        )
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """See `Engine.remove`."""
+        return (self._program, "rm", "--force", name)
+
+    def list_owned(self, owner: str) -> tuple[str, ...]:
+        """See `Engine.list_owned`."""
+        return (self._program, "ps", "--all", "--filter", f"label={OWNER_LABEL}={owner}", "--format", "{{.Names}}")
+
+    def list_unfinished(self) -> tuple[str, ...] | None:
+        """See `Engine.list_unfinished`."""
+        return None
+
+    def inspect(self, name: str) -> tuple[str, ...]:
+        """See `Engine.inspect`."""
+        return (self._program, "container", "inspect", name)
+
+    def pull(self, reference: str) -> tuple[str, ...]:
+        """See `Engine.pull`."""
+        return (self._program, "pull", "--quiet", reference)
+
+    def digest(self, reference: str) -> tuple[str, ...]:
+        """See `Engine.digest`; docker's is that of all architectures."""
+        return (self._program, "image", "inspect", "--format", "{{index .RepoDigests 0}}", reference)
+
+    def _user(self, run: ContainerRun) -> tuple[str, ...]:
+        """Make what the command writes the user's: a rootless docker's root is the user, podman can keep the number."""
+        if not run.rootless:
+            return ("--user", f"{run.user}:{run.group}", *(("--http-proxy=false",) if self.is_podman else ()))
+        if self.is_podman:
+            return ("--userns", "keep-id", "--user", f"{run.user}:{run.group}", "--http-proxy=false")
+        return ("--user", "0:0")
+
+    def _mount(self, mount: Mount) -> str:
+        ending = "" if mount.writable else ",ro=true" if self.is_podman else ",readonly"
+        return f"type=bind,src={mount.source},dst={mount.target}{ending}"
+
+
+DOCKER: Final = DockerEngine(tool=Tool(name="docker", package="docker.io", minimum=(20, 10)), is_podman=False)
+PODMAN: Final = DockerEngine(tool=Tool(name="podman", package="podman", minimum=(4,)), is_podman=True)
+
+
+CHROOT: Final = ("--isolation", "chroot")
+NAMESPACES: Final = ("unshare", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
+INSIDE_USER_NAMESPACE: Final = ("buildah", "unshare", "--")
+"""Where a user who is not root may make those namespaces."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildahEngine:
+    """buildah; a container is made, used and removed in steps of their own."""
+
+    tool: Tool
+
+    def probe(self) -> tuple[str, ...]:
+        """See `Engine.probe`."""
+        return ("buildah", "info")
+
+    def is_rootless(self, printed: str, user: int) -> bool:  # noqa: ARG002 - the Protocol fixes the parameters
+        """See `Engine.is_rootless`."""
+        return user != 0
+
+    def image_exists(self, tag: str) -> tuple[str, ...]:
+        """See `Engine.image_exists`."""
+        return ("buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}", tag)
+
+    def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        """See `Engine.build`; a `--build-arg` without a value takes it from the environment."""
+        arguments = tuple(word for name in proxies for word in ("--build-arg", name))
+        own = ("--pull=false", "--http-proxy=false", "--no-cache", "--force-rm")
+        return ("buildah", "build", *CHROOT, *own, *arguments, "--tag", image.tag, str(image.context))
+
+    def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
+        """See `Engine.prepare`."""
+        return (
+            ("buildah", "from", "--http-proxy=false", "--pull-never", "--name", run.name, run.image),
+            ("buildah", "config", "--label", f"{OWNER_LABEL}={run.owner}", run.name),
+        )
+
+    def run(self, run: ContainerRun) -> tuple[str, ...]:
+        """See `Engine.run`."""
+        user = "0:0" if run.rootless else f"{run.user}:{run.group}"
+        return (
+            *(INSIDE_USER_NAMESPACE if run.rootless else ()),
+            *NAMESPACES,
+            *("buildah", "run", *CHROOT, "--cap-drop", "ALL", "--user", user, "--workingdir", run.folder),
+            *(word for mount in run.mounts for word in ("--mount", _mount(mount))),
+            *run.flags,
+            *(run.name, "--", *run.command),
+        )
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """See `Engine.remove`."""
+        return ("buildah", "rm", name)
+
+    def list_owned(self, owner: str) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol fixes the parameters
+        """See `Engine.list_owned`; buildah cannot filter by label, so the names have to tell."""
+        return ("buildah", "containers", "--all", "--noheading", "--format", "{{.ContainerName}}")
+
+    def list_unfinished(self) -> tuple[str, ...] | None:
+        """See `Engine.list_unfinished`."""
+        return ("buildah", "containers", "--noheading", "--format", "{{.ContainerName}}")
+
+    def inspect(self, name: str) -> tuple[str, ...]:
+        """See `Engine.inspect`."""
+        return ("buildah", "inspect", "--type", "container", name)
+
+    def pull(self, reference: str) -> tuple[str, ...]:
+        """See `Engine.pull`."""
+        return ("buildah", "pull", "--quiet", reference)
+
+    def digest(self, reference: str) -> tuple[str, ...]:
+        """See `Engine.digest`; buildah's is that of this machine's architecture."""
+        return ("buildah", "inspect", "--type", "image", "--format", "{{.FromImageDigest}}", reference)
+
+
+def _mount(mount: Mount) -> str:
+    """Return a mount's words; without `rw` buildah 1.28 mounts read-only whatever else is said."""
+    return f"type=bind,src={mount.source},dst={mount.target},{'rw=true' if mount.writable else 'ro=true'}"
+
+
+BUILDAH: Final = BuildahEngine(tool=Tool(name="buildah", package="buildah", minimum=(1, 24)))
+
+
+SHOWN_LINES: Final = 6
+LONGEST_LINE: Final = 600
+STEP: Final = "image-step-failed"
+"""Of this cause the lines before tell more than its own."""
+USERINFO: Final = re.compile(r"(://)[^/@\s\"']+@")
+HIDDEN: Final = "..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """A cause: how it is recognised, and what it is told as. `{engine}` in the hint stands for the engine's name."""
+
+    words: str
+    kind: type[Diagnostic]
+    reference: str
+    what: str
+    hint: str
+
+
+CAUSES: Final = (
+    Cause(
+        words=r"no space left on device|disk quota exceeded",
+        kind=StorageError,
+        reference="disk-full",
+        what="there is no space left for images and containers",
+        hint="free some space ({engine} keeps its images apart from ortrim's cache), then run the same command again",
+    ),
+    Cause(
+        words=r"permission denied while trying to connect|dial unix \S+: connect: permission denied",
+        kind=ToolError,
+        reference="engine-not-permitted",
+        what="this user may not use it",
+        hint="let an administrator add this user to the group that owns its socket, or use an engine without a daemon",
+    ),
+    Cause(
+        words=r"[Cc]annot connect to (the Docker daemon|Podman)|Is the docker daemon running",
+        kind=ToolError,
+        reference="engine-not-running",
+        what="its daemon is not running",
+        hint="start it (systemctl start docker), or choose an engine without a daemon: --engine podman or buildah",
+    ),
+    Cause(
+        words=r"manifest unknown|manifest for \S+ not found|repository does not exist|pull access denied|"
+        r"unauthorized\b|no basic auth credentials|authentication required",
+        kind=NetworkError,
+        reference="image-not-found",
+        what="the registry does not have the base image with this digest, or does not give it to this user",
+        hint="sign in ({engine} login), or pin an image that you have in your own images.toml (docs/containers.md)",
+    ),
+    Cause(
+        words=r"short-name .* did not resolve",
+        kind=ToolError,
+        reference="image-name-unresolved",
+        what="it does not know which registry has the base image",
+        hint="name one in unqualified-search-registries of registries.conf, or in your own images.toml",
+    ),
+    Cause(
+        words=r"no such host|name resolution|i/o timeout|connection (refused|reset)|TLS handshake|proxyconnect|"
+        r"network is unreachable|no route to host|certificate signed by unknown|deadline exceeded|unexpected EOF",
+        kind=NetworkError,
+        reference="image-unreachable",
+        what="the base image cannot be fetched",
+        hint="check the network and the proxy (HTTPS_PROXY), then run the same command again",
+    ),
+    Cause(
+        words=r"[Oo]peration not permitted|permission denied|[Pp]ermission denied|newuidmap|insufficient UIDs or GIDs|"
+        r"cgroups? .*not supported|clone.* EPERM|unshare failed",
+        kind=ToolError,
+        reference="engine-not-permitted",
+        what="it may not make containers here",
+        hint="choose another engine; buildah needs least: root, or user namespaces with a range in /etc/subuid",
+    ),
+    Cause(
+        words=r"^Error: building at STEP|returned a non-zero code:|failed to solve: process",
+        kind=ToolError,
+        reference=STEP,
+        what="a step of the image failed, so that something in it is not as it should be",
+        hint="if a base or an archive is not what it should be, pin another one: invoke pins.update --images",
+    ),
+    Cause(
+        words=r"bind source path does not exist|error mounting|statfs .*: no such file|stat .*: no such file",
+        kind=ToolError,
+        reference="folder-not-shared",
+        what="it does not see this machine's folders",
+        hint="an engine on another machine cannot build here: unset DOCKER_HOST and DOCKER_CONTEXT",
+    ),
+)
+"""In the order in which they are looked for: the more special ones come first."""
+
+
+def engine_error(engine: str, doing: str, printed: str, environment: Mapping[str, str]) -> Diagnostic:
+    """Return the diagnostic of an engine that failed while `doing` something; nothing in particular when that is empty.
+
+    `environment` tells the proxies, whose credentials are taken out of what the engine printed.
+    """
+    told = without_credentials(printed, environment).strip()
+    lines, where = told.splitlines(), f"{engine}: {doing}" if doing else engine
+    for cause in CAUSES:
+        found = [line for line in lines if re.search(cause.words, line)]
+        if found:
+            hint = cause.hint.format(engine=engine)
+            why = "\n".join(lines[-SHOWN_LINES:]) if cause.reference == STEP else found[-1].strip()[:LONGEST_LINE]
+            return cause.kind(cause.reference, cause.what, where=where, why=why, hint=hint)
+    why = "\n".join(lines[-SHOWN_LINES:]) or "it printed nothing"
+    hint = "see whether it works by itself, or choose another engine with --engine"
+    return ToolError("engine-failed", "failed", where=where, why=why, hint=hint)
+
+
+def proxies_in(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the proxy variables that are set, in either case, in order."""
+    return tuple(name for each in PROXIES for name in (each, each.lower()) if environment.get(name))
+
+
+def without_credentials(text: str, environment: Mapping[str, str]) -> str:
+    """Return a text without what stands before the `@` of any address, nor a proxy's password by itself."""
+    text = USERINFO.sub(rf"\1{HIDDEN}@", text)
+    for secret in sorted(_secrets(environment), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _secrets(environment: Mapping[str, str]) -> set[str]:
+    """Return every form in which a proxy's password may be printed."""
+    found: set[str] = set()
+    for name in proxies_in(environment):
+        value = environment[name]
+        userinfo = value.rpartition("@")[0].rpartition("//")[2]
+        password = userinfo.partition(":")[2] or userinfo
+        found |= {userinfo, unquote(userinfo), password, unquote(password)}
+    return found - {""}
+
+
+ENGINES: Final[tuple[Engine, ...]] = (DOCKER, PODMAN, BUILDAH)
+"""In the order in which they are tried."""
+ANSWER_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsableEngine:
+    """An engine that answers here."""
+
+    engine: Engine
+    version: str
+    rootless: bool
+
+    @property
+    def name(self) -> str:
+        """The engine's name, as users give it."""
+        return self.engine.tool.name
+
+
+def engine_named(name: str) -> Engine:
+    """Return an engine. Raises `UsageError` (`bad-option`)."""
+    for engine in ENGINES:
+        if engine.tool.name == name:
+            return engine
+    hint = f"choose {', '.join(engine.tool.name for engine in ENGINES)}"
+    raise UsageError("bad-option", f"{name!r} is not possible here", where="--engine", hint=hint)
+
+
+def probe(engine: Engine) -> UsableEngine:
+    """Find out whether an engine answers here; whether it may make containers shows when it does.
+
+    Raises `ToolError`: `tool-missing`, `tool-too-old`, `engine-not-running`, `engine-not-permitted`, `engine-failed`.
+    """
+    installed = require(engine.tool)
+    done = run(engine.probe(), timeout_seconds=ANSWER_SECONDS)
+    if done.returncode != 0:
+        raise engine_error(engine.tool.name, "", done.stdout + done.stderr, os.environ)
+    rootless = engine.is_rootless(done.stdout, os.geteuid())
+    return UsableEngine(engine=engine, version=installed.version, rootless=rootless)
+
+
+def first_that_works(
+    wanted: str | None, attempt: Callable[[UsableEngine], None], on_note: Callable[[str], None]
+) -> UsableEngine:
+    """Return the engine that was asked for, or else the first with which `attempt` raises no `ToolError`.
+
+    `on_note` hears of those that are there and do not work. Raises what went wrong with the one asked for, or
+    `ToolError` `no-container-engine` with the reason of each.
+    """
+    failures: list[Diagnostic] = []
+    for engine in ENGINES if wanted is None else (engine_named(wanted),):
+        try:
+            usable = probe(engine)
+            attempt(usable)
+        except ToolError as error:
+            failures.append(error)
+            if error.reference != "tool-missing":
+                on_note(f"{error.where}: {error.what}")
+        else:
+            return usable
+    if wanted is not None:
+        raise failures[0]
+    why = "\n".join(f"{failure.where}: {failure.what} ({failure.hint})" for failure in failures)
+    hint = "mend one of them, or build without a container: --executor native"
+    raise ToolError("no-container-engine", "no container engine works here", why=why, hint=hint)

@@ -1,0 +1,344 @@
+"""MLAS's table of the processor: which kernels it names, and which sources read each of its entries. Pure.
+
+Constructors put the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and
+so names every kernel there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,
+platform.cpp}.
+
+- Which operators' kernels a source of ONNX Runtime registers, told from its text. Pure.
+- Kernels of MLAS that no processor chooses from a floor upwards, by the order in which its table is filled. Pure.
+- Which of the kernels in MLAS's table a library can reach, by what its link took. Pure.
+- Which functions of ONNX's messages a library has no use for: those that read and write them as files. Pure.
+- Kinds of values that a library can be compiled without, because no model that it is built for has them. Pure.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from ortrim.models.operators import ModelUses, OperatorId, RequiredOperators
+
+WIDE_VECTORS: Final = "wide_vectors.cc"
+WIDE_BLOCKS: Final = "wide_blocks.cc"
+WIDE_SOURCES: Final = (WIDE_VECTORS, WIDE_BLOCKS)
+"""Ours in `data/cmake`, for the kernels that minimal builds go without."""
+CONSTRUCTORS: Final = ("platform.cpp", *WIDE_SOURCES)
+"""What fills the table: upstream's, and ours."""
+DECLARATIONS: Final = "mlasi.h"
+STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
+ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)")
+DEFAULT: Final = re.compile(r"(\w+)\{&(\w+)\}")
+INCLUDED: Final = re.compile(r'^\s*#\s*include\s*"(?:[^"\n]*/)?([^"/\n]+)"', re.MULTILINE)
+WORD: Final = re.compile(r"\w+")
+CALLED: Final = re.compile(r"[.>](\w+)\s*(?:->|\()")
+"""How the constructor's own source would use a kernel; it may compare entries, for which an address is enough."""
+IGNORED: Final = re.compile(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", re.DOTALL | re.MULTILINE)
+"""Comments, and the lines of the preprocessor: what stands between these counts, whichever way it decides."""
+GETTER: Final = re.compile(
+    r"\b(\w+)\(\s*(?:void)?\s*\)\s*\{\s*return\s+GetMlasPlatform\(\)\.(\w+);\s*(?:return\s+\w+;\s*)?\}"
+)
+"""A function that does nothing but return an entry, or a number where there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelTable:
+    """For each kernel, by its plain name, the entries it may stand in; for each entry, the sources that may use it.
+
+    Sources go by their base names. `getters` are functions, by their plain names, that do nothing but return an entry
+    in which no kernel stands.
+    """
+
+    entries: Mapping[str, frozenset[str]]
+    readers: Mapping[str, frozenset[str]]
+    getters: frozenset[str] = frozenset()
+
+    def only_gets(self, symbol: str) -> bool:
+        """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside."""
+        return any(symbol in (name, f"_Z{len(name)}{name}v", f"_ZL{len(name)}{name}v") for name in self.getters)
+
+    def users(self, symbol: str) -> frozenset[str] | None:
+        """Return the sources that may use a kernel, mangled or not, by way of the table; None for what is no kernel."""
+        named = [entries for kernel, entries in self.entries.items() if symbol == kernel or _mangles(symbol, kernel)]
+        if not named:
+            return None
+        return frozenset[str]().union(*(self.readers[entry] for entries in named for entry in entries))
+
+
+def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -> KernelTable:
+    """Read the table out of the texts of MLAS's sources and headers, by base name.
+
+    A source uses an entry when it, or a header that it includes by whatever way, has the entry's name. Kernels that are
+    `superseded` stand in no entry. Where the table is not found, there are no kernels in it.
+    """
+    constructors = {name: sources[name] for name in CONSTRUCTORS if name in sources}
+    declarations = sources.get(DECLARATIONS, "")
+    structure = STRUCTURE.search(declarations)
+    if structure is None:
+        return KernelTable(entries={}, readers={})
+    entries: dict[str, frozenset[str]] = {}
+    assigned = [found for text in constructors.values() for found in ASSIGNED.findall(text)]
+    for entry, kernel in (*assigned, *DEFAULT.findall(structure[0])):
+        entries[kernel] = entries.get(kernel, frozenset()) | (set() if kernel in superseded else {entry})
+    words = {name: frozenset(WORD.findall(text)) for name, text in sources.items()}
+    words[DECLARATIONS] = frozenset(WORD.findall(declarations.replace(structure[0], "")))
+    words |= {name: frozenset(CALLED.findall(text)) for name, text in constructors.items()}
+    seen = {name: _with_headers(name, sources) for name in sources}
+    every = frozenset[str]().union(*entries.values())
+    readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}
+    return KernelTable(entries=entries, readers=readers, getters=_getters(sources.values(), every))
+
+
+def _getters(texts: Iterable[str], kernels: Collection[str]) -> frozenset[str]:
+    """Return the functions that return an entry which is none of those for kernels; none that is written twice."""
+    found = [getter for text in texts for getter in GETTER.findall(IGNORED.sub("", text))]
+    names = [name for name, _ in found]
+    return frozenset(name for name, entry in found if entry not in kernels and names.count(name) == 1)
+
+
+def _mangles(symbol: str, kernel: str) -> bool:
+    return symbol.startswith("_Z") and f"{len(kernel)}{kernel}" in symbol
+
+
+def _reads(entry: str, files: Iterable[str], words: Mapping[str, frozenset[str]]) -> bool:
+    return any(entry in words[file] for file in files)
+
+
+def _with_headers(name: str, sources: Mapping[str, str]) -> frozenset[str]:
+    """Return a file and all of the given ones that it includes, by whatever way."""
+    seen, pending = {name}, [name]
+    while pending:
+        fresh = {file for file in INCLUDED.findall(sources[pending.pop()]) if file in sources} - seen
+        seen |= fresh
+        pending.extend(fresh)
+    return frozenset(seen)
+
+
+COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+CALL: Final = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*\(")
+DEFINITION: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<body>(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+REGISTERS: Final = re.compile(r"ONNX_(CPU_)?OPERATOR_\w*KERNEL(_EX)?")
+"""Upstream's own macros; those that only name a kernel's class end in `_CLASS_NAME`."""
+REGISTRATION_INCLUDED: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"(?P<path>[^"\n]+)"', re.MULTILINE)
+
+
+def cold_kernels(texts: Mapping[str, str], operators: Iterable[str]) -> tuple[str, ...]:
+    """Return the sources that register kernels, of which no hot operator has use, in order.
+
+    `texts` are kernels' sources and headers by the paths by which they include each other. `operators` are named
+    `domain:OpType`; kernels of the same name in another domain count for them. In use is a source that registers one
+    of them, and one whose header such a source includes, at whatever distance. Sources that register nothing stay out.
+    """
+    names = frozenset(operator.rpartition(":")[2] for operator in operators)
+    words = {path: registering_words(text) for path, text in texts.items() if path.endswith(".cc")}
+    used = _in_use(texts, [path for path, found in words.items() if not found.isdisjoint(names)])
+    return tuple(sorted(path for path, found in words.items() if found and path not in used))
+
+
+def registering_words(text: str) -> frozenset[str]:
+    """Return all words that a source's registrations of kernels are given, the names of the operators among them.
+
+    A registration is a call of upstream's macros or of one of the source's own that comes down to them. Empty for a
+    source that registers nothing.
+    """
+    plain = COMMENT.sub(" ", text)
+    macros = _registering_macros(plain)
+    calls = (call for call in CALL.finditer(plain) if call["name"] in macros)
+    return frozenset(word for call in calls for word in re.findall(r"\w+", _arguments(plain, call.end())))
+
+
+def _registering_macros(text: str) -> frozenset[str]:
+    """Return the names of the macros in a text that register kernels, upstream's and the source's own."""
+    found = {call["name"] for call in CALL.finditer(text) if REGISTERS.fullmatch(call["name"])}
+    words = {each["name"]: frozenset(re.findall(r"\w+", each["body"])) for each in DEFINITION.finditer(text)}
+    while more := {name for name, body in words.items() if not body.isdisjoint(found)} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _arguments(text: str, start: int) -> str:
+    """Return what stands between a call's parenthesis, which ends at `start`, and the one that closes it."""
+    depth = 1
+    for bracket in re.finditer(r"[()]", text[start:]):
+        depth += 1 if bracket[0] == "(" else -1
+        if depth == 0:
+            return text[start : start + bracket.start()]
+    return text[start:]
+
+
+def _in_use(texts: Mapping[str, str], sources: Iterable[str]) -> frozenset[str]:
+    """Return sources, what they include, and the sources that implement that, at whatever distance."""
+    found, waiting = set(sources), list(sources)
+    while waiting:
+        path = waiting.pop()
+        new = {each["path"] for each in REGISTRATION_INCLUDED.finditer(texts[path])} & texts.keys()
+        new |= set(_implementing(texts, path))
+        waiting += new - found
+        found |= new
+    return frozenset(found)
+
+
+def _implementing(texts: Mapping[str, str], header: str) -> Iterator[str]:
+    """Yield the sources beside a header whose names begin its own: `concat.cc` for `concatbase.h`."""
+    path = PurePosixPath(header)
+    for length in range(1, len(path.stem) + 1):
+        source = str(path.with_name(f"{path.stem[:length]}.cc"))
+        if path.suffix == ".h" and source in texts:
+            yield source
+
+
+FLOORS: Final = ("x86-64-v3", "x86-64-v4")
+"""Processors, as buildspecs name them, that have AVX2 and FMA."""
+BRANCH: Final = "Check if the processor supports AVX2/FMA3 features."
+"""Upstream's words before the branch."""
+SLOT: Final = re.compile(r"(?:this->|table\.)(\w+(?:\[\w+\])?)\s*=\s*&?([A-Za-z_]\w*)")
+
+
+def superseded_kernels(constructor: str, cpu: str, after: str = "") -> frozenset[str]:
+    """Return the plain names of kernels that are put into the table and replaced again on each processor from `cpu` on.
+
+    `after` is the text of what fills entries after the constructor, whatever the processor. None for another floor, or
+    when the branch is not found.
+    """
+    mark = constructor.find(BRANCH)
+    start = constructor.find("{", mark)
+    if cpu not in FLOORS or mark == -1 or start == -1:
+        return frozenset()
+    branch, rest = _own_statements(constructor[start:])
+    taken = SLOT.findall(constructor[:start] + branch + after)
+    last = frozenset(dict(taken).values())
+    return frozenset(kernel for _, kernel in taken) - last - frozenset(kernel for _, kernel in ASSIGNED.findall(rest))
+
+
+def _own_statements(block: str) -> tuple[str, str]:
+    """Return what stands in a block that begins a text, blocks within it left out, and all else of the text."""
+    own, others, depth = "", "", 0
+    for position, piece in enumerate(parts := re.split(r"([{}])", block)):
+        depth += {"{": 1, "}": -1}.get(piece, 0)
+        if position and depth == 0:
+            return own, others + "".join(parts[position:])
+        if depth == 1:
+            own += piece
+        else:
+            others += piece
+    return own, others
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedObject:
+    """An object: its source's base name, its symbols, and what of its code is in the library.
+
+    `live` says whether any of it is, `functions` names what is, as far as each function lies in a section of its own;
+    None where that is not so. `data` says whether any of its data are, such as a table of functions. `own` are the
+    symbols that it defines and itself refers to by name.
+    """
+
+    source: str
+    defined: frozenset[str]
+    undefined: frozenset[str]
+    live: bool
+    data: bool = False
+    functions: frozenset[str] | None = None
+    own: frozenset[str] = frozenset()
+
+
+def table_kernels(table: KernelTable, objects: Iterable[LinkedObject]) -> frozenset[str]:
+    """Return the symbols of all kernels that the table's constructors name."""
+    asked = frozenset[str]().union(*(each.undefined for each in objects if each.source in CONSTRUCTORS))
+    return frozenset(symbol for symbol in asked if table.users(symbol) is not None)
+
+
+def reached_kernels(left_out: frozenset[str], table: KernelTable, objects: Iterable[LinkedObject]) -> frozenset[str]:
+    """Return those of the kernels left out of a library that code in it may ask for.
+
+    That is code that uses an entry of the table in which they may stand, or code or data that name them, also in the
+    object that defines them. An object of which nothing but `getters` of the table is in the library asks for none.
+    """
+    uses = tuple(each for each in objects if each.live and not _only_gets(table, each))
+    names = (*uses, *(each for each in objects if each.data))
+    sources = frozenset(each.source for each in uses) | frozenset(CONSTRUCTORS)
+    own = frozenset[str]().union(*(each.own for each in names))
+    named = frozenset[str]().union(*(each.undefined for each in names if each.source not in CONSTRUCTORS))
+    asked = frozenset(symbol for symbol in left_out if (table.users(symbol) or frozenset()) & sources)
+    return asked | left_out & (own | named)
+
+
+def _only_gets(table: KernelTable, linked: LinkedObject) -> bool:
+    return bool(linked.functions) and all(map(table.only_gets, linked.functions or ()))
+
+
+SOURCE: Final = "onnx-ml.pb.cc"
+"""What protoc makes: the messages, and of each what reads and writes it."""
+READERS: Final = ("parse_context.cc", "coded_stream.cc")
+"""Protobuf's own sources through which all reading and all writing goes."""
+BASE: Final = "message_lite.cc"
+"""What all messages have in common: functions that read or write any message, and some that do not."""
+ANY_MESSAGE: Final = re.compile("Parse|Serialize|ByteSize|Append")
+METHOD: Final = re.compile(r"_ZNK?4onnx\w+(14_InternalParseEPKc|18_InternalSerializeEPh|12ByteSizeLongE)\w+")
+
+
+def message_methods(objects: Iterable[LinkedObject]) -> frozenset[str]:
+    """Return the symbols of what reads and writes ONNX's messages."""
+    return frozenset(
+        name for each in objects if each.source == SOURCE for name in each.defined if METHOD.fullmatch(name)
+    )
+
+
+def wanted_methods(left_out: frozenset[str], objects: Iterable[LinkedObject]) -> frozenset[str]:
+    """Return those of the methods left out of a library that code in it may ask for: all of them or none.
+
+    All as soon as protobuf's own code for reading or writing is in the library without them, or another object names
+    one.
+    """
+    methods = frozenset(filter(METHOD.fullmatch, left_out))
+    others = tuple(each for each in objects if each.source != SOURCE)
+    named = frozenset[str]().union(*(each.undefined for each in others if each.live or each.data))
+    reads_or_writes = any(_reads_or_writes(each) for each in others if each.live)
+    return methods if reads_or_writes or methods & named else frozenset()
+
+
+def _reads_or_writes(linked: LinkedObject) -> bool:
+    """Whether an object of which some code is in the library may call the methods of whatever message it is given.
+
+    Of what all messages have in common, functions go by their names, and any counts where these cannot be told.
+    """
+    if linked.source == BASE:
+        return linked.functions is None or any(map(ANY_MESSAGE.search, linked.functions))
+    return linked.source in READERS
+
+
+FLOAT8: Final = "float8"
+OPTIONAL: Final = "optional"
+SPARSE: Final = "sparsetensor"
+KINDS: Final = (FLOAT8, OPTIONAL, SPARSE)
+"""What upstream calls them."""
+
+OPTIONAL_OPERATORS: Final = frozenset({"Optional", "OptionalGetElement", "OptionalHasElement"})
+SPARSE_OPERATORS: Final = frozenset({"SparseToDenseMatMul"})
+FLOAT8_PREFIX: Final = "Float8"
+
+
+def unused_types(operators: RequiredOperators, models: Sequence[ModelUses]) -> tuple[str, ...]:
+    """Return the kinds in `KINDS`, in order, that a library with these operators for these models can do without.
+
+    None when all operators are required, when there is no model to tell by, and no 8-bit floats as soon as the type of
+    a single value is not known.
+    """
+    if operators.everything or not models:
+        return ()
+    asked = (operator for model in models for operator in _asked(model))
+    names = {operator.name for operator in (*operators.operators, *asked)}
+    used = {
+        FLOAT8: any(_may_be_float8(model) for model in models),
+        OPTIONAL: not names.isdisjoint(OPTIONAL_OPERATORS),
+        SPARSE: not names.isdisjoint(SPARSE_OPERATORS) or any(model.sparse for model in models),
+    }
+    return tuple(kind for kind in KINDS if not used[kind])
+
+
+def _asked(model: ModelUses) -> tuple[OperatorId, ...]:
+    return (*(use.operator for use in model.uses), *model.saved)
+
+
+def _may_be_float8(model: ModelUses) -> bool:
+    return any(not kind or kind.startswith(FLOAT8_PREFIX) for kind in model.element_types)

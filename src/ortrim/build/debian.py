@@ -1,0 +1,385 @@
+"""Fetching Debian's original tarballs and packages through apt, in folders of our own, so without root.
+
+- Packages of another architecture, from the host's own Debian mirrors: whatever version apt's signed index has now.
+- apt in folders of our own: nothing of the host's state is read or written, so no root is needed.
+- Reading the host's own apt sources, to learn which mirror it uses. Pure but for `host_mirrors`.
+- The files of a Debian package: an `ar` archive whose member `data.tar.*` holds them. No dpkg needed.
+- Which Debian packages a folder of the cache was made of, written down in it.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from pydantic import ValidationError
+
+from ortrim.base.cache import cache_folder, locked
+from ortrim.base.command import Completed, run
+from ortrim.base.emulators import PACKAGES_FILE
+from ortrim.base.files import disk_full, says_full, sha256_of, storage_errors, write_atomically
+from ortrim.base.json import from_json, to_json
+from ortrim.errors import SourcesError, ToolError
+from ortrim.pins.runtime import ComponentPin
+
+ONE_LINE: Final = re.compile(r"^\s*deb(?:-src)?\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<rest>\S.*)$")
+ALIASES: Final = frozenset({"stable", "oldstable", "testing", "unstable", "sid"})
+DEBIAN_KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mirror:
+    """Where the host gets a distribution from, and what vouches for it there (as in apt's own fields)."""
+
+    uri: str
+    signed_by: str = ""
+    trusted: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    uris: tuple[str, ...]
+    suites: tuple[str, ...]
+    components: tuple[str, ...]
+    signed_by: str
+    trusted: str
+
+
+def host_mirrors(suite: str, etc: Path = Path("/etc/apt"), release: Path = Path("/etc/os-release")) -> list[Mirror]:
+    """Return the mirrors from which the host takes its distribution, in the order of its configuration."""
+    names = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
+    files = [(path.suffix, path.read_text(encoding="utf-8", errors="replace")) for path in names if path.is_file()]
+    codename = _codename(release.read_text(encoding="utf-8", errors="replace") if release.is_file() else "")
+    texts = [(suffix == ".sources", text) for suffix, text in files if suffix in {".sources", ".list"}]
+    return mirrors_in(texts, frozenset({codename, suite}) | ALIASES)
+
+
+def mirrors_in(texts: list[tuple[bool, str]], suites: frozenset[str]) -> list[Mirror]:
+    """Return the mirrors of `suites` with a component `main`.
+
+    `texts` are files in the deb822 format (True) or in the one-line format (False). Security, update and
+    third-party archives have suites of other names and are left out.
+    """
+    entries = [entry for deb822, text in texts for entry in (_deb822(text) if deb822 else _one_line(text))]
+    mirrors = [
+        Mirror(uri=uri, signed_by=entry.signed_by, trusted=entry.trusted)
+        for entry in entries
+        if "main" in entry.components and suites.intersection(entry.suites)
+        for uri in entry.uris
+    ]
+    return list({mirror.uri.rstrip("/"): mirror for mirror in reversed(mirrors)}.values())[::-1]
+
+
+def source_stanza(mirror: Mirror, suite: str, types: str = "deb-src deb") -> str:
+    """Return a deb822 file that offers `suite` of a mirror: sources and packages, or those `types` alone."""
+    signed_by = mirror.signed_by or (str(DEBIAN_KEYRING) if DEBIAN_KEYRING.is_file() else "")
+    fields = {
+        "Types": types,
+        "URIs": mirror.uri,
+        "Suites": suite,
+        "Components": "main",
+        "Signed-By": signed_by,
+        "Trusted": mirror.trusted,
+    }
+    return "".join(f"{name}: {value}\n" for name, value in fields.items() if value)
+
+
+def _deb822(text: str) -> Iterator[_Entry]:
+    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    for stanza in re.split(r"\n\s*\n", lines):
+        fields = {
+            name.lower(): value.strip()
+            for name, value in re.findall(r"^([A-Za-z-]+):((?:.*)(?:\n[ \t].*)*)", stanza, re.MULTILINE)
+        }
+        if fields.get("enabled", "yes").lower() not in {"no", "false", "0", "off"}:
+            yield _Entry(
+                uris=tuple(fields.get("uris", "").split()),
+                suites=tuple(fields.get("suites", "").split()),
+                components=tuple(fields.get("components", "").split()),
+                signed_by=fields.get("signed-by", ""),
+                trusted=fields.get("trusted", ""),
+            )
+
+
+def _one_line(text: str) -> Iterator[_Entry]:
+    for line in text.splitlines():
+        if (found := ONE_LINE.match(line)) is None:
+            continue
+        options = dict(word.split("=", 1) for word in (found["options"] or "").split() if "=" in word)
+        suite, *components = found["rest"].split("#")[0].split() or [""]
+        yield _Entry(
+            uris=(found["uri"],),
+            suites=(suite,),
+            components=tuple(components),
+            signed_by=options.get("signed-by", "").replace(",", " "),
+            trusted=options.get("trusted", ""),
+        )
+
+
+def _codename(release: str) -> str:
+    found = re.search(r'^VERSION_CODENAME="?([^"\n]+)"?$', release, re.MULTILINE)
+    return found[1] if found else ""
+
+
+TIMEOUT_SECONDS: Final = 1800
+SILENT_SECONDS: Final = 1200
+"""apt says a line for each file that it begins: the largest, of 38 MB, comes in this time at 32 kB/s."""
+
+
+def prepare_apt(folder: Path, mirror: Mirror, suite: str, architecture: str = "") -> tuple[str, ...]:
+    """Make apt's folders afresh below `folder` and return the options that lead it there.
+
+    With an architecture in Debian's words (`arm64`), only that one's packages are asked for, and no sources.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    stanza = source_stanza(mirror, suite, types="deb" if architecture else "deb-src deb")
+    write_atomically(folder / "parts" / "ortrim.sources", stanza)
+    foreign = (f"APT::Architecture={architecture}", f"APT::Architectures={architecture}", "Acquire::Languages=none")
+    settings = (
+        "Dir::Etc::SourceList=/dev/null",
+        f"Dir::Etc::SourceParts={folder / 'parts'}",
+        f"Dir::State::Lists={folder / 'lists'}",
+        "Dir::State::Status=/dev/null",
+        f"Dir::Cache={folder / 'cache'}",
+        "Acquire::Retries=3",
+        # As root, apt would fetch as another user, who cannot write to this user's cache.
+        "APT::Sandbox::User=root",
+        *(foreign if architecture else ()),
+    )
+    return tuple(word for setting in settings for word in ("-o", setting))
+
+
+def run_apt(folder: Path, program: str, options: tuple[str, ...], *arguments: str) -> Completed:
+    """Run `apt-get` or `apt-cache` in `folder`. Raises `SourcesError` (`apt-missing`), `StorageError` (`disk-full`)."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    words = (program, "--quiet=1", *options, *arguments)
+    try:
+        done = run(
+            words,
+            cwd=folder,
+            environment=environment,
+            timeout_seconds=TIMEOUT_SECONDS,
+            silent_seconds=SILENT_SECONDS,
+        )
+    except ToolError as error:
+        if error.reference != "tool-missing":
+            raise
+        what = f"there is no {program} here"
+        hint = "choose a kind of source other than `debian`, and devices other than qemu, whose parts are Debian's"
+        raise SourcesError("apt-missing", what, where=program, why=error.why, hint=hint) from error
+    if done.returncode != 0 and says_full(folder, done.stdout + done.stderr):
+        raise disk_full(f"{program} ran out of disk space", folder, why=complaints(done))
+    return done
+
+
+def complaints(done: Completed) -> str:
+    """Return what apt complains of, if its exit code says that it has anything to complain of."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:", "Err:"))]
+    return "\n".join(lines[:6]) if done.returncode != 0 else ""
+
+
+def not_delivered(names: str, suite: str, reasons: list[str]) -> SourcesError:
+    """Return the diagnostic of files that no mirror delivered, with each of apt's complaints once."""
+    what = f"apt did not deliver {names}"
+    hint = f"check that the mirror carries the suite {suite} and can be reached: apt-get update"
+    why = "\n".join(dict.fromkeys(line for reason in reasons for line in reason.splitlines()))
+    return SourcesError("apt-failed", what, where=suite, why=why[:2000], hint=hint)
+
+
+def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callable[[ComponentPin, Path], None]) -> None:
+    """Fetch `components` from `suite` and hand each file over to `accept`, which checks and keeps it.
+
+    apt's exit codes are not believed: a source may have a second part that a mirror does not serve, though the
+    file that is wanted came. What counts is that the file is there. Mirrors are the host's own. Raises
+    `SourcesError` (`apt-missing`, `apt-no-sources`, `apt-failed`).
+    """
+    mirrors = host_mirrors(suite)
+    if not mirrors:
+        what, hint = "apt has no Debian mirror configured here", "add one to /etc/apt/sources.list.d, or choose a kind"
+        raise SourcesError("apt-no-sources", what, where="/etc/apt", hint=f"{hint} of source other than `debian`")
+    folder = cache_folder("apt") / suite
+    with locked(folder):
+        try:
+            _fetch_from_any(mirrors, components, suite, folder, accept)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetch_from_any(
+    mirrors: Sequence[Mirror],
+    components: Sequence[ComponentPin],
+    suite: str,
+    folder: Path,
+    accept: Callable[[ComponentPin, Path], None],
+) -> None:
+    missing, reasons = list(components), []
+    for mirror in mirrors:
+        options = prepare_apt(folder, mirror, suite)
+        reasons.append(complaints(run_apt(folder, "apt-get", options, "update")))
+        for component in tuple(missing):
+            done = run_apt(folder, "apt-get", options, *_request(component))
+            if (folder / component.file).is_file():
+                accept(component, folder / component.file)
+                missing.remove(component)
+            else:
+                reasons.append(complaints(done))
+        if not missing:
+            return
+    raise not_delivered(", ".join(component.file for component in missing), suite, reasons)
+
+
+def _request(component: ComponentPin) -> tuple[str, ...]:
+    if component.origin == "debian-binary":
+        return ("download", component.location)
+    return ("source", "--download-only", "--tar-only", component.location)
+
+
+URI_LINE: Final = re.compile(r"^'[^']+' (?P<file>[A-Za-z0-9.+~_%:-]+\.deb) \d+ SHA256:(?P<sha256>[0-9a-f]{64})$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebianPackage:
+    """A package as apt's signed index describes it."""
+
+    name: str
+    version: str
+    architecture: str
+    suite: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackageRequest:
+    """Packages by name, of one architecture of one suite.
+
+    `depended` maps the name of a package that is empty but for what it depends on to a pattern: the first of its
+    dependencies that fits is fetched in its place.
+    """
+
+    names: tuple[str, ...]
+    suite: str
+    architecture: str
+    depended: Mapping[str, str] = field(default_factory=dict)
+
+
+def fetch_packages(request: PackageRequest, accept: Callable[[DebianPackage, Path], None]) -> None:
+    """Fetch packages and hand each over to `accept`, which keeps what it needs; the file is removed afterwards.
+
+    A file is handed over only if its SHA-256 is that of the index, whose signature apt has checked. Raises
+    `SourcesError` (`apt-missing`, `apt-no-sources`, `apt-failed`, `digest-mismatch`).
+    """
+    mirrors = host_mirrors(request.suite)
+    if not mirrors:
+        what, hint = "apt has no Debian mirror configured here", "add one to /etc/apt/sources.list.d"
+        raise SourcesError("apt-no-sources", what, where="/etc/apt", hint=hint)
+    folder = cache_folder("apt") / f"{request.suite}-{request.architecture}"
+    with locked(folder):
+        try:
+            for package, file in _from_any(mirrors, request, folder):
+                accept(package, file)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _from_any(mirrors: Sequence[Mirror], request: PackageRequest, folder: Path) -> list[tuple[DebianPackage, Path]]:
+    reasons: list[str] = []
+    for mirror in mirrors:
+        options = prepare_apt(folder, mirror, request.suite, request.architecture)
+        reasons.append(complaints(run_apt(folder, "apt-get", options, "update")))
+        names = [_actual(name, request, folder, options) for name in request.names]
+        listed = run_apt(folder, "apt-get", options, "download", "--print-uris", *names)
+        done = run_apt(folder, "apt-get", options, "download", *names)
+        reasons += [complaints(listed), complaints(done)]
+        packages = packages_in(listed.stdout, request.suite)
+        came = all((folder / file).is_file() for _, file in packages)
+        if came and [package.name for package, _ in packages] == sorted(names):
+            return [(package, _checked(package, folder / file)) for package, file in packages]
+    raise not_delivered(", ".join(request.names), request.suite, reasons)
+
+
+def _actual(name: str, request: PackageRequest, folder: Path, options: tuple[str, ...]) -> str:
+    """Return the name to fetch; when no dependency fits, it is the name as given."""
+    if name not in request.depended:
+        return name
+    text = run_apt(folder, "apt-cache", options, "show", "--no-all-versions", name).stdout
+    found = re.search(rf"^Depends:.*?\b({request.depended[name]})", text, re.MULTILINE)
+    return found[1] if found else name
+
+
+def packages_in(listing: str, suite: str) -> list[tuple[DebianPackage, str]]:
+    """Return the packages that `apt-get download --print-uris` lists, sorted, each with its file's name."""
+    packages = []
+    for line in listing.splitlines():
+        found = URI_LINE.match(line.strip())
+        parts = found["file"].removesuffix(".deb").split("_") if found else []
+        if found and len(parts) == 3:
+            name, version, architecture = map(unquote, parts)
+            package = DebianPackage(
+                name=name, version=version, architecture=architecture, suite=suite, sha256=found["sha256"]
+            )
+            packages.append((package, found["file"]))
+    return sorted(packages, key=lambda pair: pair[0].name)
+
+
+def _checked(package: DebianPackage, file: Path) -> Path:
+    with storage_errors(file):
+        actual = sha256_of(file)
+    if actual != package.sha256:
+        why = f"expected {package.sha256}\nactual   {actual}"
+        raise SourcesError("digest-mismatch", f"{file.name} is not what the index says", where=file.name, why=why)
+    return file
+
+
+MAGIC: Final = b"!<arch>\n"
+HEADER_BYTES: Final = 60
+
+
+def is_debian_package(archive: Path) -> bool:
+    """Whether a file is an `ar` archive."""
+    with storage_errors(archive), archive.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def write_data_archive(package: Path, destination: Path) -> None:
+    """Copy the member `data.tar.*` out of a package. Raises `SourcesError` (`bad-debian-package`).
+
+    The format is described in deb(5) and ar(5): headers of 60 bytes, name in the first 16, decimal size in
+    ten from 48 on; members are padded to an even length.
+    """
+    length = package.stat().st_size
+    with storage_errors(package), package.open("rb") as file:
+        file.seek(len(MAGIC))
+        while len(header := file.read(HEADER_BYTES)) == HEADER_BYTES:
+            name, size = header[:16].decode("latin-1").strip(" /"), header[48:58].decode("latin-1").strip()
+            if header[58:] != b"`\n" or not size.isdecimal() or int(size) > length - file.tell():
+                break
+            if name.startswith("data.tar"):
+                destination.write_bytes(file.read(int(size)))
+                return
+            file.seek(int(size) + int(size) % 2, 1)
+    raise SourcesError("bad-debian-package", "holds no data.tar", where=str(package))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    packages: tuple[DebianPackage, ...]
+
+
+def write_packages(folder: Path, packages: Sequence[DebianPackage]) -> None:
+    """Write down what a folder was made of. Raises `StorageError`."""
+    write_atomically(folder / PACKAGES_FILE, to_json(_Record(packages=tuple(packages))))
+
+
+def read_packages(folder: Path, *, reference: str, what: str) -> tuple[DebianPackage, ...]:
+    """Return what a folder was made of. Raises `SourcesError` of this reference, which says `what` is damaged."""
+    try:
+        return from_json(_Record, (folder / PACKAGES_FILE).read_bytes()).packages
+    except (OSError, ValidationError) as error:
+        why, hint = str(error)[:300], f"remove it: rm -r {folder}"
+        raise SourcesError(reference, f"{what} is damaged", where=str(folder), why=why, hint=hint) from error

@@ -1,0 +1,258 @@
+"""The JNI library, through which the Java API reaches a built library: a few C files, compiled as the job's own.
+
+- The JNI library of the Java API: upstream's C files, compiled and linked without Gradle. Pure.
+- Java's compiler: class files for Android, and the headers that a JNI library is compiled with.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.command import run
+from ortrim.base.tools import install_command
+from ortrim.build.execution import HERE, Inputs, JobPaths, Place, finished, job_environment, prepare_workspace
+from ortrim.build.plan import BuildJob, JobResult, digest
+from ortrim.build.trees import shared_zig
+from ortrim.build.upstream import first_error, remedy
+from ortrim.errors import BuildError, StorageError, ToolError
+
+PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
+"""The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
+BINDING: Final = "libonnxruntime4j_jni.so"
+CONFIG_HEADER: Final = "onnxruntime_config.h"
+"""CMake makes it of what it finds of the compiler; the C files take the version from it and nothing else."""
+INCLUDES: Final = (
+    "${build}/headers",
+    "${sources}/onnxruntime/include",
+    "${sources}/onnxruntime/include/onnxruntime/core/session",
+    "${sources}/onnxruntime/orttraining/orttraining/training_api/include",
+)
+"""The first is for what is made: the headers of javac, `CONFIG_HEADER`, and `jni.h` where the system has none."""
+PROVIDERS: Final = {"nnapi": ("-DUSE_NNAPI=1",)}
+"""What the C files know of execution providers beside the CPU's; they add XNNPACK by its name, as a string."""
+LINUX_FLAGS: Final = ("-Wl,-z,noexecstack", "-Wl,--build-id=sha1", "-s")
+
+
+def linker_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's words with which every library of a job's AAR is linked."""
+    flags = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
+    packed = _packed_relocations(job.android.api) if job.android and job.levers.packing else ()
+    return (*flags, *packed)
+
+
+def _packed_relocations(api: int) -> tuple[str, ...]:
+    """Return what packs relocations in the way that the loader of an API level understands.
+
+    Android's own form came with 23, RELR with 28, there under Android's own tags, and with 30 under the standard ones
+    (bionic's android-changes-for-ndk-developers.md; clang's driver does the same from LLVM 23 on).
+    """
+    if api < 23:
+        return ()
+    if api < 28:
+        return ("-Wl,--pack-dyn-relocs=android",)
+    tags = ("-Wl,--use-android-relr-tags",) if api < 30 else ()
+    return ("-Wl,--pack-dyn-relocs=android+relr", *tags)
+
+
+def jni_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's arguments for the JNI library beside a job's own library, but for sources and output.
+
+    For Android the symbols stay for `finishing`; elsewhere nobody asks for them.
+    """
+    providers = job.android.providers if job.android else ()
+    return (
+        *("-std=c11", "-Os", "-fPIC", "-shared", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"),
+        *(flag for provider in providers for flag in PROVIDERS.get(provider, ())),
+        *(f"-I{folder}" for folder in INCLUDES),
+        *("-Wl,--gc-sections", f"-Wl,-soname,{BINDING}"),
+        *(linker_flags(job) if job.android else LINUX_FLAGS),
+    )
+
+
+def config_header(ort_version: str) -> str:
+    """Return the text of `onnxruntime_config.h`."""
+    return f'#pragma once\n#define ORT_VERSION "{ort_version}"\n'
+
+
+RELEASE: Final = "8"
+"""Java 8: the newest whose class files every D8 reads, the API that Android has from the start, and what upstream's own
+Gradle files compile the same sources for on a desktop. A newer javac warns of its age, which `-options` silences."""
+VERSION: Final = re.compile(r"javac (\d+[\w.+-]*)")
+OLDEST: Final = 9
+"""The first that knows `--release`."""
+PACKAGE: Final = "default-jdk-headless"
+ANSWER_SECONDS: Final = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jdk:
+    """A Java development kit: its compiler, the compiler's version, and the folders that have `jni.h`."""
+
+    javac: Path
+    version: str
+
+    @property
+    def includes(self) -> tuple[Path, ...]:
+        """Return the folders of `jni.h` and of what it includes; none in a kit that came without them."""
+        folder = self.javac.resolve().parents[1] / "include"
+        return (folder, *sorted(path.parent for path in folder.glob("*/jni_md.h"))) if folder.is_dir() else ()
+
+
+def find_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
+    """Return the kit that `JAVA_HOME` names, else the one on PATH.
+
+    Raises `ToolError` (`javac-missing`, `javac-broken`, `javac-too-old`).
+    """
+    home = environment.get("JAVA_HOME")
+    found = shutil.which("javac", path=f"{home}/bin" if home else environment.get("PATH"))
+    hint = f"run: {install_command(PACKAGE)}; or set JAVA_HOME to a JDK"
+    if found is None:
+        what = "Java's compiler is needed for the classes of an AAR"
+        why = f"JAVA_HOME is {home}, and there is no bin/javac in it" if home else "there is no javac on PATH"
+        raise ToolError("javac-missing", what, where="javac", why=why, hint=hint)
+    version = _version_of(found, hint)
+    if int(re.split(r"\D", version)[0]) < OLDEST:
+        what = f"version {version} is too old, {OLDEST} or newer is needed"
+        raise ToolError("javac-too-old", what, where=found, hint=hint)
+    return Jdk(javac=Path(found), version=version)
+
+
+def compile_java(jdk: Jdk, sources: Sequence[Path], classes: Path, headers: Path) -> None:
+    """Compile Java files into the folder `classes`, and write the headers of native methods into `headers`.
+
+    Nothing of the machine gets into the classes: neither paths, nor the time, nor what else is on a class path. Raises
+    `BuildError` `java-not-compiled`.
+    """
+    options = ("-encoding", "UTF-8", "--release", RELEASE, "-Xlint:-options", "-nowarn", "-proc:none", "-implicit:none")
+    apart = ("-classpath", str(classes), "-d", str(classes), "-h", str(headers))
+    done = run((jdk.javac, *options, *apart, *sources), environment=_environment())
+    if done.returncode != 0:
+        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[:5])
+        hint = f"javac {jdk.version} compiled them; another JDK may do: set JAVA_HOME"
+        raise BuildError("java-not-compiled", "the Java API does not compile", where="javac", why=why, hint=hint)
+
+
+def _version_of(javac: str, hint: str) -> str:
+    done = run((javac, "-version"), environment=_environment(), timeout_seconds=ANSWER_SECONDS)
+    found = VERSION.search(done.stdout + done.stderr)  # Java 8 tells it on the error stream
+    if done.returncode != 0 or found is None:
+        why = (done.stderr or done.stdout).strip()[-300:]
+        what = f"'javac -version' names no version (exit code {done.returncode})"
+        raise ToolError("javac-broken", what, where=javac, why=why, hint=hint)
+    return found[1]
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment without `JAVA_TOOL_OPTIONS` and the like, which would change what is compiled."""
+    return {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
+
+
+JAVA: Final = "onnxruntime/java/src/main"
+SYMBOLS: Final = f"{BINDING}.sym"
+STRIPS: Final = (("--strip-all", BINDING), ("--strip-debug", SYMBOLS))
+"""What becomes of the library that was linked: one to ship and one for who reads crashes, as the runtime's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JniLibrary:
+    """A JNI library, and the same with its symbols; None where the toolchain keeps none."""
+
+    library: Path
+    symbols: Path | None
+
+
+def build_jni_library(job: BuildJob, result: JobResult, inputs: Inputs, jdk: Jdk, place: Place = HERE) -> JniLibrary:
+    """Compile the JNI library beside a finished build, or return what was compiled of it before.
+
+    Raises `BuildError` (`jni-not-compiled`, `jni-headers-missing`, and `java-not-compiled` as `compile_java` does),
+    what `prepare_workspace` raises, and as `jni_library_in` does.
+    """
+
+    def fill(destination: Path) -> None:
+        # Not in the system's temporary folder, from which programs may not be allowed to run.
+        with shared_zig(job.toolchain) as zig:
+            paths = prepare_workspace(destination / "work", inputs, job.toolchain, zig=zig)
+            _write_headers(job, paths, jdk)
+            _compile(job, result.library, paths, place)
+        for name in (name for _, name in STRIPS if (paths.build / name).is_file()):
+            (paths.build / name).rename(destination / name)
+        shutil.rmtree(destination / "work")
+
+    folder = finished_jni(job, jdk)
+    cached_folder(folder, fill)
+    return jni_library_in(folder)
+
+
+def finished_jni(job: BuildJob, jdk: Jdk | None = None) -> Path:
+    """Return the folder in which the JNI library of a job lies, or will lie.
+
+    For Android it is the same whatever JDK there is: `jni.h` is the NDK's, and of the pinned Java files a kit makes no
+    more than the declarations of native methods, whose names and types are JNI's own rules. For other systems `jni.h`
+    is that of `jdk`, which is needed then.
+    """
+    assert job.android or jdk
+    headers = () if job.android else tuple(header.read_bytes() for header in _own_headers(jdk))
+    parts = (digest(job), *jni_arguments(job), *(hashlib.sha256(text).hexdigest() for text in headers))
+    return cache_folder("jni") / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def jni_library_in(folder: Path) -> JniLibrary:
+    """Return the JNI library that a finished folder holds. Raises `StorageError` `jni-damaged`."""
+    if not (folder / BINDING).is_file():
+        hint = f"remove the folder {folder}, then run the same command again"
+        raise StorageError("jni-damaged", f"has no {BINDING}", where=str(folder), hint=hint)
+    symbols = folder / SYMBOLS
+    return JniLibrary(library=folder / BINDING, symbols=symbols if symbols.is_file() else None)
+
+
+def _own_headers(jdk: Jdk | None) -> Iterator[Path]:
+    """Yield the headers of JNI in a kit, in an order of their own."""
+    for folder in jdk.includes if jdk else ():
+        yield from sorted(folder.glob("jni*.h"))
+
+
+def _compile(job: BuildJob, library: Path, paths: JobPaths, place: Place) -> None:
+    shutil.copyfile(library, paths.build / library.name)
+    sources = sorted((paths.sources / JAVA / "native").glob("*.c"))
+    linked = "linked.so" if _objcopy(paths).is_file() else BINDING
+    arguments = (*paths.resolve_all(jni_arguments(job)), *map(str, sources), library.name, "-o", linked)
+    _run(job, paths, place, (str(paths.wrappers / "cc"), *arguments))
+    if linked != BINDING:
+        for option, name in STRIPS:
+            _run(job, paths, place, (str(_objcopy(paths)), option, linked, name))
+
+
+def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
+    """Write the headers of native methods, and `jni.h` unless the toolchain has Android's."""
+    headers, classes = paths.build / "headers", paths.build / "classes"
+    classes.mkdir()
+    java = paths.sources / JAVA
+    compile_java(
+        jdk, sorted(path for name in ("java", "android") for path in (java / name).rglob("*.java")), classes, headers
+    )
+    (headers / CONFIG_HEADER).write_text(config_header(job.ort_version), encoding="utf-8")
+    if job.android is not None:
+        return
+    for header in _own_headers(jdk):
+        shutil.copyfile(header, headers / header.name)
+    if not (headers / "jni.h").is_file():
+        hint = "install the whole JDK, not its compiler alone"
+        raise BuildError("jni-headers-missing", "this JDK has no jni.h", where=str(jdk.javac), hint=hint)
+
+
+def _objcopy(paths: JobPaths) -> Path:
+    return paths.wrappers / "objcopy"
+
+
+def _run(job: BuildJob, paths: JobPaths, place: Place, command: tuple[str, ...]) -> None:
+    environment = job_environment(paths, job.toolchain)
+    code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
+    if code != 0:
+        why, what = first_error(lines), "the JNI library could not be made"
+        raise BuildError("jni-not-compiled", what, where=job.target.identifier, why=why, hint=remedy(why))

@@ -1,0 +1,221 @@
+"""The native executor: upstream's own `build.py` on this machine, with the job's toolchain.
+
+- What follows upstream's build: the job's own commands, such as those that strip a library.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import KeptFolder, cache_folder, cached_folder
+from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
+from ortrim.build.compiler_cache import CompilerCache, compiler_cache
+from ortrim.build.execution import (
+    HERE,
+    Inputs,
+    JobPaths,
+    Parallelism,
+    Place,
+    finished,
+    job_environment,
+    prepare_workspace,
+)
+from ortrim.build.jni import Jdk, JniLibrary, build_jni_library
+from ortrim.build.plan import BuildJob, CompiledUnits, JobResult, RunnerJob, Toolchain, digest
+from ortrim.build.relink import forget_unreached
+from ortrim.build.selective import Demand
+from ortrim.build.static_library import write_static_library
+from ortrim.build.trees import (
+    BuildFacts,
+    build_tree,
+    collect,
+    empty_unless_made_of,
+    finished_build,
+    forget_old_trees,
+    linked_archive,
+    own_zig,
+    require_past,
+    result_of,
+    shared_zig,
+    write_facts,
+)
+from ortrim.build.upstream import Outcome, Progress, Upstream, first_error, remedy
+from ortrim.build.zig_apple import is_cross_built, offer_public_api_alone
+from ortrim.errors import BuildError, StorageError
+
+
+def finish(job: BuildJob, paths: JobPaths, place: Place = HERE) -> None:
+    """Run a job's finishing commands in its build folder, and what a cross-built library for Macs needs.
+
+    Raises `BuildError` `build-failed`, and as `offer_public_api_alone` does.
+    """
+    environment = job_environment(paths, job.toolchain)
+    for command in job.finishing:
+        code, lines = finished(place, paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
+        if code != 0:
+            why = first_error(lines)
+            what = f"what follows the build failed: {' '.join(command)}"
+            raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=remedy(why))
+    if is_cross_built(job):
+        offer_public_api_alone(job, paths)
+
+
+RUNNER: Final = "runner"
+TREE_BYTES: Final = 110_000_000
+"""What the smallest tree of a pruned build takes, half of it the precompiled header."""
+LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
+"""CMake's names of languages -> the names that launchers have among a toolchain's wrappers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeExecutor:
+    """Builds on this machine.
+
+    Results lie in the user's cache by the job's digest, so that the same job is never built twice. The log of the
+    build is written to `log` while it runs. For measurements, `pruned=False` compiles every file as upstream does, and
+    `cached=False` leaves the compiler cache alone; neither changes the library.
+    """
+
+    inputs: Inputs
+    log: Path
+    parallelism: Parallelism
+    on_progress: Progress
+    on_note: Callable[[str], None]
+    pruned: bool = True
+    cached: bool = True
+    place: Place = HERE
+
+    def run(self, job: BuildJob) -> JobResult:
+        """Build a job, or return what was built of it before; see `Executor.run`."""
+        folder = finished_build(job)
+        cached_folder(folder, lambda destination: self._build(job, destination), self._say_that_it_waits)
+        return result_of(folder)
+
+    def run_runner(self, job: RunnerJob) -> Path:
+        """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
+        runner = finished_runner(job)
+        cached_folder(runner.parent, lambda destination: self._compile_runner(job, destination))
+        return runner
+
+    def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
+        """Compile the JNI library beside a finished build, or return what was compiled before.
+
+        Raises as `build_jni_library` does.
+        """
+        return build_jni_library(job, result, self.inputs, jdk, self.place)
+
+    @contextmanager
+    def on_tree(self, job: BuildJob) -> Iterator[Demand]:
+        """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
+        require_past(self.inputs.sources, self.inputs.tools)
+        with build_tree(job, self._say_that_it_waits, self.place.apart, self.on_note) as tree:
+            empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
+            if not (tree.path / "out").exists():
+                require_space(tree.path, TREE_BYTES, "building")
+            with own_zig(tree.path, job.toolchain):
+                paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
+                forget_unreached(paths, job)
+                with self._compiler_cache(paths) as cache:
+                    yield self._demand(job, paths, cache, tree)
+
+    def _build(self, job: BuildJob, destination: Path) -> None:
+        started = time.monotonic()
+        with self.on_tree(job) as demand:
+            units = self._compile(job, demand)
+            finish(job, demand.upstream.paths, self.place)
+            if job.linkage == "static" and not job.apple:
+                write_static_library(job, demand.upstream.paths, self.place)
+            collect(job, demand.upstream.paths, destination, self.log)
+            facts = BuildFacts(seconds=time.monotonic() - started, compiler_cache=demand.cache_use(), units=units)
+            write_facts(destination, facts)
+        forget_old_trees()
+
+    def _compile(self, job: BuildJob, demand: Demand) -> CompiledUnits | None:
+        outcome, units = demand.compile_needed() if self.pruned else (demand.compile_all(), None)
+        require_success(job, demand.without_unreached(outcome), self.log)
+        return units
+
+    def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder) -> Demand:
+        def on_step(done: int, total: int, item: str, /) -> None:
+            self.on_progress(done, total, item)
+            tree.checkpoint()
+
+        with storage_errors(self.log):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            self.log.write_bytes(b"")
+        parallel = ("--parallel", str(self.parallelism.jobs))
+        upstream = Upstream(
+            paths=paths,
+            arguments=(
+                *paths.resolve_all(job.arguments),
+                *launcher_definitions(job.toolchain, paths, cache),
+                *parallel,
+            ),
+            environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
+            log=self.log,
+            on_progress=on_step,
+            place=self.place,
+        )
+        return Demand(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
+
+    def _compiler_cache(self, paths: JobPaths) -> AbstractContextManager[CompilerCache | None]:
+        if not self.cached:
+            return nullcontext()
+        bases = (paths.build.parent, paths.sources, paths.tools)
+        stores = self.place.reaches_stores
+        return compiler_cache(paths.tools / "bin", cache_folder("compiler"), bases, self.on_note, stores=stores)
+
+    def _say_that_it_waits(self) -> None:
+        self.on_note("waits for another build that uses the same folder")
+
+    def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
+        # Not in the system's temporary folder, from which programs may not be allowed to run.
+        work = destination / "work"
+        with shared_zig(job.toolchain) as zig:
+            workspace = prepare_workspace(work, self.inputs, job.toolchain, zig=zig)
+            paths = replace(workspace, archive=linked_archive(job))
+            command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
+            environment = job_environment(paths, job.toolchain)
+            code, lines = finished(self.place, command, paths=paths, cwd=paths.build, environment=environment)
+        if code != 0:
+            raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
+        (paths.build / RUNNER).rename(destination / RUNNER)
+        shutil.rmtree(work)
+
+
+def finished_runner(job: RunnerJob) -> Path:
+    """Return the program that a runner's job leaves, or will leave."""
+    return cache_folder("runners") / digest(job)[:20] / RUNNER
+
+
+def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerCache | None) -> tuple[str, ...]:
+    """Name what CMake puts in front of the compilers: the toolchain's own launcher, if it has one, and the cache.
+
+    Without either they are named as nothing, since a tree remembers those that it was configured with.
+    """
+    own = {name for name, _ in toolchain.wrappers}
+    definitions = []
+    for language, name in LAUNCHERS.items():
+        words = (paths.wrappers / name if name in own else None, cache.launcher if cache else None)
+        definitions.append(f"CMAKE_{language}_COMPILER_LAUNCHER={';'.join(str(word) for word in words if word)}")
+    return ("--cmake_extra_defines", *definitions)
+
+
+def require_success(job: BuildJob, outcome: Outcome, log: Path) -> None:
+    """Raise what a failed build is told as: `BuildError` `build-failed`, or `StorageError` `disk-full`."""
+    if outcome.failed:
+        why = first_error(outcome.lines)
+        raise _build_failed(job.target.identifier, why, f"the whole log is {log}; ", outcome.code)
+
+
+def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | StorageError:
+    if any(words in why for words in FULL_DISK):
+        places = (cache_folder("trees"), Path(tempfile.gettempdir()))
+        return disk_full("the build ran out of disk space", *places, where=where, why=why, hint=log)
+    what = "the build stopped at an error" if code > 0 else f"the build was stopped by signal {-code}"
+    return BuildError("build-failed", what, where=where, why=why, hint=log + remedy(why))

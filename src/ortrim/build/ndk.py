@@ -1,0 +1,296 @@
+"""An installed NDK: where it is, whether it is whole, and which version it is.
+
+- Android's NDK as far as plans know it: where its parts lie, and its names for machines. Pure.
+- Android's NDK: clang, lld, libc++ and bionic's stubs from an installation, whose version the plan holds. Pure.
+- Google's list of Android SDK packages: which file of which version, with which SHA-1.
+"""
+
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from xml.parsers import expat
+
+from ortrim.build.plan import Toolchain
+from ortrim.build.toolchains import compiler_wrapper, launcher, tool_wrapper
+from ortrim.errors import SourcesError, ToolError
+from ortrim.spec.targets import Architecture, Target
+
+PREBUILT: Final = "toolchains/llvm/prebuilt/linux-x86_64"
+PROPERTIES: Final = "source.properties"
+TOOLCHAIN_FILE: Final = "build/cmake/android.toolchain.cmake"
+LEVELS: Final = "meta/platforms.json"
+"""The lowest and the highest API level, as `min` and `max`."""
+LIBRARIES: Final = f"{PREBUILT}/sysroot/usr/lib"
+PROGRAMS: Final = {
+    name: f"{PREBUILT}/bin/{name}" for name in ("clang", "clang++", "llvm-ar", "llvm-ranlib", "llvm-objcopy")
+}
+
+TRIPLES: Final = {
+    Architecture.ARM64: "aarch64-none-linux-android", Architecture.ARM: "armv7-none-linux-androideabi",
+    Architecture.X64: "x86_64-none-linux-android", Architecture.X86: "i686-none-linux-android",
+}  # fmt: skip
+"""What clang compiles for, spelled as in CMake's `Platform/Android-Determine.cmake`; the API level follows at once."""
+LIBRARY_FOLDERS: Final = {
+    Architecture.ARM64: "aarch64-linux-android", Architecture.ARM: "arm-linux-androideabi",
+    Architecture.X64: "x86_64-linux-android", Architecture.X86: "i686-linux-android",
+}  # fmt: skip
+"""The folders below `LIBRARIES`."""
+
+
+VARIABLES: Final = ("ANDROID_NDK_HOME", "ANDROID_NDK_ROOT")
+SDK_VARIABLES: Final = ("ANDROID_HOME", "ANDROID_SDK_ROOT")
+"""An SDK has NDKs of several versions side by side, each in `ndk/VERSION`."""
+PARTS: Final = (PROPERTIES, TOOLCHAIN_FILE, *PROGRAMS.values(), LIBRARIES)
+REVISION: Final = re.compile(r"^Pkg\.Revision\s*=\s*(\d+\.\d+\.\d+(?:-\w+)?)\s*$", re.MULTILINE)
+LARGEST_FILE: Final = 1 << 16
+HOST: Final = ("Linux", "x86_64")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ndk:
+    """An NDK that is whole: its folder, its version, and the API levels that it knows, None when it does not say."""
+
+    folder: Path
+    version: str
+    levels: tuple[int, int] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A folder that should be an NDK, and who says so."""
+
+    folder: Path
+    said_by: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.said_by} {self.folder}"
+
+
+def find_ndk(
+    version: str, *, named: Path | None = None, api: int | None = None, environment: Mapping[str, str] = os.environ
+) -> Ndk:
+    """Return the NDK of a version: in the folder that was `named`, or else where the environment says.
+
+    Of several places the first that has the version is taken; when none has, the first is told of. Raises `ToolError`:
+    `ndk-missing` (nobody says where it is), `ndk-unsupported-host`, `ndk-not-a-folder`, `ndk-incomplete`,
+    `ndk-damaged` (it does not tell its version), `ndk-wrong-version`, `ndk-api-level` (it does not know the level).
+    """
+    places = tuple(_places(named, version, environment))
+    if not places:
+        raise _missing(version, f"there is no --ndk, and none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where")
+    _require_host()
+    errors = []
+    for place in places:
+        try:
+            ndk = _of_version(_read(place), place, version)
+        except ToolError as error:
+            errors.append(error)
+        else:
+            return _with_level(ndk, place, api)
+    raise errors[0]
+
+
+def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
+    """Return the NDK that the environment names, whichever version it is. Raises `ToolError` as `find_ndk` does."""
+    place = next(_places(None, "", environment), None)
+    if place is None:
+        raise _missing("VERSION", f"neither {' nor '.join(VARIABLES)} says where it is")
+    _require_host()
+    return _read(place)
+
+
+def _places(named: Path | None, version: str, environment: Mapping[str, str]) -> Iterator[_Place]:
+    if named is not None:
+        yield _Place(folder=named, said_by="--ndk")
+        return
+    for name in VARIABLES:
+        if environment.get(name):
+            yield _Place(folder=Path(environment[name]), said_by=name)
+    for name in SDK_VARIABLES:
+        folder = Path(environment.get(name, "")) / "ndk" / version
+        if version and environment.get(name) and folder.is_dir():
+            yield _Place(folder=folder, said_by=name)
+
+
+def _require_host() -> None:
+    here = (platform.system(), platform.machine())
+    if here != HOST:
+        what = f"the NDK that ortrim builds with runs on {' '.join(HOST)}, not on {' '.join(here)}"
+        hint = "build on such a machine; invoke plan shows the plan on any"
+        raise ToolError("ndk-unsupported-host", what, where="NDK", hint=hint)
+
+
+def _read(place: _Place) -> Ndk:
+    try:
+        folder = place.folder.resolve(strict=True)
+    except (OSError, ValueError) as error:
+        raise _no_folder(place, "there is no such folder") from error
+    if not folder.is_dir():
+        raise _no_folder(place, "is a file, not the folder of an NDK")
+    missing = [part for part in PARTS if not (folder / part).exists()]
+    if missing:
+        why, hint = f"not there: {', '.join(missing)}", "install it again: the NDK for Linux, version 23 or newer"
+        raise ToolError("ndk-incomplete", "is not a whole NDK", where=place.where, why=why, hint=hint)
+    return Ndk(folder=folder, version=_version(place, _text(folder / PROPERTIES)), levels=_levels(folder / LEVELS))
+
+
+def _version(place: _Place, properties: str) -> str:
+    found = REVISION.search(properties)
+    if found is None:
+        why = f"{PROPERTIES} has no line such as Pkg.Revision = 27.2.12479018; it begins {properties[:40]!r}"
+        raise ToolError("ndk-damaged", "does not say its version", where=place.where, why=why, hint="install it again")
+    return found[1]
+
+
+def _levels(file: Path) -> tuple[int, int] | None:
+    """Return the lowest and the highest API level of an NDK; None when the file is not there or not understood."""
+    try:
+        content = json.loads(_text(file))
+        return int(content["min"]), int(content["max"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _text(file: Path) -> str:
+    """Return the beginning of a small file; nothing when it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(LARGEST_FILE).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _of_version(ndk: Ndk, place: _Place, version: str) -> Ndk:
+    if ndk.version != version:
+        what = f"is version {ndk.version}; the plan is for {version}"
+        why = "another version has another compiler and another C++ library"
+        hint = f'install that one ({_install(version)}), or say android.ndk = "{ndk.version}" in the buildspec'
+        raise ToolError("ndk-wrong-version", what, where=place.where, why=why, hint=hint)
+    return ndk
+
+
+def _with_level(ndk: Ndk, place: _Place, api: int | None) -> Ndk:
+    if api is not None and ndk.levels is not None and not ndk.levels[0] <= api <= ndk.levels[1]:
+        what = f"knows the API levels {ndk.levels[0]} to {ndk.levels[1]}, not {api}"
+        raise ToolError("ndk-api-level", what, where=place.where, hint="choose one of them: android.api")
+    return ndk
+
+
+def _missing(version: str, why: str) -> ToolError:
+    what = "Android's NDK is needed to compile for Android"
+    hint = f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}"
+    return ToolError("ndk-missing", what, where="NDK", why=why, hint=hint)
+
+
+def _no_folder(place: _Place, what: str) -> ToolError:
+    hint = f"give the folder that holds {PROPERTIES}"
+    return ToolError("ndk-not-a-folder", what, where=place.where, hint=hint)
+
+
+def _install(version: str) -> str:
+    return f"Android Studio, or: sdkmanager 'ndk;{version}'"
+
+
+ENVIRONMENT: Final = {
+    "ORTRIM_COMPILER_C": "clang", "ORTRIM_COMPILER_CXX": "clang++", "ORTRIM_AR": "llvm-ar",
+    "ORTRIM_RANLIB": "llvm-ranlib", "ORTRIM_OBJCOPY": "llvm-objcopy",
+}  # fmt: skip
+
+
+def ndk_toolchain(target: Target, api: int, version: str) -> Toolchain:
+    """Return the toolchain that compiles for an Android target so that it loads on an API level and newer."""
+    triple = f"{TRIPLES[target.architecture]}{api}"
+    identity = f"ndk {version} {triple}"
+    cxx = f'"$ORTRIM_COMPILER_CXX" --target={triple}'
+    return Toolchain(
+        kind="ndk",
+        version=version,
+        triple=triple,
+        environment=tuple((name, f"${{ndk}}/{PROGRAMS[program]}") for name, program in ENVIRONMENT.items()),
+        wrappers=(
+            ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" --target={triple}')),
+            ("c++", compiler_wrapper(identity, cxx, precompiles=True)),
+            ("ar", tool_wrapper(identity, '"$ORTRIM_AR"')),
+            ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB"')),
+            ("objcopy", tool_wrapper(identity, '"$ORTRIM_OBJCOPY"')),
+            ("launch-cc", launcher(identity, "cc")),
+            ("launch-c++", launcher(identity, "c++")),
+        ),
+    )
+
+
+REPOSITORY: Final = "https://dl.google.com/android/repository"
+"""Where Google publishes the SDK's packages."""
+LIST: Final = f"{REPOSITORY}/repository2-3.xml"
+"""What sdkmanager itself reads."""
+SDK_HOST: Final = "linux"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedArchive:
+    """An archive as Google lists it: its file, beside the list, and its SHA-1."""
+
+    file: str
+    sha1: str
+
+
+@dataclass(kw_only=True)
+class _Reading:
+    """Where in the list a parser is, and what it has found there."""
+
+    package: str
+    inside: bool = False
+    text: str = ""
+    entry: dict[str, str] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.text = ""
+        if name == "remotePackage":
+            self.inside = attributes.get("path") == self.package
+        elif name == "archive":
+            self.entry = {}
+
+    def characters(self, text: str) -> None:
+        self.text += text
+
+    def end(self, name: str) -> None:
+        if name in {"url", "checksum", "host-os"}:
+            self.entry[name] = self.text.strip()
+        elif name == "archive" and self.inside and self.entry.get("host-os", SDK_HOST) == SDK_HOST:
+            self.found = self.entry
+
+
+def listed_archive(listing: bytes, package: str) -> ListedArchive:
+    """Return the archive for Linux of a package (`ndk;27.2.12479018`) in the text of the list.
+
+    Raises `SourcesError` (`bad-sdk-list`, `not-in-sdk-list`).
+    """
+    reading = _Reading(package=package)
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = reading.start
+    parser.EndElementHandler = reading.end
+    parser.CharacterDataHandler = reading.characters
+    parser.EntityDeclHandler = _refuse
+    try:
+        parser.Parse(listing, True)  # noqa: FBT003 - it takes no keywords
+    except (expat.ExpatError, ValueError) as error:
+        raise SourcesError(
+            "bad-sdk-list", "is not Google's list of SDK packages", where=LIST, why=str(error)
+        ) from error
+    file, sha1 = reading.found.get("url", ""), reading.found.get("checksum", "").lower()
+    if not file or "/" in file or len(sha1) != 40:
+        hint = "see what there is: sdkmanager --list"
+        raise SourcesError("not-in-sdk-list", f"has no {package} for Linux", where=LIST, hint=hint)
+    return ListedArchive(file=file, sha1=sha1)
+
+
+def _refuse(*_: object) -> None:
+    """Refuse a list that declares entities, with which a few bytes can become very many."""
+    raise ValueError("it declares entities")

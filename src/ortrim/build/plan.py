@@ -1,0 +1,263 @@
+"""The plan: every decision made from a buildspec, as plain data that prints, serialises and has a digest.
+
+Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
+unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
+toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
+(ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK), `${xcode}`
+(the `Contents/Developer` folder of Xcode).
+
+- What builds and packages leave behind.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+
+from ortrim.base.checksums import FileEntry
+from ortrim.base.json import to_canonical_json
+from ortrim.models.operators import RequiredOperators
+from ortrim.spec.build_options import Levers
+from ortrim.spec.buildspec import Budgets, SessionSettings
+from ortrim.spec.targets import Target
+
+ARCHIVE: Final = "libonnxruntime.a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePin:
+    """One source as resolved: its name (`onnxruntime`, `abseil_cpp`), version, kind and the digest that pins it."""
+
+    name: str
+    version: str
+    kind: str
+    digest: str
+    licence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedModel:
+    """A model of the plan: digests of the original, of the converted file, and of its cases and tolerances.
+
+    `layout` is the kind of processor that it is written for, empty for any; `session` are the settings to load it with.
+    `steps` are those of its preparation that were done, and `given_sha256` is then the model before them, while
+    `onnx_sha256` is the one after them.
+    """
+
+    name: str
+    onnx_sha256: str
+    ort_sha256: str
+    tests_sha256: str
+    style: str
+    level: str
+    layout: str = ""
+    session: SessionSettings = field(default_factory=SessionSettings)
+    steps: tuple[str, ...] = ()
+    given_sha256: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """What compiles for a target: its `kind` and version, and the target triple (zig, NDK and Xcode only).
+
+    `environment` is what the compiler and build.py see beside a minimal environment: names of programs, which the
+    executor finds on `PATH`, or symbolic paths; `wrappers` are the small executable files through which the build
+    reaches the compiler, as (name, text).
+    """
+
+    kind: Literal["zig", "gcc", "clang", "ndk", "xcode"]
+    version: str
+    triple: str
+    environment: tuple[tuple[str, str], ...]
+    wrappers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AndroidBuild:
+    """What an Android library is built for: the API level that it needs, its C++ library, and its execution providers.
+
+    `providers` are those beside the CPU's, sorted.
+    """
+
+    api: int
+    stl: Literal["c++_static", "c++_shared"]
+    providers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppleBuild:
+    """What a library for Apple's systems is built for: the oldest that it runs on, and its execution providers.
+
+    `deployment_target` is a version of iOS, for Mac Catalyst too, or of macOS. `providers` are those beside the CPU's,
+    sorted. `core.apple.slice_of` says which slice the job's target is.
+    """
+
+    deployment_target: str
+    providers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildJob:
+    """Everything an executor needs to build one target's library.
+
+    `levers` are those of the profile and the buildspec, as far as the toolchain has them. `tools` are names and
+    versions; `hooks_sha256` is the digest of ortrim's own CMake files and of its code that decides what is compiled and
+    linked. `cpu` is the least processor that the library runs on, empty for any of the architecture; `minimum_glibc` is
+    empty when none is promised; `android` and `apple` are None for every other system. `linkage` says for Apple's
+    systems whether the framework is dynamic (`shared`) or static.
+
+    `without_types` are the kinds of values that are left out, as `core.unused_types` names them. `hot_operators` are
+    those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
+
+    `wide_blocks` says whether the library runs models with channels in blocks of 16, which upstream's minimal builds do
+    not.
+
+    `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
+    in the build folder. `expected_outputs` is what is there in the end, the library first.
+    """
+
+    target: Target
+    ort_version: str
+    profile: str
+    levers: Levers
+    exceptions: bool
+    minimum_glibc: str
+    cpu: str = ""
+    linkage: Literal["shared", "static"] = "shared"
+    android: AndroidBuild | None = None
+    apple: AppleBuild | None = None
+    operator_config: str
+    without_types: tuple[str, ...] = ()
+    hot_operators: tuple[str, ...] = ()
+    wide_blocks: bool = False
+    toolchain: Toolchain
+    tools: tuple[tuple[str, str], ...]
+    hooks_sha256: str
+    sources: tuple[SourcePin, ...]
+    arguments: tuple[str, ...] = ()
+    finishing: tuple[tuple[str, ...], ...] = ()
+    expected_outputs: tuple[PurePosixPath, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerJob:
+    """Compiles the runner for a target; `runner_sha256` is the digest of its source.
+
+    A job of its own, so that a change of the runner compiles no library anew. `links` is the digest of the build whose
+    archive it links; empty when it opens a library by path.
+    """
+
+    target: Target
+    toolchain: Toolchain
+    headers: SourcePin
+    runner_sha256: str
+    arguments: tuple[str, ...]
+    links: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssemblyJob:
+    """Joins the outputs of several targets into one package, such as an AAR, under a name of its own.
+
+    `targets` are identifiers, in the order of the plan; `models_as_assets` says whether an AAR has the models inside.
+    """
+
+    identifier: str
+    targets: tuple[str, ...]
+    models_as_assets: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTarget:
+    """One target of the plan: its jobs and its budgets."""
+
+    job: BuildJob
+    runner: RunnerJob
+    budgets: Budgets
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """The jobs that a buildspec comes to, and the models they are for."""
+
+    schema: Literal["ortrim-plan/1"] = "ortrim-plan/1"
+    ortrim_version: str
+    spec_name: str
+    ort_version: str
+    models: tuple[PlannedModel, ...]
+    targets: tuple[PlannedTarget, ...]
+    assemblies: tuple[AssemblyJob, ...] = ()
+
+
+def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:
+    """SHA-256 of a plan or of one of its jobs: the name of the folder that holds its output."""
+    return hashlib.sha256(to_canonical_json(part).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompilerCacheUse:
+    """How far the compiler cache helped: compilations answered from it, and all that were asked."""
+
+    hits: int
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledUnits:
+    """How many source files a build compiled, and how many upstream compiles for the same library."""
+
+    compiled: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobResult:
+    """A finished build, in `folder`: `seconds` is the wall time that it took.
+
+    `library` is the shared one; `archive` is the static one of the same objects, None when it was not asked for.
+    `units` is None when everything was compiled.
+    """
+
+    folder: Path
+    library: Path
+    link_map: Path | None
+    headers: Path
+    log: Path
+    seconds: float
+    compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
+    archive: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """`manifest.json`: what is in a package and what it was made from."""
+
+    schema: Literal["ortrim-manifest/1"] = "ortrim-manifest/1"
+    name: str
+    target: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    profile: str
+    exceptions: bool
+    minimum_glibc: str
+    cpu: str = ""
+    linkage: Literal["shared", "static"] = "shared"
+    cpuinfo: bool
+    compiler: str
+    tools: tuple[tuple[str, str], ...]
+    arguments: tuple[str, ...]
+    operators: RequiredOperators
+    models: tuple[PlannedModel, ...]
+    sources: tuple[SourcePin, ...]
+    files: tuple[FileEntry, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """A finished package: the archive and the folder it was made from."""
+
+    archive: Path
+    folder: Path
+    manifest: Manifest

@@ -1,0 +1,348 @@
+"""A small root file system made of Debian packages: what a container image rests on where no registry gives one.
+
+The packages are whatever versions apt's signed index had when they were fetched; these and their digests are written
+beside the root and into the image's file, so that another version is another image.
+
+- Writing a root file system out of the files of Debian packages.
+- The parts of emulated machines: a kernel, a shell, and the libraries that programs for them need.
+- A zip file as a tar file: with the links and permissions that the zip's entries say they had on Unix.
+"""
+
+import hashlib
+import io
+import re
+import stat
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Final, cast
+
+from ortrim.base.archives import DAMAGE, bounded_stream, unpack
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.emulators import SUITE, Emulation, machine_folder
+from ortrim.base.files import storage_errors
+from ortrim.build.debian import (
+    DebianPackage,
+    PackageRequest,
+    fetch_packages,
+    read_packages,
+    write_data_archive,
+    write_packages,
+)
+from ortrim.errors import SourcesError, StorageError
+
+ALIASES: Final = ("bin", "lib", "lib64", "sbin")
+"""Names at the top that lead into `usr`."""
+EMPTY_FOLDERS: Final = ("dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "var/tmp")
+FOR_EVERYBODY: Final = ("tmp", "var/tmp")
+ACCOUNTS: Final = (("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"), ("etc/group", "root:x:0:\n"))
+PYTHON: Final = re.compile(r"usr/bin/python3\.\d+")
+MAXIMUM_BYTES: Final = 4 << 30
+SOURCE_DATE: Final = 315532800
+"""The time of every file: the first of 1980, as in builds."""
+
+
+class RootWriter:
+    """Writes a root file system as a tar file, the same bytes for the same packages.
+
+    Nothing is unpacked here, so that links may lead wherever they lead in the root itself.
+    """
+
+    def __init__(self, archive: tarfile.TarFile) -> None:
+        self._archive = archive
+        self._names: set[str] = set()
+        for alias in ALIASES:
+            self._add_folder(f"usr/{alias}")
+            self._add_link(alias, f"usr/{alias}")
+
+    def add_package(self, data: Path, package: str) -> None:
+        """Add the files of a package's `data.tar`.
+
+        Raises `StorageError` `corrupt-archive`, or `unsafe-archive` for a name that climbs, or for a device.
+        """
+        try:
+            with (
+                bounded_stream(data, MAXIMUM_BYTES) as stream,
+                tarfile.open(fileobj=cast(IO[bytes], stream), mode="r:") as source,
+            ):
+                for member in source:
+                    self._add(member, source, package)
+        except DAMAGE as error:
+            what = "is damaged or cut short"
+            raise StorageError("corrupt-archive", what, where=package, why=str(error)) from error
+
+    def complete(self) -> None:
+        """Add what packages bring by scripts of their own, which are not run."""
+        for name in EMPTY_FOLDERS:
+            self._add_folder(name)
+        for name, text in ACCOUNTS:
+            member = _plain(tarfile.TarInfo(name), 0o644)
+            member.size = len(text)
+            self._archive.addfile(member, io.BytesIO(text.encode()))
+        pythons = sorted(name for name in self._names if PYTHON.fullmatch(name))
+        if pythons and "usr/bin/python3" not in self._names:
+            self._add_link("usr/bin/python3", PurePosixPath(pythons[0]).name)
+
+    def _add(self, member: tarfile.TarInfo, source: tarfile.TarFile, package: str) -> None:
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir() or _is_link(member)):
+            what = f"holds {member.name[:200]!r}, which could do harm"
+            hint = "do not use this mirror before you know why"
+            raise StorageError("unsafe-archive", what, where=package, hint=hint)
+        name = str(path)
+        if name in self._names or not path.parts:
+            return
+        self._names.add(name)
+        member.name, member.pax_headers = name, {}
+        if member.islnk():
+            member.linkname = str(PurePosixPath(member.linkname))
+        content = source.extractfile(member) if member.isreg() else None
+        self._archive.addfile(_plain(member, member.mode & 0o755), content)
+
+    def _add_folder(self, name: str) -> None:
+        if name not in self._names:
+            self._names.add(name)
+            member = _plain(tarfile.TarInfo(name), 0o1777 if name in FOR_EVERYBODY else 0o755)
+            member.type = tarfile.DIRTYPE
+            self._archive.addfile(member)
+
+    def _add_link(self, name: str, target: str) -> None:
+        self._names.add(name)
+        member = _plain(tarfile.TarInfo(name), 0o777)
+        member.type, member.linkname = tarfile.SYMTYPE, target
+        self._archive.addfile(member)
+
+
+def _is_link(member: tarfile.TarInfo) -> bool:
+    return member.issym() or member.islnk()
+
+
+def _plain(member: tarfile.TarInfo, mode: int) -> tarfile.TarInfo:
+    """Make a member root's, with the one time that all have."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime, member.mode = SOURCE_DATE, mode
+    return member
+
+
+ROOT_FILE: Final = "root.tar"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebianRoot:
+    """A root file system: the tar file that holds it and the packages that it was made of."""
+
+    archive: Path
+    packages: tuple[DebianPackage, ...]
+
+
+def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambda _: None) -> DebianRoot:
+    """Return a root file system of packages, fetched through apt and laid out when it is not in the cache.
+
+    `/usr/bin/python3` leads to the Python among the packages. Raises what `fetch_packages` raises, and `SourcesError`
+    `root-damaged` when the cache holds something else.
+    """
+    names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
+    folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
+    cached_folder(folder, lambda temporary: _fill(temporary, request, announce), large=True)
+    packages = read_packages(folder, reference="root-damaged", what="the root file system of an image")
+    return DebianRoot(archive=folder / ROOT_FILE, packages=packages)
+
+
+def _fill(folder: Path, request: PackageRequest, announce: Callable[[str], None]) -> None:
+    announce(f"fetch Debian's {', '.join(request.names)} for {request.architecture}")
+    packages: list[DebianPackage] = []
+    with storage_errors(folder), tarfile.open(folder / ROOT_FILE, "w", format=tarfile.PAX_FORMAT) as archive:
+        root = RootWriter(archive)
+
+        def accept(package: DebianPackage, file: Path) -> None:
+            packages.append(package)
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as name:
+                data = Path(name) / "data.tar"
+                write_data_archive(file, data)
+                root.add_package(data, package.name)
+
+        fetch_packages(request, accept)
+        root.complete()
+    write_packages(folder, packages)
+
+
+KERNEL_PACKAGE: Final = "linux-image-cloud-arm64"
+KERNEL_PATTERN: Final = r"linux-image-[0-9][a-z0-9.+-]*-cloud-arm64"
+SHELL_PACKAGE: Final = "busybox-static"
+LIBRARY_PACKAGES: Final = ("libc6", "libgcc-s1", "libstdc++6", "musl")
+"""Both C libraries, and what the official library needs besides."""
+KERNEL_HOST: Final = "arm64"
+"""Debian's word for the architecture whose kernel all machines run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineParts:
+    """A folder of parts and the packages that they came from.
+
+    `root` is a folder with `usr/lib`, and `lib` that leads there. `kernel` and `shell` are there for `arm64` alone.
+    """
+
+    root: Path
+    kernel: Path
+    shell: Path
+    packages: tuple[DebianPackage, ...]
+
+
+def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda _: None) -> MachineParts:
+    """Return a machine's parts, fetched through apt when they are not in the cache.
+
+    Raises what `fetch_packages` raises, and `SourcesError` `machine-damaged` when the cache holds something else.
+    """
+    folder = machine_folder(emulation.debian)
+    cached_folder(folder, lambda temporary: _machines_fill(temporary, emulation, announce), large=True)
+    return MachineParts(
+        root=folder / "root",
+        kernel=folder / "kernel",
+        shell=folder / "shell",
+        packages=read_packages(folder, reference="machine-damaged", what="the folder of a machine's parts"),
+    )
+
+
+def _machines_fill(folder: Path, emulation: Emulation, announce: Callable[[str], None]) -> None:
+    has_kernel = emulation.debian == KERNEL_HOST
+    names = (*LIBRARY_PACKAGES, *((KERNEL_PACKAGE, SHELL_PACKAGE) if has_kernel else ()))
+    announce(f"fetch Debian's {', '.join(names)} for {emulation.debian}")
+    packages: list[DebianPackage] = []
+
+    def accept(package: DebianPackage, file: Path) -> None:
+        packages.append(package)
+        _take(package, file, folder, emulation)
+
+    depended = {KERNEL_PACKAGE: KERNEL_PATTERN}
+    fetch_packages(PackageRequest(names=names, suite=SUITE, architecture=emulation.debian, depended=depended), accept)
+    with storage_errors(folder):
+        _link(folder, emulation)
+    write_packages(folder, packages)
+
+
+def _take(package: DebianPackage, file: Path, folder: Path, emulation: Emulation) -> None:
+    """Keep what is needed of one package."""
+    with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as name:
+        archive, content = Path(name) / "data.tar", Path(name) / "content"
+        write_data_archive(file, archive)
+        if package.name in LIBRARY_PACKAGES:
+            places = [f"usr/lib/{place}" for place in emulation.library_folders]
+            unpack(archive, content, members={place: place for place in places})
+            for place in places:
+                _merge(content / place, folder / "root" / place)
+        elif package.name == SHELL_PACKAGE:
+            unpack(archive, content, members={"usr/bin/busybox": "busybox", "bin/busybox": "busybox"})
+            (content / "busybox").rename(folder / "shell")
+        else:
+            unpack(archive, content, members={"boot": ""})
+            _kernel(content, package).rename(folder / "kernel")
+
+
+def _kernel(content: Path, package: DebianPackage) -> Path:
+    for kernel in sorted(content.glob("vmlinuz-*")):
+        return kernel
+    raise SourcesError("machine-damaged", "the kernel's package holds no kernel", where=package.name)
+
+
+def _merge(libraries: Path, target: Path) -> None:
+    """Add shared libraries to the machine's."""
+    target.mkdir(parents=True, exist_ok=True)
+    for library in sorted(libraries.glob("*.so*")):
+        library.rename(target / library.name)
+
+
+def _link(folder: Path, emulation: Emulation) -> None:
+    """Have the linkers found where programs look for them: `/lib/NAME`, `/usr/lib/NAME` with one `/usr`.
+
+    musl's linker is its C library, `libc.so`.
+    """
+    (folder / "root" / "lib").symlink_to("usr/lib")
+    for name, loader in zip(emulation.library_folders, emulation.loaders, strict=True):
+        files = (f"{name}/{file}" for file in (loader, "libc.so"))
+        inside = folder / "root" / "usr" / "lib"
+        found = next((file for file in files if (inside / file).is_file()), None)
+        if found:
+            (inside / loader).symlink_to(found)
+
+
+MAXIMUM_ZIP_BYTES: Final = 16 << 30
+MAXIMUM_ENTRIES: Final = 200_000
+MAXIMUM_LINK: Final = 4096
+TIME: Final = 315532800
+
+
+def zip_as_tar(archive: Path, destination: Path) -> None:
+    """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip.
+
+    Raises `StorageError`: `corrupt-archive`, `unsafe-archive` (a name or a link that leads outside, a device),
+    `archive-too-large`, or what the disk says. Only when the content is damaged is a part of the destination written.
+    """
+    try:
+        with zipfile.ZipFile(archive) as source:
+            entries = tuple(_entries(source, archive))
+            with storage_errors(destination), tarfile.open(destination, "w") as target:
+                for entry, name in entries:
+                    _add(source, entry, name, target)
+    except DAMAGE as error:
+        hint = "remove it, so that it is fetched anew"
+        what = "is damaged, cut short, or not a zip file"
+        raise StorageError("corrupt-archive", what, where=str(archive), why=str(error), hint=hint) from error
+
+
+def _entries(source: zipfile.ZipFile, archive: Path) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
+    """Yield the entries and their names below the top folder, once each has been found harmless."""
+    entries = source.infolist()
+    if len(entries) > MAXIMUM_ENTRIES or sum(entry.file_size for entry in entries) > MAXIMUM_ZIP_BYTES:
+        what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_ZIP_BYTES:,} bytes"
+        raise StorageError("archive-too-large", what, where=str(archive))
+    for entry in entries:
+        path = PurePosixPath(entry.filename)
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if path.is_absolute() or ".." in path.parts or "\\" in entry.filename:
+            raise _unsafe(archive, entry, "its name is absolute or climbs")
+        if kind not in {0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}:
+            raise _unsafe(archive, entry, "a device")
+        name = PurePosixPath(*path.parts[1:])
+        if kind == stat.S_IFLNK and not _stays_inside(name, source, entry):
+            raise _unsafe(archive, entry, "a link that leads outside")
+        if name.parts:
+            yield entry, name
+
+
+def _stays_inside(name: PurePosixPath, source: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
+    """Whether a link stays below the top folder; each step of its target is counted as if none were a link."""
+    if entry.file_size > MAXIMUM_LINK:
+        return False
+    target = PurePosixPath(source.read(entry).decode("utf-8", errors="replace"))
+    depth = len(name.parts) - 1
+    for part in target.parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return False
+    return not target.is_absolute()
+
+
+def _add(source: zipfile.ZipFile, entry: zipfile.ZipInfo, name: PurePosixPath, target: tarfile.TarFile) -> None:
+    member = tarfile.TarInfo(str(name))
+    mode = entry.external_attr >> 16
+    member.mtime, member.mode = TIME, 0o755 if mode & 0o100 or entry.is_dir() else 0o644
+    if stat.S_ISLNK(mode):
+        member.type, member.linkname = tarfile.SYMTYPE, source.read(entry).decode("utf-8")
+        target.addfile(member)
+    elif entry.is_dir():
+        member.type = tarfile.DIRTYPE
+        target.addfile(member)
+    else:
+        member.size = entry.file_size
+        with source.open(entry) as content:
+            target.addfile(member, content)
+
+
+def _unsafe(archive: Path, entry: zipfile.ZipInfo, why: str) -> StorageError:
+    hint = "do not use this archive: a well-meant one does not hold such a thing"
+    what = f"holds {entry.filename[:200]!r}, which could do harm"
+    return StorageError("unsafe-archive", what, where=str(archive), why=why, hint=hint)

@@ -1,0 +1,298 @@
+"""Getting the sources: the one function that the rest of ortrim calls.
+
+- Deciding which sources are meant, without fetching them.
+- What `fetch_sources` returns: a folder with one subfolder for each component, under names of our own.
+- Making one source tree out of archives, under names that do not depend on where they came from.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.archives import unpack
+from ortrim.base.cache import cache_folder, cached_folder, is_kept
+from ortrim.base.files import require_space
+from ortrim.build.debian import is_debian_package, write_data_archive
+from ortrim.build.plan import SourcePin
+from ortrim.build.source_archives import Checkout, check_version, copy_checkout, fetch_archives, fetch_commit, identify
+from ortrim.errors import NetworkError, SourcesError, ToolError
+from ortrim.pins.runtime import ComponentPin, GitPin, RuntimePins, licence_ids
+from ortrim.pins.shipped import pin_text
+
+AUTO_ORDER: Final = ("archive", "git", "debian")
+LAYOUT_VERSION: Final = 1
+"""To be raised when the same pins come to another tree."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """One way to get all sources: ONNX Runtime from `runtime`, its dependencies from archives."""
+
+    kind: str
+    version: str
+    runtime: ComponentPin | GitPin | Checkout
+    dependencies: tuple[ComponentPin, ...]
+    dependency_kind: str
+    suite: str | None
+
+    @cached_property
+    def pins(self) -> tuple[SourcePin, ...]:
+        """Every source with what pins it."""
+        licence = licence_ids()["onnxruntime"]
+        first = SourcePin(
+            name="onnxruntime", version=self.version, kind=self.kind, digest=_identity(self.runtime), licence=licence
+        )
+        return (first, *(_source_pin(part, self.dependency_kind) for part in self.dependencies))
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder of the cache that holds, or will hold, the unpacked tree."""
+        parts = [asdict(part) for part in self.dependencies]
+        identity = [LAYOUT_VERSION, self.version, _identity(self.runtime), parts]
+        if isinstance(self.runtime, ComponentPin):
+            identity.append(asdict(self.runtime))
+        return cache_folder("sources") / hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """The kind in words."""
+        same = self.kind == self.dependency_kind
+        return self.kind if same else f"{self.kind} with dependencies from {self.dependency_kind}"
+
+
+def resolve_sources(runtime: RuntimePins, kind: str, path: Path | None = None) -> Resolution:
+    """Return the sources that `fetch_sources` would use, without fetching.
+
+    For `auto`, that is a kind whose tree is in the cache, or else the first that is pinned; fetching may show
+    that it cannot be reached and fall to the next. Raises `SourcesError` as `fetch_sources` does.
+    """
+    choices, _ = choices_of(runtime, kind, path)
+    return cached_choice(choices) or choices[0]
+
+
+def cached_choice(choices: tuple[Resolution, ...]) -> Resolution | None:
+    """Return the first choice whose tree is already in the cache."""
+    return next((choice for choice in choices if choice.folder.is_dir()), None)
+
+
+def choices_of(runtime: RuntimePins, kind: str, path: Path | None) -> tuple[tuple[Resolution, ...], tuple[str, ...]]:
+    """Return the ways to get the sources, in the order to try them, and a note for each kind that is not pinned.
+
+    Raises `SourcesError` (`unpinned-source`) when there is none.
+    """
+    kinds = AUTO_ORDER if kind == "auto" else (kind,)
+    found = {each: _choices_of_kind(runtime, each, path) for each in kinds}
+    notes = tuple(f"{each}: not pinned for ONNX Runtime {runtime.version}" for each in kinds if not found[each])
+    choices = tuple(choice for each in kinds for choice in found[each])
+    if not choices:
+        what = f"the sources of ONNX Runtime {runtime.version} are not pinned, so they cannot be checked"
+        hint = f"where the network reaches upstream, run: invoke pins.update --version {runtime.version}"
+        raise SourcesError("unpinned-source", what, where=f"source = {kind!r}", why="\n".join(notes), hint=hint)
+    return choices, notes
+
+
+def _choices_of_kind(runtime: RuntimePins, kind: str, path: Path | None) -> list[Resolution]:
+    if kind == "path":
+        origin: GitPin | Checkout | None = identify(path, runtime.version) if runtime.sources else None
+    elif kind == "git":
+        origin = runtime.git
+    else:
+        return [
+            Resolution(kind, runtime.version, every.components[0], every.components[1:], kind, every.suite)
+            for every in runtime.sources
+            if every.kind == kind
+        ]
+    if origin is None:
+        return []
+    return [
+        Resolution(kind, runtime.version, origin, every.components[1:], every.kind, every.suite)
+        for every in runtime.sources
+    ]
+
+
+def _identity(part: ComponentPin | GitPin | Checkout) -> str:
+    match part:
+        case ComponentPin():
+            return part.sha256
+        case GitPin():
+            return part.commit
+        case Checkout():
+            return part.digest
+
+
+def _source_pin(part: ComponentPin, kind: str) -> SourcePin:
+    return SourcePin(name=part.name, version=part.version, kind=kind, digest=part.sha256, licence=part.licence)
+
+
+LICENCES_FOLDER: Final = "licences"
+EMPTY_COMPONENTS: Final = ("utf8_range",)
+"""Components that upstream's build files name, but that nothing of protobuf 21.12 needs: empty folders."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTree:
+    """Unpacked sources: `folder` holds `onnxruntime`, `abseil_cpp` and so on, whatever the kind.
+
+    `notes` says, for the kind `auto`, which kinds were passed over and why;
+    `resolution` is what the cache has it of, None when it lies elsewhere.
+    """
+
+    folder: Path
+    kind: str
+    pins: tuple[SourcePin, ...]
+    notes: tuple[str, ...] = ()
+    resolution: Resolution | None = None
+
+
+def licences(tree: SourceTree) -> tuple[tuple[str, str, Path], ...]:
+    """Return (component, SPDX licence identifier, file with the licence's text) for third-party notices."""
+    return tuple((pin.name, pin.licence, tree.folder / LICENCES_FOLDER / f"{pin.name}.txt") for pin in tree.pins)
+
+
+LICENCE_NAMES: Final = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENSE.MIT", "COPYING.MPL2", "COPYING")
+WORK: Final = ".work"
+
+
+def lay_out(resolution: Resolution, archives: Mapping[str, Path], folder: Path) -> None:
+    """Fill `folder` with a subfolder for each component, and with their licences.
+
+    Raises `SourcesError` or `StorageError` for whatever is not as it should be.
+    """
+    work = folder / WORK
+    work.mkdir()
+    _lay_out_runtime(resolution.runtime, archives, folder / "onnxruntime", work)
+    check_version(folder / "onnxruntime", resolution.version)
+    for component in resolution.dependencies:
+        _lay_out_component(component, archives[component.name], folder / component.name, work)
+    for name in EMPTY_COMPONENTS:
+        (folder / name).mkdir()
+    (folder / LICENCES_FOLDER).mkdir()
+    for pin in resolution.pins:
+        _settle_licence(folder, pin.name, pin.licence)
+    shutil.rmtree(work)
+
+
+def _lay_out_runtime(
+    runtime: ComponentPin | GitPin | Checkout, archives: Mapping[str, Path], folder: Path, work: Path
+) -> None:
+    match runtime:
+        case ComponentPin():
+            _lay_out_component(runtime, archives[runtime.name], folder, work)
+        case GitPin():
+            fetch_commit(runtime, work / "git", work / "git.tar")
+            unpack(work / "git.tar", folder)
+        case Checkout():
+            copy_checkout(runtime, folder, work / "checkout")
+
+
+def _lay_out_component(component: ComponentPin, archive: Path, folder: Path, work: Path) -> None:
+    if is_debian_package(archive):
+        data = work / f"{component.name}.data"
+        write_data_archive(archive, data)
+        archive = data
+    zip_links = component.origin == "url"
+    unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=zip_links)
+    if component.interface is not None:
+        (folder / "CMakeLists.txt").write_text(_interface_project(component.name, component.interface))
+
+
+def _interface_project(name: str, target: str) -> str:
+    """Return the CMake project of a library of headers."""
+    return (
+        f"add_library(ortrim_{name} INTERFACE)\n"
+        f"add_library({target} ALIAS ortrim_{name})\n"
+        f"target_include_directories(ortrim_{name} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}}/include)\n"
+    )
+
+
+def _settle_licence(folder: Path, name: str, licence: str) -> None:
+    """Copy a component's licence text to where `licences` looks; an archive may lack it, so known ones travel along."""
+    destination = folder / LICENCES_FOLDER / f"{name}.txt"
+    found = next((folder / name / each for each in LICENCE_NAMES if (folder / name / each).is_file()), None)
+    text = pin_text(f"licences/{licence}.txt") if found is None else None
+    if found is not None:
+        shutil.copyfile(found, destination)
+    elif text is not None:
+        destination.write_text(text, encoding="utf-8")
+    else:
+        raise SourcesError("licence-missing", f"the sources of {name} hold no licence text", where=name)
+
+
+UNPACKED_BYTES: Final = 492_000_000
+"""What the sources of 1.21.0 take, unpacked."""
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+def fetch_sources(
+    runtime: RuntimePins,
+    kind: str,
+    path: Path | None = None,
+    announce: Callable[[str], None] = _silent,
+    *,
+    unread: bool = False,
+) -> SourceTree:
+    """Return the unpacked sources of a version, fetching and checking what is not in the cache.
+
+    `kind` is `archive`, `git`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives)
+    or `auto`: the first kind that is pinned and works. A tree in the cache is used without any network; it is checked
+    unless it is to stay `unread` until `sound_sources` is asked for its folder.
+    `announce` is told of each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
+    `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
+    """
+    choices, notes = choices_of(runtime, kind, path)
+    cached = cached_choice(choices)
+    if cached is not None and (unread or is_kept(cached.folder, large=True)):
+        return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
+    return _first_that_works(choices, notes if kind == "auto" else (), announce)
+
+
+def sound_sources(tree: SourceTree, announce: Callable[[str], None] = _silent) -> Path:
+    """Return the folder of a tree, unpacked anew when it is not what it was. Raises as `fetch_sources` does."""
+    if tree.resolution is not None:
+        _publish(tree.resolution, announce)
+    return tree.folder
+
+
+def _publish(choice: Resolution, announce: Callable[[str], None]) -> None:
+    cached_folder(choice.folder, partial(_fill, choice, announce), large=True)
+
+
+def _first_that_works(
+    choices: tuple[Resolution, ...], notes: tuple[str, ...], announce: Callable[[str], None]
+) -> SourceTree:
+    failures: list[SourcesError | NetworkError | ToolError] = []
+    for choice in choices:
+        try:
+            _publish(choice, announce)
+        except (SourcesError, NetworkError, ToolError) as error:
+            failures.append(error)
+            notes = (*notes, f"{choice.label}: {error.reference}: {error.what}")
+        else:
+            return _tree(choice, notes)
+    if len(failures) == 1:
+        raise failures[0]
+    why = "\n".join([*notes, *(str(failure) for failure in failures)])
+    hint = "mend one of them, or choose another with onnxruntime.source"
+    raise SourcesError("no-source-works", "none of the pinned sources could be fetched", why=why, hint=hint)
+
+
+def _fill(choice: Resolution, announce: Callable[[str], None], folder: Path) -> None:
+    archives = list(choice.dependencies)
+    if isinstance(choice.runtime, ComponentPin):
+        archives.insert(0, choice.runtime)
+    kept = fetch_archives(archives, choice.suite, announce)
+    announce("unpack the sources")
+    require_space(folder.parent, UNPACKED_BYTES, "unpacking the sources")
+    lay_out(choice, kept, folder)
+
+
+def _tree(choice: Resolution, notes: tuple[str, ...]) -> SourceTree:
+    return SourceTree(folder=choice.folder, kind=choice.kind, pins=choice.pins, notes=notes, resolution=choice)

@@ -1,0 +1,307 @@
+"""The hermetic toolchain: clang, lld, libc++ and glibc stubs from the pinned `ziglang` wheel. Pure.
+
+- The small executable files through which a build reaches its compiler.
+- CMake's trials, quick on an empty cache. Shell text for zig's wrappers. Pure.
+- Linking through the lld inside zig, whose driver refuses options that lld takes. Shell text for a wrapper. Pure.
+- The system's gcc or clang, for those who want it: found, asked for its version, and written into the plan.
+- What compilers themselves put into a library, and its licences. Pure.
+"""
+
+import re
+import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
+
+from ortrim.base.command import run
+from ortrim.build.plan import Toolchain
+from ortrim.errors import ToolError
+from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.targets import Architecture, CLibrary, Target, zig_cpu
+
+TRIAL: Final = """\
+case "$PWD" in "${{ORTRIM_BUILD}}/CMakeFiles/"*)
+  set -- "$@" -fno-sanitize=undefined
+  case " $* " in
+  *" -c "*|*" -E "*|*" -S "*) ;;
+  *) if {{ said=$({command} {maps} "$@" -nostdlib++ 2>&1 >&3); }} 3>&1; then
+    [ -z "$said" ] || printf '%s\\n' "$said" >&2
+    exit 0
+  fi ;;
+  esac ;;
+esac
+"""
+
+
+def trial(command: str, maps: str) -> str:
+    """Return the part of a wrapper that takes CMake's trials; `command` compiles with `maps`, both in shell syntax."""
+    return TRIAL.format(command=command, maps=maps)
+
+
+PREFIX_MAPS: Final = (
+    '-ffile-prefix-map="$ORTRIM_SOURCES"=. -ffile-prefix-map="$ORTRIM_BUILD"=.'
+    ' ${ORTRIM_SOURCES_HERE:+-ffile-prefix-map="$ORTRIM_SOURCES_HERE"=.}'
+)
+
+PRINT_MAP: Final = "-Wl,--print-map"
+"""Asks lld, through zig, for a link map on standard output; `-Map` is refused by zig's driver."""
+
+
+PRECOMPILED_MARK: Final = "-DORTRIM_PRECOMPILED="
+"""Marks the compilations that use a precompiled header, which is `hot` or `cold`; from `units.cmake`."""
+
+PRECOMPILING: Final = """\
+precompile() {{
+  for argument do
+    shift
+    case "$argument" in -D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*|--target=*|--sysroot=*) set -- "$@" "$argument" ;; esac
+  done
+  {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
+"$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
+}}
+kind=
+case " $* " in *" -E "*) ;; *" {mark}cold "*) kind=cold ;; *" {mark}hot "*) kind=hot ;; esac
+if [ -n "$kind" ]; then
+  header="$ORTRIM_BUILD/precompiled-$kind.pch"
+  [ -f "$header" ] || precompile "$@" || exit
+  set -- -include-pch "$header" "$@"
+fi
+"""
+
+
+def compiler_wrapper(
+    identity: str,
+    command: str,
+    rewrites: tuple[tuple[str, str], ...] = (),
+    *,
+    precompiles: bool = False,
+    linking: str = "",
+    quick_trials: bool = False,
+) -> str:
+    """Return the text of a compiler's wrapper.
+
+    `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax;
+    `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently; `linking` is the
+    part that reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang that would
+    compile its C++ library for CMake's trials. When the arguments ask for a link map on standard output, it goes to
+    `$ORTRIM_LINK_MAP`.
+
+    A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
+    each mark compiles: clang takes a header only for sources of the same target, optimised as it is. Preprocessing
+    (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at once make the header twice,
+    and the second replaces the first with the same.
+    """
+    cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
+    rewriting = (
+        f'for argument do\n  shift\n  case "$argument" in\n{cases}    *) set -- "$@" "$argument" ;;\n  esac\ndone\n'
+    )
+    return (
+        f"#!/bin/sh\n# {identity}\n"
+        f"{rewriting if rewrites else ''}"
+        f'case " $* " in *" {PRINT_MAP} "*) exec >"$ORTRIM_LINK_MAP" ;; esac\n'
+        f"{PRECOMPILING.format(command=command, maps=PREFIX_MAPS, mark=PRECOMPILED_MARK) if precompiles else ''}"
+        f"{linking}"
+        f"{trial(command, PREFIX_MAPS) if quick_trials else ''}"
+        f'exec {command} {PREFIX_MAPS} "$@"\n'
+    )
+
+
+def tool_wrapper(identity: str, command: str) -> str:
+    """Return the text of the wrapper of an archiver or another tool that takes its arguments as they are."""
+    return f'#!/bin/sh\n# {identity}\nexec {command} "$@"\n'
+
+
+def launcher(identity: str, wrapper: str) -> str:
+    """Return the text of what CMake calls in front of a compiler that it chooses itself.
+
+    It is given the compiler cache, if there is one, and the compiler with its arguments, and puts the wrapper of the
+    given name, beside itself, in the compiler's place.
+    """
+    return (
+        f"#!/bin/sh\n# {identity}\n"
+        'case "${1##*/}" in\n'
+        f'clang|clang++) shift; exec "${{0%/*}}/{wrapper}" "$@" ;;\n'
+        f'*) cache="$1"; shift 2; exec "$cache" "${{0%/*}}/{wrapper}" "$@" ;;\n'
+        "esac\n"
+    )
+
+
+LINKING: Final = """\
+link() {{
+  set -f
+  plus=
+  case " $* " in *" -nostdlib++ "*) plus=-nostdlib++ ;; esac
+  : >ortrim-probe.c
+  {command} -c ortrim-probe.c -o ortrim-probe.o || exit
+  line=$({command} $plus -v -Os -s -shared ortrim-probe.o -o ortrim-probe.so 2>&1 | grep "^ld.lld .* ortrim-probe.o ")
+  rm -f ortrim-probe.c ortrim-probe.o ortrim-probe.so
+  [ -n "$line" ] || {{ echo "zig does not say how it links" >&2; exit 1; }}
+  for argument do
+    shift
+    case "$argument" in
+    -Wl,*) IFS=,; set -- "$@" ${{argument#-Wl,}}; unset IFS ;;
+    -D*|-O*|-W*|-X*|-f*|-g|-g[0-9]*|-l*|-m*|-nostdlib++|-std=*) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+  done
+  IFS='
+'
+  set -- "$@" $(printf '%s\\n' "${{line#* ortrim-probe.o }}" | sed 's| \\([-/]\\)|\\
+\\1|g')
+  unset IFS
+  head="${{line%% -o ortrim-probe.so *}}"
+  exec {program} ld.lld ${{head#ld.lld}} "$@"
+}}
+case " $* " in *" {mark} "*) link "$@" ;; esac
+"""
+"""An empty object is linked as a probe. Paths may have spaces, none of which is at the end of a folder's name."""
+
+
+def linking(program: str, command: str) -> str:
+    """Return the part of a wrapper that links past the driver when it is asked to; `command` compiles.
+
+    Both are in shell syntax.
+    """
+    return LINKING.format(program=program, command=command, mark=PAST_DRIVER)
+
+
+MACHINE: Final = {
+    Architecture.X64: "x86_64", Architecture.ARM64: "aarch64", Architecture.ARM: "arm",
+    Architecture.RISCV64: "riscv64",
+}  # fmt: skip
+FLOAT_ABI: Final = {Architecture.ARM: "eabihf"}
+
+PROGRAM: Final = '"$ORTRIM_COMPILER_CXX"'
+LEVELS: Final = (("-Oz", "-Os -Xclang -Oz"), ("-O3", "-O2 -Xclang -O3"))
+"""zig takes -Oz for -Os, and -O3 for -O2, unless clang itself is told."""
+ARM64_FEATURES: Final = (
+    ("-march=armv8.2-a+fp16", "+v8_2a+fullfp16"),
+    ("-march=armv8.2-a+bf16", "+v8_2a+bf16"),
+    ("-march=armv8.2-a+dotprod", "+v8_2a+dotprod"),
+    ("-march=armv8.2-a+i8mm", "+v8_2a+i8mm"),
+)
+"""What upstream asks for in single files of kernels that are chosen at run time, and clang's names of it.
+
+zig refuses `-march` with extensions and wants them in `-mcpu`, where they come on top of the floor.
+"""
+ARM_REWRITES: Final = (("-mfpu=neon", ""),)
+"""Upstream's one flag for ARMv7; the `-mcpu` of every floor has NEON already."""
+
+
+def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | None = None) -> Toolchain:
+    """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer.
+
+    `minimum_glibc` is empty for musl. `cpu` is the floor as buildspecs name it; raises KeyError for an unknown one.
+    """
+    triple = _triple(target, minimum_glibc)
+    floor = zig_cpu(target.architecture, cpu)
+    options = f"-target {triple} -mcpu={floor}" if floor else f"-target {triple}"
+    identity = f"zig {version} {options.removeprefix('-target ')}"
+    cc, cxx = f'"$ORTRIM_COMPILER_C" cc {options}', f"{PROGRAM} c++ {options}"
+    rewrites = _rewrites(target.architecture, floor)
+    return Toolchain(
+        kind="zig",
+        version=version,
+        triple=triple,
+        environment=tuple(
+            (name, "${tools}/ziglang/zig")
+            for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
+        ),
+        wrappers=(
+            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=True)),
+            ("c++", _cxx_wrapper(identity, cxx, rewrites)),
+            ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
+            ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
+        ),
+    )
+
+
+def _cxx_wrapper(identity: str, cxx: str, rewrites: tuple[tuple[str, str], ...]) -> str:
+    links = linking(PROGRAM, cxx)
+    return compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=True)
+
+
+def _triple(target: Target, minimum_glibc: str) -> str:
+    abi = FLOAT_ABI.get(target.architecture, "")
+    if target.c_library is CLibrary.MUSL:
+        return f"{MACHINE[target.architecture]}-linux-musl{abi}"
+    return f"{MACHINE[target.architecture]}-linux-gnu{abi}.{minimum_glibc}"
+
+
+def _rewrites(architecture: Architecture, floor: str) -> tuple[tuple[str, str], ...]:
+    match architecture:
+        case Architecture.ARM64:
+            return (*LEVELS, *((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES))
+        case Architecture.ARM:
+            return (*LEVELS, *ARM_REWRITES)
+        case _:
+            return LEVELS
+
+
+PROGRAMS: Final = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
+MINIMUM_MAJOR: Final = {"gcc": 11, "clang": 14}
+SMALLEST_SINCE: Final = 12
+"""The first gcc with `-Oz`: to gcc 11 the argument is an error, and `-Os` is the smallest that it has."""
+INSTALL: Final = {"gcc": "apt-get install g++", "clang": "apt-get install clang"}
+
+
+def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
+    """Return the toolchain of a compiler found on `PATH`, which compiles for this machine only.
+
+    Raises `ToolError`: `compiler-missing`, or `compiler-too-old` for one that cannot compile ONNX Runtime (C++20
+    in the tests of upstream starts at gcc 11; see its `cmake/CMakeLists.txt`).
+    """
+    programs = (*PROGRAMS[kind], "ar", "ranlib")
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        hint = f'install it ({INSTALL[kind]}) or use compiler = "zig", which needs nothing installed'
+        what, why = "the buildspec asks for this compiler, and it is not on PATH", f"not there: {', '.join(missing)}"
+        raise ToolError("compiler-missing", what, where=kind, why=why, hint=hint)
+    version = _version(kind, programs[0])
+    identity = f"{kind} {version}"
+    names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
+    rewrites = (("-Oz", "-Os"),) if kind == "gcc" and _major(version) < SMALLEST_SINCE else ()
+    return Toolchain(
+        kind=kind,
+        version=version,
+        triple="",
+        environment=tuple(zip(names, programs, strict=True)),
+        wrappers=(
+            ("cc", compiler_wrapper(identity, '"$ORTRIM_COMPILER_C"', rewrites)),
+            ("c++", compiler_wrapper(identity, '"$ORTRIM_COMPILER_CXX"', rewrites, precompiles=kind == "clang")),
+            ("ar", tool_wrapper(identity, '"$ORTRIM_AR"')),
+            ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB"')),
+        ),
+    )
+
+
+def _version(kind: Literal["gcc", "clang"], program: str) -> str:
+    printed = run((program, "--version"), timeout_seconds=30).stdout
+    first = re.sub(r"\([^)]*\)", "", next(iter(printed.splitlines()), ""))  # in brackets is what the distribution says
+    found = re.search(r"\d+\.\d+(\.\d+)?", first)
+    if found is None or _major(found.group()) < MINIMUM_MAJOR[kind]:
+        what = f"version {MINIMUM_MAJOR[kind]} or newer is needed"
+        hint = f'install a newer one ({INSTALL[kind]}) or use compiler = "zig"'
+        raise ToolError("compiler-too-old", what, where=program, why=f"it says: {printed[:80]!r}", hint=hint)
+    return found.group()
+
+
+def _major(version: str) -> int:
+    return int(version.split(".", maxsplit=1)[0])
+
+
+LLVM: Final = "Apache-2.0 WITH LLVM-exception"
+CXX_RUNTIME: Final = (
+    ("libc++", LLVM, "ziglang/lib/libcxx/LICENSE.TXT"),
+    ("libc++abi", LLVM, "ziglang/lib/libcxxabi/LICENSE.TXT"),
+    ("libunwind", LLVM, "ziglang/lib/libunwind/LICENSE.TXT"),
+)
+RUNTIME_LICENCES: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = MappingProxyType({
+    "zig": (*CXX_RUNTIME, ("compiler-rt", "MIT", "ziglang/LICENSE")),
+    "ndk": (*CXX_RUNTIME, ("compiler-rt", LLVM, "ziglang/lib/libcxx/LICENSE.TXT")),
+})  # fmt: skip
+"""Kind of toolchain -> component, licence, and the text's place among the tool packages.
+
+zig has a compiler-rt of its own; the NDK has LLVM's, under the licence that all of LLVM has: the text is the same in
+every part of it, so that it need not come from an NDK, which may lie in a container's image.
+"""

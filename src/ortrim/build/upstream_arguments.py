@@ -1,0 +1,264 @@
+"""The part of upstream's `build.py` arguments that all platforms share. Pure.
+
+Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake/external/`.
+
+- Execution providers beside the CPU's: what each asks of upstream's build, and what keeps it from working. Pure.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ortrim.build.dead_kernels import WIDE_BLOCKS, WIDE_VECTORS
+from ortrim.build.plan import BuildJob, PlannedModel, SourcePin
+from ortrim.errors import PlanError
+from ortrim.models.operators import parse_config
+from ortrim.spec.targets import Architecture, CLibrary, Target
+
+FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}
+
+XNNPACK_SOURCES: Final = {"fxdiv": "FXDIV", "pthreadpool": "PTHREADPOOL", "xnnpack": "GOOGLEXNNPACK"}
+"""Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>; cpuinfo, which it needs too, apart."""
+ARM64_SOURCES: Final = {"kleidiai": "KLEIDIAI"}
+COREML_SOURCES: Final = {"coremltools": "COREMLTOOLS", "fp16": "FP16", "psimd": "PSIMD"}
+FUSING_LEVELS: Final = ("extended", "all")
+
+
+def providers_of(job: BuildJob) -> tuple[str, ...]:
+    """Return a job's execution providers beside the CPU's."""
+    system = job.android or job.apple
+    return system.providers if system else ()
+
+
+def provider_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return the arguments of `build.py` that compile a job's execution providers in."""
+    return tuple(FLAGS[name] for name in providers_of(job))
+
+
+def minimal_build(job: BuildJob) -> tuple[str, ...]:
+    """Return the kind of minimal build: a provider takes nodes and turns layouts around in an extended one alone.
+
+    NNAPI's and CoreML's CMake files stop without it; XNNPACK's does not, and the provider would get no node.
+    """
+    return ("--minimal_build", "extended") if providers_of(job) else ("--minimal_build",)
+
+
+def provider_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions that say where the sources of a job's providers are."""
+    return tuple(
+        f"FETCHCONTENT_SOURCE_DIR_{name}=${{sources}}/{folder}"
+        for provider in providers_of(job)
+        for folder, name in _fetched(job.target, provider).items()
+    )
+
+
+def provider_sources(target: Target, providers: Iterable[str]) -> frozenset[str]:
+    """Return the sources that providers need beside ONNX Runtime's own."""
+    asked = tuple(providers)
+    cpuinfo = ("cpuinfo",) if "xnnpack" in asked else ()
+    return frozenset((*(name for provider in asked for name in _fetched(target, provider)), *cpuinfo))
+
+
+def is_provider_source(name: str) -> bool:
+    """Whether a source is of use to a provider alone."""
+    return any(name in sources for sources in (XNNPACK_SOURCES, ARM64_SOURCES, COREML_SOURCES))
+
+
+def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
+    """Refuse providers that could not do their work.
+
+    Raises `PlanError`: `provider-needs-runtime-style`, `provider-unsupported` or `provider-sources-missing`.
+    """
+    for provider in providers_of(job):
+        for model in models:
+            _require_style(job, provider, model)
+        _require_possible(job, provider)
+        _require_sources(job, provider)
+
+
+def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
+    if model.style == "fixed" and model.level in FUSING_LEVELS:
+        what = f"{provider} would be left few nodes of model {model.name}"
+        why = f"style 'fixed' with level {model.level!r} fuses nodes into kernels that the CPU's provider alone has"
+        hint = "give the model style = 'runtime', which leaves that to the device, or level = 'basic'"
+        raise PlanError("provider-needs-runtime-style", what, where=job.target.identifier, why=why, hint=hint)
+
+
+def _require_possible(job: BuildJob, provider: str) -> None:
+    where = job.target.identifier
+    if provider == "xnnpack" and job.target.architecture is Architecture.ARM:
+        what = "xnnpack is not built for 32-bit ARM"
+        why = "upstream does it with a patch to XNNPACK's build, and ortrim builds sources as they were pinned"
+        hint = f"leave it out: give the target {where} android = {{ providers = [] }}"
+        raise PlanError("provider-unsupported", what, where=where, why=why, hint=hint)
+
+
+def _require_sources(job: BuildJob, provider: str) -> None:
+    missing = provider_sources(job.target, (provider,)) - {source.name for source in job.sources}
+    if missing:
+        what = f"{provider} cannot be compiled: its sources are not among the pinned ones"
+        why = f"not there: {', '.join(sorted(missing))}"
+        hint = (
+            "take a kind of source that has them (invoke pins.update pins upstream's archives), "
+            f"or leave {provider} out"
+        )
+        raise PlanError("provider-sources-missing", what, where=job.target.identifier, why=why, hint=hint)
+
+
+def _fetched(target: Target, provider: str) -> dict[str, str]:
+    """Return the sources of a provider, by the name of each in the source tree and in CMake."""
+    match provider:
+        case "xnnpack":
+            return XNNPACK_SOURCES | (ARM64_SOURCES if target.architecture is Architecture.ARM64 else {})
+        case "coreml":
+            return COREML_SOURCES
+        case _:
+            return {}
+
+
+# Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>.
+FETCHED: Final = (
+    "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json", "gsl", "date", "re2", "eigen", "utf8_range",
+    "safeint", "mp11",
+)  # fmt: skip
+
+
+CPUINFO: Final = "cpuinfo"
+CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
+"""Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
+
+WIDE: Final = (Architecture.X64, Architecture.ARM64, Architecture.RISCV64)
+"""Architectures whose compilers know numbers of 128 bits."""
+
+FOLDING: Final = "-Wl,--icf=all"
+COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
+NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwinding.ld")
+UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
+"""As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
+UPSTREAM: Final = ("-Os",)
+"""How upstream optimises; nothing is said of sources that are to be optimised so."""
+NO_DEBUGGING: Final = "-g0"
+"""zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
+
+RUNNER_SOURCES: Final = (
+    "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",
+    "tensor.c", "trace.c",
+)  # fmt: skip
+
+DEFINITIONS: Final = (
+    "FETCHCONTENT_FULLY_DISCONNECTED=ON",
+    "FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER",
+    *(f"FETCHCONTENT_SOURCE_DIR_{name.upper()}=${{sources}}/{name}" for name in FETCHED),
+    "safeint_SOURCE_DIR=${sources}/safeint",
+    "CMAKE_DISABLE_FIND_PACKAGE_Git=TRUE",
+    "FLATBUFFERS_BUILD_FLATC=OFF",
+    "onnxruntime_BUILD_UNIT_TESTS=OFF",
+    "CMAKE_MAKE_PROGRAM=${tools}/bin/ninja",
+    "CMAKE_AR=${wrappers}/ar",
+    "CMAKE_RANLIB=${wrappers}/ranlib",
+)
+"""CMake definitions that keep the build to what was fetched and pinned.
+
+`FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. Without git, upstream's
+`CMakeLists.txt` writes neither the commit of whatever repository the cache lies in into the library, nor whether the
+machine has git. flatc is a tool that the library does not need.
+"""
+
+
+def common_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return the arguments that make a minimal build with reduced operators and types.
+
+    The phase, `--update` or `--build`, is the executor's.
+    """
+    return (
+        *("--build_dir", "${build}", "--config", "MinSizeRel", "--target", "onnxruntime"),
+        *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
+        *("--cmake_generator", "Ninja", "--cmake_path", "${tools}/cmake/data/bin/cmake"),
+        *("--ctest_path", "", "--path_to_protoc_exe", "${tools}/protoc/data/bin/protoc"),
+        *("--build_shared_lib", *minimal_build(job), "--disable_rtti"),
+        *(() if job.exceptions else ("--disable_exceptions",)),
+        *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
+        *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
+        *(("--disable_types", *job.without_types) if job.without_types else ()),
+    )
+
+
+def compiled_sources(
+    target: Target, sources: tuple[SourcePin, ...], providers: tuple[str, ...] = ()
+) -> tuple[SourcePin, ...]:
+    """Return those of the sources that a target's library is made from, with these execution providers."""
+    needed = provider_sources(target, providers)
+    return tuple(source for source in sources if source.name in needed or _always(target, source.name))
+
+
+def takes_cpuinfo(target: Target) -> bool:
+    """Whether a target's library has cpuinfo compiled in. With musl upstream has never been tried with it."""
+    return target.architecture in CPUINFO_ARCHITECTURES and target.c_library is not CLibrary.MUSL
+
+
+def _always(target: Target, name: str) -> bool:
+    """Whether a source is compiled whatever the execution providers."""
+    return takes_cpuinfo(target) if name == CPUINFO else not is_provider_source(name)
+
+
+def cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions for cpuinfo: where it is, or that it is left out."""
+    if not any(source.name == CPUINFO for source in job.sources):
+        return ("onnxruntime_ENABLE_CPUINFO=OFF",)
+    return ("onnxruntime_ENABLE_CPUINFO=ON", f"FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${{sources}}/{CPUINFO}")
+
+
+def hook_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled, and how.
+
+    The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
+    library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
+    """
+    hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
+    musl = job.target.c_library is CLibrary.MUSL
+    switches = {"PRECOMPILED": job.levers.precompiled, "MUSL": musl, "LINK_TIME": job.levers.link_time}
+    return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *_optimization(job), *_lean(job))
+
+
+def folding_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return how lld folds and orders functions, and leaves out tables of unwinding and unreached kernels."""
+    folding = (FOLDING,) if job.levers.folding else ()
+    order = (COMPRESSIBLE,) if job.levers.compressible else ()
+    kernels = () if job.levers.unreached_kernels else (UNREACHED,)
+    return (*folding, *order, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
+
+
+def wide_sources(job: BuildJob) -> tuple[str, ...]:
+    """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
+    vectors = (WIDE_VECTORS,) if job.levers.wide_vectors else ()
+    return (*vectors, *((WIDE_BLOCKS,) if job.wide_blocks else ()))
+
+
+def _optimization(job: BuildJob) -> tuple[str, ...]:
+    """Return how sources are optimised, where that is not how upstream does it."""
+    pointers = () if job.levers.frame_pointers else ("-fomit-frame-pointer",)
+    words = {"ORTRIM_COLD": (job.levers.cold, *pointers), "ORTRIM_HOT": (job.levers.hot, *pointers)}
+    return tuple(f"{name}={' '.join((*flags, NO_DEBUGGING))}" for name, flags in words.items() if flags != UPSTREAM)
+
+
+def _lean(job: BuildJob) -> tuple[str, ...]:
+    """Return where the C++ library's sources are, if it is compiled along, and what stands in for larger parts."""
+    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.levers.lean_runtime else ()
+    stand_ins = ";".join(_stand_ins(job))
+    return (*runtime, *((f"ORTRIM_STAND_INS={stand_ins}",) if stand_ins else ()))
+
+
+def _stand_ins(job: BuildJob) -> tuple[str, ...]:
+    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first.
+
+    On Android upstream's own `core/platform/android/cxa_demangle.cc` is in every minimal build.
+    """
+    unreached = () if job.levers.unreached_kernels else ("unreached.c",)
+    kernels = (*unreached, *wide_sources(job))
+    if job.levers.lean_runtime:
+        return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
+    return kernels if job.levers.demangler or job.android is not None else (*kernels, "no_demangler.c")
+
+
+def _needs_ml_operators(job: BuildJob) -> bool:
+    operators = parse_config(job.operator_config)
+    return operators.everything or "ai.onnx.ml" in operators.domains

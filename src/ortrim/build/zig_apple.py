@@ -1,0 +1,89 @@
+"""The hermetic toolchain for Macs: zig's clang, libc++ and linker, with the headers and stubs of macOS's libc. Pure.
+
+zig carries nothing of Apple's frameworks: a library that needs one cannot be built with it.
+
+- A library for Macs that is compiled on another machine, with zig: what upstream's build then wants to know. Pure.
+- What a library for Macs lacks when zig has linked it: exports that are none but those asked for.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import storage_errors
+from ortrim.binaries.apple import EXPORTS, slice_of
+from ortrim.build.execution import JobPaths
+from ortrim.build.plan import BuildJob, Toolchain
+from ortrim.build.toolchains import LEVELS, compiler_wrapper, tool_wrapper
+from ortrim.spec.targets import Architecture, Target
+
+APPLE_MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
+
+REWRITES: Final = {Architecture.ARM64: (("-march=armv8.2-a+dotprod", "-mcpu=apple_m1"),), Architecture.X64: ()}
+"""zig refuses `-march` with extensions; every arm64 Mac has the dot product."""
+
+
+def zig_apple_toolchain(target: Target, deployment_target: str, version: str) -> Toolchain:
+    """Return the toolchain that compiles for a Mac so that the library loads on `deployment_target` and newer."""
+    triple = f"{APPLE_MACHINE[target.architecture]}-macos.{deployment_target}"
+    options = f"-target {triple}"
+    identity = f"zig {version} {triple}"
+    rewrites = (*LEVELS, *REWRITES[target.architecture])
+    return Toolchain(
+        kind="zig",
+        version=version,
+        triple=triple,
+        environment=tuple(
+            (name, "${tools}/ziglang/zig")
+            for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
+        ),
+        wrappers=(
+            ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc {options}', rewrites)),
+            ("c++", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_CXX" c++ {options}', rewrites, precompiles=True)),
+            ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
+            ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
+        ),
+    )
+
+
+LINKING: Final = "-Wl,-x"
+"""Leaves names out of the table of symbols that are no library's business: with zig's linker upstream's `-s` does not.
+
+What of code nothing needs is left out anyway, and a map zig's linker cannot write.
+"""
+
+
+def cross_definitions(job: BuildJob, install_name: str) -> tuple[str, ...]:
+    """Return the CMake definitions that name a Mac's system, and what of it is not here.
+
+    Which systems the library runs on is in the compiler's triple. Upstream chooses the kernels for matrices by CMake's
+    list of a Mac's architectures. It demands iconv of every Unix, and no minimal build calls it; zig has no stub of a
+    Mac's.
+    """
+    architecture = slice_of(job.target).architectures[0]
+    return (
+        "CMAKE_SYSTEM_NAME=Darwin",
+        f"CMAKE_SYSTEM_PROCESSOR={architecture}",
+        f"CMAKE_OSX_ARCHITECTURES={architecture}",
+        "Iconv_IS_BUILT_IN=TRUE",
+        "ORTRIM_APPLE_CROSS=ON",
+        f"ORTRIM_INSTALL_NAME={install_name}",
+        f"CMAKE_SHARED_LINKER_FLAGS={LINKING}",
+    )
+
+
+def is_cross_built(job: BuildJob) -> bool:
+    """Whether a job makes a library for an Apple system without Apple's own tools."""
+    return job.apple is not None and job.toolchain.kind != "xcode"
+
+
+def offer_public_api_alone(job: BuildJob, paths: JobPaths) -> None:
+    """Leave a linked library the names that upstream has it export, in place; done again it changes nothing.
+
+    Raises `BinaryError` as `with_exports` does, and `StorageError`.
+    """
+    from ortrim.binaries.macho_exports import with_exports  # noqa: PLC0415 - imports lief
+
+    library = paths.build / job.expected_outputs[0]
+    with storage_errors(library):
+        names = frozenset(Path(paths.resolve(EXPORTS)).read_text(encoding="utf-8").split())
+        library.write_bytes(with_exports(library.read_bytes(), names, str(library)))

@@ -1,0 +1,140 @@
+"""The one error boundary: a diagnostic becomes words for the user and an exit code for the shell."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from invoke.exceptions import Exit
+
+from ortrim.base.cache import watched_cache
+from ortrim.base.command import out_of_memory, silence_told_to, termination_raises
+from ortrim.base.console import STANDARD_OUTPUT, Console
+from ortrim.base.files import own_temporary_folder, storage_errors
+from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
+
+ErrorData = dict[str, str | int]
+
+STANDARD_ERROR: Final = 2
+"""The largest number of a standard stream."""
+BROKEN_PIPE: Final = 141
+"""What a shell reports of a program that wrote to a pipe which nobody reads any more, as `head` leaves it."""
+
+
+@contextmanager
+def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator[Console]:
+    """Give a task its console; turn what goes wrong into a diagnostic and `invoke.Exit` with its code.
+
+    In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
+    printed one already. Damage in the cache is shown as a warning; `verify_cache` has all that is read of it hashed.
+    """
+    open_standard_streams()
+    console = Console(json_mode=json_mode)
+    heard: list[signal.Signals] = []
+    try:
+        with (
+            own_temporary_folder(),
+            watched_cache(console.warn, verify=verify_cache),
+            silence_told_to(console.note),
+            termination_raises() as heard,
+        ):
+            yield console
+    except Diagnostic as diagnostic:
+        _fail(console, diagnostic, heard, json_mode=json_mode)
+    except KeyboardInterrupt:
+        _fail(console, _goodbye(heard), heard, json_mode=json_mode)
+    except BrokenPipeError:
+        raise Exit(code=end_unread()) from None
+    except MemoryError as error:
+        _fail(console, out_of_memory(why=str(error)), heard, json_mode=json_mode)
+    except OSError as error:  # a terminal that was closed cannot be written
+        _fail(console, _goodbye(heard) if heard else _storage_error(error), heard, json_mode=json_mode)
+    else:
+        if heard:  # a task shows what was finished, and ends as if nothing had been
+            _fail(console, _goodbye(heard), heard, json_mode=json_mode)
+
+
+def _goodbye(heard: Sequence[signal.Signals]) -> Interrupted:
+    by = f" by {heard[0].name}" if heard else ""
+    return Interrupted("interrupted", f"stopped{by}; what was finished is kept and the same command goes on from there")
+
+
+def open_standard_streams() -> None:
+    """Lead each standard stream that the caller closed (`>&-`) to nowhere, as other programs' output is then.
+
+    Otherwise the next file that is opened gets the stream's number, and what any library says of an error is written
+    into that file.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        pass
+    os.close(descriptor)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - for as long as we run
+
+
+def end_unwritten(error: OSError) -> int:
+    """Say why standard output cannot be written, and return the exit code; nothing is written any more."""
+    error.filename = STANDARD_OUTPUT
+    diagnostic = _storage_error(error)
+    with suppress(OSError):
+        Console().diagnostic(diagnostic)
+    return int(diagnostic.exit_code)
+
+
+def end_unread() -> int:
+    """Return the exit code of a program whose output nobody reads any more; nothing is written any more either."""
+    _silence(sys.stdout.fileno())
+    return BROKEN_PIPE
+
+
+def as_data(diagnostic: Diagnostic) -> list[ErrorData]:
+    """Return a diagnostic, or each of a group, as JSON-ready data."""
+    parts = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
+    return [
+        {
+            "reference": part.reference,
+            "where": part.where,
+            "what": part.what,
+            "why": part.why,
+            "hint": part.hint,
+            "exit_code": int(part.exit_code),
+        }
+        for part in parts
+    ]
+
+
+def _storage_error(error: OSError) -> StorageError:
+    """Return the diagnostic for an error of the operating system that nobody nearer to it knew how to word."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence(sys.stdout.fileno())
+    try:
+        with storage_errors(Path(str(error.filename or "."))):
+            raise error
+    except StorageError as diagnosed:
+        return diagnosed
+
+
+def _fail(console: Console, diagnostic: Diagnostic, heard: Sequence[signal.Signals], *, json_mode: bool) -> None:
+    """Tell a diagnostic and end with its code, or as shells expect it of who was stopped by a signal."""
+    code = 128 + heard[0] if heard and isinstance(diagnostic, Interrupted) else int(diagnostic.exit_code)
+    with suppress(OSError):  # a full disk may hold the log that standard error goes to
+        console.diagnostic(diagnostic)
+    if json_mode and not console.answered:
+        try:
+            errors = [each | {"exit_code": code} if heard else each for each in as_data(diagnostic)]
+            console.result(json.dumps({"errors": errors}, indent=2))
+        except BrokenPipeError:  # who reads nothing has the exit code
+            end_unread()
+    raise Exit(code=code)
+
+
+def _silence(descriptor: int) -> None:
+    """Send what is buffered for a broken pipe or a full disk to nowhere, or Python complains of it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

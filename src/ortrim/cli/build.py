@@ -1,0 +1,216 @@
+"""`invoke build`, `invoke plan`: the main job.
+
+- `invoke verify`, `invoke report`: proof, again.
+- `invoke convert`, `invoke reduce`: the stages on models, each by itself.
+- `invoke prepare`: the steps of a buildspec's models, by themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.base.json import to_json
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import CONTAINERS, REMOTE, VERIFYING, container_options, help_for, request_from
+from ortrim.cli.rendering import conclude, show_plan, show_reports
+from ortrim.github.remote_build import build_on_github
+from ortrim.github.task import remote_from, require_possible, wants_cancel
+from ortrim.github.uploaded_models import build_uploaded
+from ortrim.models.operators import render_config
+from ortrim.pipeline.building import build as build_targets
+from ortrim.pipeline.building import reports_of, verify_again
+from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.preparing import prepare_models, write_prepared
+from ortrim.pipeline.request import convert_models
+
+
+@task(
+    iterable=["device", "mount", "engine_flag"],
+    help=help_for(
+        *(
+            "spec",
+            "target",
+            *CONTAINERS,
+            *REMOTE,
+            "profile",
+            "jobs",
+            "output",
+            "ndk",
+            "verify-cache",
+            "plan-only",
+            "json",
+            *VERIFYING,
+        )
+    ),
+)
+def build(
+    _context: Context,
+    device: list[str],
+    mount: list[str],
+    engine_flag: list[str],
+    spec: str | None = None,
+    target: str | None = None,
+    executor: str = "native",
+    engine: str | None = None,
+    profile: str | None = None,
+    jobs: str | None = None,
+    output: str = "artifacts",
+    ndk: str | None = None,
+    verify_cache: bool = False,
+    plan_only: bool = False,
+    json: bool = False,
+    cores: str | None = None,
+    least_memory: bool = False,
+    trace: bool = False,
+    training_run: str = "",
+    repo: str | None = None,
+    ref: str | None = None,
+    token_file: str | None = None,
+    upload_models: bool = False,
+) -> None:
+    """Build trimmed, verified runtimes for models."""
+    with boundary(json_mode=json, verify_cache=verify_cache) as console:
+        container = container_options(executor, engine, mount, engine_flag)
+        here = {
+            "device": device,
+            "cores": cores,
+            "least-memory": least_memory,
+            "trace": trace,
+            "training-run": training_run,
+        }
+        words = {"repo": repo, "ref": ref, "token_file": token_file}
+        require_possible(executor, upload_models=upload_models, here=here, **words)
+        remote = remote_from(repo, ref, token_file)
+        request = request_from(
+            spec,
+            target=target,
+            profile=profile,
+            jobs=jobs,
+            output=output,
+            ndk=ndk,
+            container=container,
+            devices=device,
+            cores=cores,
+            least_memory=least_memory,
+            trace=trace,
+            training_run=training_run,
+        )
+        if plan_only:
+            show_plan(console, make_planned(request, console).plan, json_mode=json)
+        elif executor == "github":
+            at_github = build_uploaded if upload_models else build_on_github
+            conclude(console, at_github(request, remote, console, wants_cancel), json_mode=json)
+        else:
+            conclude(console, build_targets(request, console), json_mode=json)
+
+
+@task(help=help_for("spec", "target", "profile", "json"))
+def plan(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    profile: str | None = None,
+    json: bool = False,
+) -> None:
+    """Show what a build would do, without compiling anything."""
+    with boundary(json_mode=json) as console:
+        planned = make_planned(request_from(spec, target=target, profile=profile), console)
+        show_plan(console, planned.plan, json_mode=json)
+
+
+@task(iterable=["device"], help=help_for("spec", "target", "profile", "output", "json", *VERIFYING))
+def verify(
+    _context: Context,
+    device: list[str],
+    spec: str | None = None,
+    target: str | None = None,
+    profile: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
+    cores: str | None = None,
+    least_memory: bool = False,
+    trace: bool = False,
+    training_run: str = "",
+) -> None:
+    """Measure and judge what was built before once more."""
+    with boundary(json_mode=json) as console:
+        request = request_from(
+            spec,
+            target=target,
+            profile=profile,
+            output=output,
+            devices=device,
+            cores=cores,
+            least_memory=least_memory,
+            trace=trace,
+            training_run=training_run,
+        )
+        conclude(console, verify_again(request, console), json_mode=json)
+
+
+@task(help=help_for("spec", "target", "profile", "output", "json"))
+def report(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    profile: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Show the report of what was built before."""
+    with boundary(json_mode=json) as console:
+        show_reports(
+            console,
+            reports_of(request_from(spec, target=target, profile=profile, output=output), console),
+            json_mode=json,
+        )
+
+
+@task(help=help_for("spec", "output", "json"))
+def convert(_context: Context, spec: str | None = None, output: str = "artifacts", json: bool = False) -> None:
+    """Convert a buildspec's models to ORT format."""
+    with boundary(json_mode=json) as console:
+        require_writable(Path(output))
+        models = convert_models(request_from(spec), console)
+        folder = Path(output) / models.loaded.spec.name / "models"
+        written = tuple(replace(model, path=folder / f"{model.name}.ort") for model in models.converted)
+        for model, copy in zip(models.converted, written, strict=True):
+            write_atomically(copy.path, model.path.read_bytes())
+            console.note(f"{copy.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
+        if json:
+            console.result(to_json(written))
+
+
+@task(help=help_for("spec", "json"))
+def reduce(_context: Context, spec: str | None = None, json: bool = False) -> None:
+    """Print the operators and types that the models require."""
+    with boundary(json_mode=json) as console:
+        operators = convert_models(request_from(spec), console).operators
+        console.result(to_json(operators) if json else render_config(operators))
+
+
+@task(
+    positional=[],
+    iterable=["only"],
+    help={
+        **help_for("spec", "json"),
+        "only": "model of the buildspec, may be repeated (default: all that have steps)",
+        "output": "folder to write the prepared models and the reports of their steps to (default: none are written)",
+    },
+)
+def prepare(
+    _context: Context, only: Sequence[str], spec: str | None = None, output: str | None = None, json: bool = False
+) -> None:
+    """Do the steps of models, and show what each changed."""
+    with boundary(json_mode=json) as console:
+        if output is not None:
+            require_writable(Path(output))
+        prepared = prepare_models(request_from(spec), tuple(only), console)
+        if output is not None:
+            write_prepared(prepared, Path(output), console)
+        if json:
+            console.result(to_json(tuple(each.report for each in prepared)))

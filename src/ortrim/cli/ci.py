@@ -1,0 +1,123 @@
+"""`invoke ci.plan` and the others: the steps of GitHub's workflows, which can be taken on any machine."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.cli.boundary import boundary
+from ortrim.cli.rendering import conclude, show_plan
+from ortrim.github import runner_setup, workflow_files
+from ortrim.github.dispatch import MOST_OUTPUT_LETTERS, encode_plan
+from ortrim.github.jobs import (
+    ON_PHONE,
+    PLAN_VARIABLE,
+    compile_app,
+    compile_planned,
+    deliver_compiled,
+    ndk_versions,
+    plan_run,
+    require_farm_target,
+    targets_named,
+    verify_on_farms,
+    xcode_versions,
+)
+from ortrim.github.runner_setup import (
+    append_summary,
+    install_emulators,
+    install_ndks,
+    require_jdk,
+    require_xcodes,
+    start_phone,
+    write_output,
+)
+from ortrim.github.workflow_files import matrix_json, matrix_of
+from ortrim.history.acceptance import check_reports, regression_of
+from ortrim.history.task import show_checks
+from ortrim.pipeline.planned import host_target
+from ortrim.report.markdown import step_summary
+
+COMPILED: Final = Path("compiled")
+DELIVERY: Final = Path("delivery")
+TARGET_HELP: Final = "identifiers of targets, with commas between"
+
+
+@task
+def plan(_context: Context) -> None:
+    """Step: plan a run, and give its matrix to later jobs."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        made = plan_run(asked, console)
+        require_farm_target(asked, made)
+        matrix = matrix_of(made, delivered=not asked.plan)
+        show_plan(console, made, json_mode=False)
+        write_output("plan", encode_plan(made, most_letters=MOST_OUTPUT_LETTERS))
+        write_output("compiled", matrix_json(matrix.compiled))
+        write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
+        console.result(matrix_json(matrix.compiled))
+
+
+@task(help={"target": TARGET_HELP, "to-verify": "install, and start, what runs them, and nothing that compiles"})
+def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
+    """Step: install what compiling or running targets needs."""
+    with boundary() as console, console.step(f"prepare for {target}") as step:
+        targets = targets_named(target)
+        require_jdk(targets)
+        if to_verify:
+            install_emulators(targets, host_target(), step.note)
+        else:
+            install_ndks(ndk_versions(os.environ.get(PLAN_VARIABLE, ""), targets), step.note)
+            require_xcodes(xcode_versions(os.environ.get(PLAN_VARIABLE, ""), targets), targets)
+        if to_verify and ON_PHONE in target.split(","):
+            start_phone(step.note)
+
+
+@task(help={"target": TARGET_HELP})
+def compile(_context: Context, target: str) -> None:  # noqa: A001 - the task's name
+    """Step: compile targets into the folder compiled."""
+    with boundary() as console:
+        for archive in compile_planned(os.environ.get(PLAN_VARIABLE, ""), target, COMPILED, console):
+            console.result(str(archive))
+
+
+@task(help={"target": TARGET_HELP})
+def deliver(_context: Context, target: str) -> None:
+    """Step: package and verify compiled targets."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
+        append_summary(step_summary(reports))
+        conclude(console, reports, json_mode=False)
+        found = check_reports(Path(asked.spec), reports)
+        show_checks(found, console)
+        if failure := regression_of(found):
+            raise failure
+
+
+@task
+def app(_context: Context) -> None:
+    """Step: compile the app that runs on device farms."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        for folder in compile_app(asked, COMPILED, console):
+            console.result(str(folder))
+
+
+@task
+def farm(_context: Context) -> None:
+    """Step: verify on the devices of farms."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        reports = verify_on_farms(asked, COMPILED, DELIVERY, console)
+        append_summary(step_summary(reports))
+        conclude(console, reports, json_mode=False)
+
+
+@task
+def judge(_context: Context) -> None:
+    """Step: fail unless all jobs before it ended well."""
+    with boundary() as console:
+        names = runner_setup.require_success(os.environ.get(runner_setup.VARIABLE, ""))
+        console.result(f"ended well: {', '.join(names)}")

@@ -1,0 +1,291 @@
+"""`invoke measure.*`: ortrim beside upstream and the wheel; the benchmarks travel with the checkout, not the wheel."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.base.files import shipped_folder
+from ortrim.base.json import to_json
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import HELP, demo_spec, profile_named
+from ortrim.errors import UsageError
+
+DEFAULT_OUTPUT: Final = "artifacts/benchmarks"
+
+
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec to measure; may be repeated (default: demo, multi-model and transformer)",
+        "cases": "what to measure, with commas: upstream,ortrim,three-more (default: all, which takes hours)",
+        "rounds": "how often to measure, the cases in turn (default: 1)",
+        "again": "measure also what is in the record",
+        "graph": "draw the build time by number of operators into this SVG file",
+        "jobs": HELP["jobs"],
+        "output": f"folder for record, logs and libraries (default: {DEFAULT_OUTPUT})",
+        "rest": "seconds that a case waits for the machine to be at rest (default: 180)",
+        "plan-only": "say what would be measured and stop",
+        "json": HELP["json"],
+    },
+)
+def build(
+    _context: Context,
+    spec: list[str],
+    cases: str = "",
+    rounds: str = "1",
+    again: bool = False,
+    graph: str = "",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+    rest: str = "180",
+    plan_only: bool = False,
+    json: bool = False,
+) -> None:
+    """Measure build times beside upstream's own recipe."""
+    with boundary(json_mode=json) as console:
+        _offer("build_time")
+        benchmark = import_module("build_time.measure")
+        wanted = benchmark.Wanted(
+            specs=tuple(map(Path, spec)),
+            cases=cases,
+            rounds=_number(rounds, "rounds"),
+            graph=Path(graph) if graph else None,
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            manner=benchmark.Manner(
+                output=Path(output), again=again, rest_seconds=_number(rest, "rest", least=0), plan_only=plan_only
+            ),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec to measure; may be repeated (default: five models of different kinds)",
+        "profiles": "profiles to build, with commas; upstream's recipe comes along (default: all)",
+        "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
+        "jobs": HELP["jobs"],
+        "output": f"folder for record, report and pictures (default: {DEFAULT_OUTPUT})",
+        "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
+        "json": HELP["json"],
+    },
+)
+def footprint(
+    _context: Context,
+    spec: list[str],
+    profiles: str = "",
+    rounds: str = "9",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+    rest: str = "180",
+    json: bool = False,
+) -> None:
+    """Measure size, memory and speed of each profile."""
+    with boundary(json_mode=json) as console:
+        _offer("footprint")
+        benchmark = import_module("footprint.measure")
+        wanted = benchmark.Wanted(
+            specs=tuple(map(Path, spec)),
+            profiles=profiles,
+            rounds=_number(rounds, "rounds"),
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            output=Path(output),
+            rest_seconds=_number(rest, "rest", least=0),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec that was built here; may be repeated (default: demo, multi-model and transformer)",
+        "rounds": "how often each setting runs each model, the settings in turn (default: 9)",
+        "output": f"folder for record and table (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    },
+)
+def session(
+    _context: Context, spec: list[str], rounds: str = "9", output: str = DEFAULT_OUTPUT, json: bool = False
+) -> None:
+    """Measure what each session setting costs and gains."""
+    with boundary(json_mode=json) as console:
+        _offer("session_settings")
+        benchmark = import_module("session_settings.measure")
+        wanted = benchmark.Wanted(specs=tuple(map(Path, spec)), rounds=_number(rounds, "rounds"), output=Path(output))
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    help={
+        "spec": HELP["spec"],
+        "target": "the target to build for (default: linux-x64)",
+        "profile": "the profile whose levers are tried (default: balanced)",
+        "jobs": HELP["jobs"],
+        "output": f"folder for the table (default: {DEFAULT_OUTPUT})",
+    }
+)
+def levers(
+    _context: Context,
+    spec: str | None = None,
+    target: str = "linux-x64",
+    profile: str = "balanced",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+) -> None:
+    """Measure what each lever of a profile brings in bytes."""
+    with boundary(json_mode=False) as console:
+        _offer("levers")
+        benchmark = import_module("levers.measure")
+        wanted = benchmark.Wanted(
+            spec=Path(spec) if spec else demo_spec(),
+            target=target,
+            profile=profile_named(profile),
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            output=Path(output),
+        )
+        benchmark.measure(wanted, console)
+
+
+@task(
+    help={
+        "models": "which of its models, with commas (default: all)",
+        "output": f"folder for record and table (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    }
+)
+def memory(_context: Context, models: str = "", output: str = DEFAULT_OUTPUT, json: bool = False) -> None:
+    """Measure how near `cost` comes to a run's memory."""
+    with boundary(json_mode=json) as console:
+        _offer("activation_memory")
+        benchmark = import_module("activation_memory.measure")
+        named = tuple(name for name in models.split(",") if name)
+        record = benchmark.measure(benchmark.Wanted(models=named, output=Path(output)), console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    iterable=["spec"],
+    help={
+        "spec": "buildspec to measure; may be repeated (default: the eight whose models have steps)",
+        "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
+        "jobs": HELP["jobs"],
+        "output": f"folder for record, table and outputs (default: {DEFAULT_OUTPUT})",
+        "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
+        "json": HELP["json"],
+    },
+)
+def preparation(
+    _context: Context,
+    spec: list[str],
+    rounds: str = "9",
+    jobs: str | None = None,
+    output: str = DEFAULT_OUTPUT,
+    rest: str = "180",
+    json: bool = False,
+) -> None:
+    """Measure what the steps of models bring."""
+    with boundary(json_mode=json) as console:
+        _offer("preparation")
+        benchmark = import_module("preparation.measure")
+        wanted = benchmark.Wanted(
+            specs=tuple(map(Path, spec)),
+            rounds=_number(rounds, "rounds"),
+            jobs=None if jobs is None else _number(jobs, "jobs"),
+            output=Path(output),
+            rest_seconds=_number(rest, "rest", least=0),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    help={
+        "spec": "buildspec that was built here; its first model is run (default: the demo)",
+        "number": "how many verdicts to ask for of each of two libraries (default: 100)",
+        "case": "the one case to run (default: all)",
+        "output": f"folder for record, table and libraries (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    }
+)
+def verdicts(
+    _context: Context,
+    spec: str | None = None,
+    number: str = "100",
+    case: str = "",
+    output: str = DEFAULT_OUTPUT,
+    json: bool = False,
+) -> None:
+    """Measure how often verdicts on budgets are wrong."""
+    with boundary(json_mode=json) as console:
+        _offer("budget_verdicts")
+        benchmark = import_module("budget_verdicts.measure")
+        wanted = benchmark.Wanted(
+            spec=Path(spec) if spec else demo_spec(),
+            number=_number(number, "number"),
+            case=case,
+            output=Path(output),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+@task(
+    help={
+        "parts": "what to measure, with commas: noise,mutants (default: both, which takes hours)",
+        "mutants": "how many bytes of each library's code, and of its constants, are changed (default: 300)",
+        "each": "how many mutations of every other kind, for each model (default: 40)",
+        "output": f"folder for record and tables (default: {DEFAULT_OUTPUT})",
+        "json": HELP["json"],
+    }
+)
+def parity(
+    _context: Context,
+    parts: str = "noise,mutants",
+    mutants: str = "300",
+    each: str = "40",
+    output: str = DEFAULT_OUTPUT,
+    json: bool = False,
+) -> None:
+    """Measure what tolerances have to allow and notice."""
+    with boundary(json_mode=json) as console:
+        _offer("parity")
+        benchmark = import_module("parity.measure")
+        wanted = benchmark.Wanted(
+            parts=benchmark.parts_named(parts),
+            count=_number(mutants, "mutants"),
+            of_each_kind=_number(each, "each"),
+            output=Path(output),
+        )
+        record = benchmark.measure(wanted, console)
+        if json:
+            console.result(to_json(record))
+
+
+def _number(word: str, option: str, least: int = 1) -> int:
+    if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
+        return int(word)
+    hint = f"give a whole number from {least} to 9999"
+    raise UsageError("bad-option", f"{word!r} is not possible here", where=f"--{option}", hint=hint)
+
+
+def _offer(name: str) -> None:
+    """Let a package of `benchmarks` be imported; raises `UsageError` (`no-benchmarks`) in a wheel."""
+    folder = shipped_folder("benchmarks")
+    if not (folder / name / "measure.py").is_file():
+        what, hint = "measurements need ortrim's source tree", "run the command in a checkout of ortrim"
+        raise UsageError("no-benchmarks", what, where=str(folder), hint=hint)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))

@@ -1,0 +1,182 @@
+"""The command line's words, checked.
+
+- Options that are whole numbers.
+- The option that names a training run.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import shipped_folder
+from ortrim.base.processor_cores import MOST_CORES, read_cores
+from ortrim.build.container_engines import ContainerOptions, engine_named
+from ortrim.build.container_runs import parse_flags, parse_mounts
+from ortrim.errors import UsageError
+from ortrim.pipeline.request import Request
+from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
+
+LONGEST: Final = 200
+
+
+def run_name(word: str) -> str:
+    """Return what identifies the run that made the models. Raises `UsageError` (`bad-option`)."""
+    if len(word) <= LONGEST and word.isprintable():
+        return word
+    hint = f"give at most {LONGEST} printable characters"
+    raise UsageError("bad-option", "this cannot name a training run", where="--training-run", hint=hint)
+
+
+DEMO: Final = "silero-vad.toml"
+PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-1]}"
+
+HELP: Final[Mapping[str, str]] = {
+    "spec": f"buildspec to build (default: the demo, {DEMO})",
+    "target": "identifiers, globs or prefixes such as 'linux', with commas between (default: this host's); "
+    "names such as linux-amd64 are known, too",
+    "executor": "where to compile: native, container or github (default: native)",
+    "repo": "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)",
+    "ref": "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)",
+    "upload-models": "send the models to GitHub, too, as long as the run takes, and have everything verified there",
+    "token-file": "file that holds a token of GitHub's (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)",
+    "engine": "container engine: docker, podman or buildah (default: the first that works)",
+    "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
+    "engine-flag": "word for the engine's run command, such as --engine-flag=--memory=8g, may be repeated",
+    "given": "look at a buildspec's models as they are given (default: after their steps, as they are shipped)",
+    "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",
+    "dim": "size of a dimension that a model's file leaves open, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
+    "jobs": "compilations at a time (default: as cores and memory allow)",
+    "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
+    "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "
+    "emulators)",
+    "cores": "cores to keep runs on, such as 4-7 or 0,4-7, on each device that has some of its own: host, adb and ssh",
+    "least-memory": "find the least memory in which each model runs, on each qemu-system (some ten starts for each)",
+    "trace": "also leave a profile of single operators, which opens in Perfetto, of each model on each device",
+    "training-run": "what identifies the run that made the models, for the history",
+    "output": "folder for packages and reports (default: artifacts)",
+    "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
+    "verify-cache": "hash all that is read from the cache (default: where a file's status has changed; on CI, all)",
+    "plan-only": "print the plan and stop",
+    "json": "print one JSON document on standard output and nothing else there",
+}
+CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
+"""Options of where to compile."""
+REMOTE: Final = ("repo", "ref", "token-file", "upload-models")
+"""Options of builds at GitHub."""
+VERIFYING: Final = ("device", "cores", "least-memory", "trace", "training-run")
+"""Options of the tasks that verify."""
+
+
+def help_for(*names: str) -> dict[str, str]:
+    """Return the help texts of a task's options."""
+    return {name: HELP[name] for name in names}
+
+
+def request_from(
+    spec: str | None,
+    *,
+    target: str | None = None,
+    profile: str | None = None,
+    jobs: str | None = None,
+    output: str = "artifacts",
+    ndk: str | None = None,
+    container: ContainerOptions | None = None,
+    devices: Sequence[str] = (),
+    cores: str | None = None,
+    least_memory: bool = False,
+    trace: bool = False,
+    training_run: str = "",
+) -> Request:
+    """Return what a task was asked for. Raises `UsageError` (`bad-option`)."""
+    return Request(
+        spec=demo_spec() if spec is None else Path(spec),
+        target=target,
+        profile=None if profile is None else profile_named(profile),
+        jobs=_jobs(jobs),
+        output=Path(output),
+        ndk=None if ndk is None else Path(ndk),
+        container=container,
+        devices=tuple(devices),
+        cores=_cores(cores),
+        least_memory=least_memory,
+        trace=trace,
+        training_run=run_name(training_run),
+    )
+
+
+def demo_spec() -> Path:
+    """Return the demo buildspec: this folder's, or the one that travels with ortrim."""
+    own = Path("buildspecs") / DEMO
+    return own if own.is_file() else shipped_folder("buildspecs") / DEMO
+
+
+def container_options(
+    executor: str, engine: str | None, mounts: Sequence[str], flags: Sequence[str]
+) -> ContainerOptions | None:
+    """Return how to build in a container, None for another executor. Raises `UsageError` (`bad-option`)."""
+    match executor:
+        case "container":
+            if engine is not None:
+                engine_named(engine)
+            return ContainerOptions(engine=engine, mounts=parse_mounts(mounts), flags=parse_flags(flags))
+        case "native" | "github":
+            words = {"engine": engine, "mount": next(iter(mounts), None), "engine-flag": next(iter(flags), None)}
+            for option, word in words.items():
+                if word is not None:
+                    raise bad_option(option, word, "it goes with --executor container")
+            return None
+        case _:
+            raise bad_option("executor", executor, "choose native, container or github")
+
+
+def profile_named(word: str) -> ProfileName:
+    """Return the profile of a name. Raises `UsageError` (`bad-option`)."""
+    for name in PROFILE_NAMES:
+        if name == word:
+            return name
+    raise bad_option("profile", word, f"choose {PROFILES_IN_WORDS}")
+
+
+def _jobs(jobs: str | None) -> int | None:
+    if jobs is None:
+        return None
+    if len(jobs) <= 4 and jobs.isascii() and jobs.isdecimal() and int(jobs) > 0:
+        return int(jobs)
+    raise bad_option("jobs", jobs, "give a whole number from 1 to 9999")
+
+
+def _cores(cores: str | None) -> tuple[int, ...]:
+    found = () if cores is None else read_cores(cores)
+    if cores is not None and not found:
+        raise bad_option(
+            "cores", cores[:100], f"give numbers and ranges from 0 to {MOST_CORES - 1}, such as 4-7 or 0,4-7"
+        )
+    return found
+
+
+def bad_option(option: str, value: str, hint: str) -> UsageError:
+    """Return the diagnostic of an option whose value is not possible."""
+    return UsageError("bad-option", f"{value!r} is not possible here", where=f"--{option}", hint=hint)
+
+
+LARGEST_SIZE: Final = 2**31 - 1
+
+
+def count_option(word: str, option: str) -> int | None:
+    """Return the number that an option says, None for an empty word. Raises `UsageError` (`bad-option`)."""
+    if not word:
+        return None
+    if len(word) <= 6 and word.isascii() and word.isdecimal() and int(word) > 0:
+        return int(word)
+    hint = "give a whole number from 1 to 999999"
+    raise UsageError("bad-option", f"{word!r} is not possible here", where=f"--{option}", hint=hint)
+
+
+def size_option(word: str) -> tuple[str, int]:
+    """Read the size of a dimension, `NAME=SIZE`. Raises `UsageError` (`bad-option`)."""
+    name, _, size = word.rpartition("=")
+    if not (name and len(size) <= 10 and size.isascii() and size.isdecimal() and int(size) <= LARGEST_SIZE):
+        raise UsageError(
+            "bad-option", f"{word[:100]!r} is not possible here", where="--dim", hint="write --dim batch=1"
+        )
+    return name, int(size)

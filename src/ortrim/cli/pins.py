@@ -1,0 +1,137 @@
+"""`invoke pins.update` and its kin: the digests and the indices that builds rest on, and proposals of new ones."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.base.console import Console
+from ortrim.base.downloads import Mirrors
+from ortrim.build.container_engines import first_that_works
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import HELP, help_for, request_from
+from ortrim.errors import Diagnostic, UsageError
+from ortrim.github.pin_updates import propose as propose_pins
+from ortrim.github.pin_updates import take_pins, write_update
+from ortrim.github.workflow_files import FOLDER, released_specs, render_workflows, require_rendered
+from ortrim.pins.new_versions import (
+    build_versions,
+    make_unit_index,
+    pin_new_versions,
+    proposal_body,
+    released_versions,
+    upstream_client,
+)
+from ortrim.pins.update import update_action_pins, update_image_pins, update_pins, update_requirements
+from ortrim.report.summary import verdict_text
+
+PROPOSAL: Final = Path("artifacts/proposal")
+"""What the steps of a workflow that proposes pins leave for each other."""
+
+
+@task(
+    help={
+        "version": "ONNX Runtime version, for example 1.21.0",
+        "latest": "pin every newer version of ONNX Runtime instead",
+        "images": "pin the images for --executor container instead",
+        "actions": "pin the actions of GitHub's workflows instead",
+        "requirements": "pin the packages that prepare and compare install instead",
+        "engine": HELP["engine"],
+        "mirror": "read addresses that begin with FROM at TO instead (FROM=TO)",
+    }
+)
+def update(
+    _context: Context,
+    version: str = "",
+    latest: bool = False,
+    images: bool = False,
+    actions: bool = False,
+    requirements: bool = False,
+    engine: str | None = None,
+    mirror: str = "",
+) -> None:
+    """Pin sources, images, actions or packages by digests."""
+    with boundary() as console:
+        if [bool(version), latest, images, actions, requirements].count(True) != 1:
+            hint = "give either a version, --latest, --images, --actions or --requirements"
+            raise UsageError("bad-option", "this pins one kind of thing at a time", where="pins.update", hint=hint)
+        written: tuple[Path, ...]
+        if latest:
+            written = (_pin_latest(console, _mirrors(mirror)),)
+        elif actions:
+            with console.step("pin the actions") as step:
+                written = (update_action_pins(mirrors=_mirrors(mirror), announce=step.note),)
+        elif requirements:
+            with console.step("pin the packages") as step:
+                written = update_requirements(step.note)
+        elif images:
+            with console.step("pin the images") as step:
+                usable = first_that_works(engine, lambda _: None, step.note)
+                written = (update_image_pins(usable, mirrors=_mirrors(mirror), announce=step.note),)
+        else:
+            with console.step(f"pin ONNX Runtime {version}") as step:
+                written = update_pins(version, mirrors=_mirrors(mirror), announce=step.note)
+        for path in written:
+            console.result(str(path))
+
+
+def _pin_latest(console: Console, mirrors: Mirrors) -> Path:
+    with console.step("ask for new versions of ONNX Runtime"):
+        released = released_versions(upstream_client(mirrors))
+    return write_update(pin_new_versions(released, console, mirrors=mirrors), PROPOSAL)
+
+
+@task(help=help_for("spec", "jobs"))
+def compare(_context: Context, spec: str | None = None, jobs: str | None = None) -> None:
+    """Build with the last and the newest ONNX Runtime."""
+    with boundary() as console:
+        for report in build_versions(request_from(spec, jobs=jobs), PROPOSAL, console):
+            console.result(f"ONNX Runtime {report.ort_version}: {verdict_text(report)}")
+
+
+@task(help={**help_for("spec", "target", "jobs"), "version": "ONNX Runtime version (default: the buildspec's)"})
+def index(
+    _context: Context,
+    spec: str | None = None,
+    target: str | None = None,
+    jobs: str | None = None,
+    version: str | None = None,
+) -> None:
+    """Build everything once to learn which files are needed."""
+    with boundary() as console:
+        request = replace(request_from(spec, target=target, jobs=jobs), version=version)
+        for made in make_unit_index(request, console):
+            console.result(str(made.path))
+            used = f"{made.units.compiled} of {made.units.total} files give the same library as all of them"
+            console.result(used if made.same_bytes else f"{used}, the linker's own tables apart")
+
+
+@task(help={"files": "folder with what another job pinned and built (default: this checkout)"})
+def propose(_context: Context, files: str | None = None) -> None:
+    """Open a pull request with the pins that were updated."""
+    with boundary() as console:
+        if files is not None:
+            take_pins(Path(files), Path())
+        body = proposal_body(Path(files or "") / PROPOSAL)
+        address = propose_pins(Path(), body + _rendering_note())
+        console.result(address or "nothing to propose: the pins are as they were, or were proposed before")
+
+
+def _rendering_note() -> str:
+    """Return what is left to do for whoever may change workflows, empty when that is nothing."""
+    try:
+        require_rendered(render_workflows(released_specs(Path("buildspecs"))), FOLDER)
+    except Diagnostic:
+        return "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
+    return ""
+
+
+def _mirrors(mirror: str) -> Mirrors:
+    if not mirror:
+        return ()
+    prefix, found, replacement = mirror.partition("=")
+    if not found:
+        raise UsageError("bad-option", f"{mirror!r} is not of the form FROM=TO", where="--mirror")
+    return ((prefix, replacement),)

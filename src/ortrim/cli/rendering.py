@@ -1,0 +1,54 @@
+"""How tasks show plans and reports."""
+
+import json
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from ortrim.base.console import Console, printable
+from ortrim.base.json import to_data, to_json
+from ortrim.build.plan import BuildPlan, digest
+from ortrim.cli.boundary import ErrorData, as_data
+from ortrim.pipeline.verification import gravest_failure
+from ortrim.report.terminal import terminal_report
+from ortrim.verify.reports import VerifyReport
+
+
+def show_reports(
+    console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool, errors: Sequence[ErrorData] = ()
+) -> None:
+    """Show each report as a table, or all of them as one JSON document with the `errors` that follow from them."""
+    if json_mode:
+        data = {"reports": [to_data(report) for report in reports], "errors": list(errors)}
+        console.result(json.dumps(data, indent=2, ensure_ascii=False))
+        return
+    for report in reports:
+        console.render(terminal_report(report))
+
+
+def conclude(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool) -> None:
+    """Show the reports and end with the gravest failure in them; as JSON, both are one document."""
+    failure = gravest_failure(reports)
+    show_reports(console, reports, json_mode=json_mode, errors=as_data(failure) if failure else [])
+    if failure:
+        raise failure
+
+
+def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
+    """Show a plan as a table of its jobs with their arguments, or as JSON."""
+    if json_mode:
+        console.result(to_json(plan))
+        return
+    console.note(f"plan {digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
+    for target in plan.targets:
+        job = target.job
+        table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))
+        table.add_row("toolchain", f"{job.toolchain.kind} {job.toolchain.version} {job.toolchain.triple}")
+        if job.android:
+            providers = ", ".join(("CPU", *job.android.providers))
+            table.add_row("android", f"API level {job.android.api}, {job.android.stl}, providers: {providers}")
+        table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
+        table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
+        table.add_row("operators", printable(job.operator_config.strip()))
+        table.add_row("build.py", " ".join(job.arguments))
+        console.render(table)

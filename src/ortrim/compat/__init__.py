@@ -1,0 +1,1 @@
+"""`invoke check-compat`: would a model run on the runtime that users have."""

@@ -1,0 +1,340 @@
+"""`check-compat`: would models run on a runtime that users have, and what is the least that makes them.
+
+- What makes a model fit a runtime without a new runtime: tried, never guessed.
+- Models converted as a build of a runtime would convert them, and held against it.
+- The same ONNX model in an older opset or IR version, to find out whether it then fits somewhere.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, cast
+
+import onnx
+from onnx import version_converter
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console
+from ortrim.base.files import storage_errors
+from ortrim.compat.answer import (
+    DEFAULT_CONVERSION,
+    Answer,
+    Judgement,
+    ModelAnswer,
+    buildspec_lines,
+    conversion_words,
+    in_doubt,
+    judge,
+    missing_lines,
+    smallest_change,
+)
+from ortrim.compat.installed import InstalledRuntime, read_runtime
+from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, UsageError
+from ortrim.models.convert import Conversion, convert
+from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.kernels import kernel_versions
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.onnx_files import OLDEST_OPSET
+from ortrim.models.operators import ModelUses, OperatorId, parse_config, render_config, uses_of
+from ortrim.models.ort_format import IDENTIFIER, read_uses
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.pins.runtime import runtime_pins
+from ortrim.spec.buildspec import ModelSpec
+
+UNFIT: Final = re.compile(r"[^a-z0-9._-]+")
+LONGEST_NAME: Final = 64
+
+
+class Trials:
+    """Converts models as a build of one runtime would, and holds them against it."""
+
+    def __init__(self, installed: InstalledRuntime) -> None:
+        self.installed = installed
+
+    @cached_property
+    def full(self) -> FullRuntime:
+        """The full runtime of the same version."""
+        pins = runtime_pins(self.installed.ort_version)
+        return full_runtime(pins.version, pins.converter_requirements)
+
+    @property
+    def usual(self) -> tuple[str, str]:
+        """Style and level of the runtime's own models."""
+        return next(iter(self.installed.conversions), DEFAULT_CONVERSION)
+
+    def prepare(self, path: Path) -> PreparedModel:
+        """Return our own copy of a model. Raises as `models.prepare.prepare` does."""
+        root, version = cache_folder("models") / FACTS_LAYOUT, self.installed.ort_version
+        spec = ModelSpec(name=model_name(path), path=Path(path.name))
+        return prepare(spec, base=path.parent, root=root, ort_version=version, where=str(path))
+
+    def convert(self, model: PreparedModel, conversion: tuple[str, str]) -> ModelUses:
+        """Return what a model, so converted, asks of a runtime. Raises as `models.convert.convert` does."""
+        style, level = cast(tuple[Any, Any], conversion)
+        wanted = Conversion(style=style, level=level)
+        converted = convert(model, wanted, runtime=self.full, root=cache_folder("conversions"))
+        uses = read_uses(converted.path)
+        return _with_saved(uses, converted) if uses.saved and self.installed.extended is not False else uses
+
+    def judge(self, model: ModelUses) -> Judgement:
+        """Hold a converted model against the runtime."""
+        doubt = {(each.domain, each.name) for each in in_doubt(self.installed, model)}
+        kernels = kernel_versions(doubt, runtime=self.full, folder=cache_folder("conversions")) if doubt else {}
+        return judge(self.installed, model, kernels)
+
+
+def _with_saved(uses: ModelUses, converted: OrtModel) -> ModelUses:
+    """Add what the saved optimizations make, with types: the converter's configuration has both, applied and not."""
+    listed = uses_of(parse_config(converted.config, f"required operators of {converted.name}"))
+    return replace(uses, uses=tuple(sorted({use: use for use in (*listed, *uses.uses)}.values())), saved=())
+
+
+def model_name(path: Path) -> str:
+    """Return a name that a buildspec can give the model of a file."""
+    name = UNFIT.sub("-", path.stem.lower()).strip("._-")[:LONGEST_NAME]
+    return name or "model"
+
+
+def is_ort(path: Path) -> bool:
+    """Whether a file is in ORT format already. Raises `ModelError` (`model-missing`)."""
+    if not path.is_file():
+        raise ModelError("model-missing", f"'{path}' is not a file", where="--model", hint="check the path")
+    with storage_errors(path), path.open("rb") as file:
+        return file.read(8)[4:] == IDENTIFIER
+
+
+LARGEST_BYTES: Final = 1 << 30
+"""A protobuf message has 2 GB at most, and both models are in memory."""
+
+
+def at_opset(model: Path, opset: int, destination: Path) -> bool:
+    """Write a model converted to another opset of `ai.onnx`; False when ONNX's converter cannot do it."""
+    try:
+        converted = version_converter.convert_version(onnx.load(model), opset)
+    except Exception:  # noqa: BLE001 - it raises RuntimeError and its own kinds for whatever it has no adapter for
+        return False
+    return _written(converted, destination)
+
+
+def at_ir_version(model: Path, ir_version: int, destination: Path) -> bool:
+    """Write a model with another IR version; False when it cannot be read, or not be written in one file."""
+    try:
+        loaded = onnx.load(model)
+    except Exception:  # noqa: BLE001 - weights in other files may be missing or outside the model's folder
+        return False
+    loaded.ir_version = ir_version
+    return _written(loaded, destination)
+
+
+def since_versions(names: Iterable[str], opset: int) -> dict[str, int] | None:
+    """Return the opset since which each operator of `ai.onnx` is as it is in `opset`; None when one is not in it."""
+    try:
+        return {name: onnx.defs.get_schema(name, opset, "").since_version for name in names}
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _written(model: onnx.ModelProto, destination: Path) -> bool:
+    if model.ByteSize() > LARGEST_BYTES:
+        return False
+    destination.write_bytes(model.SerializeToString())
+    return True
+
+
+LEVELS: Final = (("fixed", "extended"), ("fixed", "basic"), ("fixed", "disable"))
+MOST_OPSETS: Final = 2
+"""Opsets that are tried: the nearest that could do."""
+
+
+def remedies(trials: Trials, model: PreparedModel, judgement: Judgement) -> Iterator[str]:
+    """Yield what makes a model fit that does not: another conversion, or else an older or newer opset."""
+    others = dict.fromkeys((*trials.installed.conversions, *LEVELS))
+    others.pop(trials.usual, None)
+    found = False
+    for conversion in others:
+        if _fits(trials, model, conversion):
+            found = True
+            yield f"convert it with {conversion_words(conversion)}"
+    if not found:
+        yield from _opset_remedies(trials, model, judgement)
+
+
+def remedies_for_refused(trials: Trials, path: Path, refusal: ModelError) -> Iterator[str]:
+    """Yield what makes a model fit whose opset or IR version is too new for the runtime's ONNX Runtime."""
+    pins = runtime_pins(trials.installed.ort_version)
+    with _folder() as folder:
+        changed = Path(folder) / "model.onnx"
+        if refusal.reference == "unsupported-ir-version":
+            written, words = at_ir_version(path, pins.max_ir_version, changed), f"IR version {pins.max_ir_version}"
+        else:
+            written, words = at_opset(path, pins.max_opset, changed), f"opset {pins.max_opset} of ai.onnx"
+        if written and _fits_as_file(trials, changed):
+            yield f"export it with {words}"
+
+
+def _opset_remedies(trials: Trials, model: PreparedModel, judgement: Judgement) -> Iterator[str]:
+
+    for opset in _candidates(trials, model, judgement)[:MOST_OPSETS]:
+        with _folder() as folder:
+            changed = Path(folder) / "model.onnx"
+            if at_opset(model.path, opset, changed) and _fits_as_file(trials, changed):
+                yield f"export it with opset {opset} of ai.onnx"
+                return
+
+
+def _candidates(trials: Trials, model: PreparedModel, judgement: Judgement) -> list[int]:
+    """Return the opsets, nearest first, in which every operator of ONNX's own is as the runtime has it."""
+    own = dict(model.facts.opsets).get("ai.onnx", 0)
+    names = {each.operator.name for each in judgement.operators if each.operator.domain == "ai.onnx"}
+    wrong = any(each.missing in {"operator", "type"} for each in judgement.missing)
+    if judgement.obstacles or wrong or not own:
+        return []
+    newest = runtime_pins(trials.installed.ort_version).max_opset
+    fitting = [opset for opset in range(OLDEST_OPSET, newest + 1) if opset != own and _has_all(trials, names, opset)]
+    return sorted(fitting, key=lambda opset: (abs(opset - own), opset))
+
+
+def _has_all(trials: Trials, names: set[str], opset: int) -> bool:
+
+    versions = since_versions(names, opset)
+    return versions is not None and all(
+        trials.installed.has(OperatorId(domain="ai.onnx", opset=since, name=name), {})
+        for name, since in versions.items()
+    )
+
+
+def _fits_as_file(trials: Trials, path: Path) -> bool:
+    try:
+        model = trials.prepare(path)
+    except ModelError:
+        return False
+    return _fits(trials, model, trials.usual)
+
+
+def _fits(trials: Trials, model: PreparedModel, conversion: tuple[str, str]) -> bool:
+    """Whether a model fits when it is so converted; a conversion that fails is no remedy."""
+    try:
+        return trials.judge(trials.convert(model, conversion)).fits
+    except (ConvertError, OperatorsError):
+        return False
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    with storage_errors(cache_folder("conversions")):
+        return tempfile.TemporaryDirectory(dir=cache_folder("conversions"))
+
+
+TOO_NEW: Final = ("unsupported-opset", "unsupported-ir-version")
+MOST_LINES: Final = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Checked:
+    """A model's answer, and what it was found out from; None when the model could not be converted."""
+
+    path: Path
+    answer: ModelAnswer
+    found: tuple[ModelUses, Judgement] | None = None
+
+
+def check_compatibility(
+    runtime: Path, models: Sequence[Path], console: Console, *, ort_version: str | None = None
+) -> Answer:
+    """Return what a runtime makes of models; a model in ONNX format is converted as the runtime's own were.
+
+    Raises `UsageError` (`no-model`), what `read_runtime` raises, `ModelError` for a model that cannot be read at all,
+    and `ConvertError` for one that cannot be converted for another reason than an operator.
+    """
+    if not models:
+        raise UsageError("no-model", "there is no model to check", hint="name one with --model")
+    ready = [(path, is_ort(path)) for path in models]
+    trials = Trials(read_runtime(runtime, ort_version))
+    checked = [_check_ort(trials, path) if ort else _check_onnx(trials, path, console) for path, ort in ready]
+    return _answer(trials, checked)
+
+
+def failure_of(answer: Answer) -> Diagnostic | None:
+    """Return the diagnostic with which the command ends; None when all models fit."""
+    unfit = [model for model in answer.models if not model.fits]
+    if not unfit:
+        return None
+    lines = [f"{model.model}: {line}" for model in unfit for line in missing_lines(model)]
+    rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    return OperatorsError(
+        "model-does-not-fit",
+        f"{len(unfit)} of {len(answer.models)} models would not run on it",
+        where=f"{answer.runtime}, ONNX Runtime {answer.ort_version}",
+        why="\n".join((*lines[:MOST_LINES], *rest)),
+        hint=_hint(answer, unfit),
+    )
+
+
+def _hint(answer: Answer, unfit: list[ModelAnswer]) -> str:
+    if all(model.remedies for model in unfit):
+        return f"without a new runtime: {unfit[0].remedies[0]}"
+    return "ship a runtime with the smallest change named above" if answer.change else "ship another model"
+
+
+def _check_ort(trials: Trials, path: Path) -> _Checked:
+    uses = read_uses(path)
+    judgement = trials.judge(uses)
+    return _Checked(path=path, answer=_model_answer(path, judgement, ()), found=(uses, judgement))
+
+
+def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
+    with console.step(f"convert {path.name}"):
+        try:
+            prepared = trials.prepare(path)
+            uses = trials.convert(prepared, trials.usual)
+        except ModelError as refusal:
+            if refusal.reference not in TOO_NEW:
+                raise
+            tried = tuple(remedies_for_refused(trials, path, refusal))
+            return _Checked(path=path, answer=_refused(path, refusal, tried))
+        except OperatorsError as refusal:
+            return _Checked(path=path, answer=_refused(path, refusal, ()))
+        judgement = trials.judge(uses)
+    found: tuple[str, ...] = ()
+    if not judgement.fits:
+        with console.step(f"try other conversions of {path.name}"):
+            found = tuple(remedies(trials, prepared, judgement))
+    answer = _model_answer(path, judgement, found, conversion_words(trials.usual))
+    return _Checked(path=path, answer=answer, found=(uses, judgement))
+
+
+def _refused(path: Path, refusal: Diagnostic, tried: tuple[str, ...]) -> ModelAnswer:
+    return ModelAnswer(model=str(path), fits=False, obstacles=(f"{refusal.what}; {refusal.hint}",), remedies=tried)
+
+
+def _model_answer(path: Path, judgement: Judgement, tried: tuple[str, ...], conversion: str = "") -> ModelAnswer:
+    return ModelAnswer(
+        model=str(path),
+        fits=judgement.fits,
+        conversion=conversion,
+        operators=judgement.operators,
+        obstacles=judgement.obstacles,
+        unknowns=judgement.unknowns,
+        remedies=tried,
+    )
+
+
+def _answer(trials: Trials, checked: list[_Checked]) -> Answer:
+    runtime: InstalledRuntime = trials.installed
+    change = smallest_change(runtime, [each.found for each in checked if each.found])
+    lines = [
+        buildspec_lines(model_name(each.path), each.path, trials.usual)
+        for each in checked
+        if each.answer.conversion and not each.answer.fits
+    ]
+    return Answer(
+        runtime=runtime.label,
+        ort_version=runtime.ort_version,
+        targets=runtime.targets,
+        fits=all(each.answer.fits for each in checked),
+        models=tuple(each.answer for each in checked),
+        change=render_config(change) if change else "",
+        buildspec="\n".join(lines) if change else "",
+    )

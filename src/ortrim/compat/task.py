@@ -1,0 +1,67 @@
+"""`invoke check-compat`: would a model run on the runtime that users have."""
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+
+from invoke.context import Context
+from invoke.tasks import task
+from rich.table import Table
+
+from ortrim.base.console import Console, printable
+from ortrim.base.json import to_data
+from ortrim.cli.boundary import as_data, boundary
+from ortrim.cli.options import help_for
+from ortrim.compat.answer import Answer, ModelAnswer
+from ortrim.compat.check import check_compatibility, failure_of
+
+HELP = {
+    "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
+    "model": "an .onnx or an .ort, may be repeated",
+    "ort-version": "version of ONNX Runtime, of an operator configuration (default: that of buildspecs)",
+    **help_for("json"),
+}
+
+
+@task(name="check-compat", iterable=["model"], help=HELP)
+def check_compat(
+    _context: Context, runtime: str, model: Sequence[str], ort_version: str | None = None, json: bool = False
+) -> None:
+    """Say whether models would run on users' runtimes."""
+    with boundary(json_mode=json) as console:
+        answer = check_compatibility(Path(runtime), tuple(map(Path, model)), console, ort_version=ort_version)
+        failure = failure_of(answer)
+        if json:
+            document = {**to_data(answer), "errors": as_data(failure) if failure else []}
+            console.result(json_module.dumps(document, indent=2, ensure_ascii=False))
+        else:
+            _show(console, answer)
+        if failure:
+            raise failure
+
+
+def _show(console: Console, answer: Answer) -> None:
+    for model in answer.models:
+        console.render(_table(model))
+        verdict = "fits" if model.fits else "does not fit"
+        converted = f", converted with {model.conversion}" if model.conversion else ""
+        console.note(f"{model.model}: {verdict} {answer.runtime}, ONNX Runtime {answer.ort_version}{converted}")
+        for words, lines in (("", model.obstacles), ("not known: ", model.unknowns), ("tried, fits: ", model.remedies)):
+            for line in lines:
+                console.note(f"  {words}{line}")
+    if answer.change:
+        console.note("smallest change, in the operator configuration, added at its end:")
+        console.note(answer.change.rstrip())
+    if answer.buildspec:
+        console.note("the same in a buildspec, where paths start at its folder:")
+        console.note(answer.buildspec.rstrip())
+
+
+def _table(model: ModelAnswer) -> Table:
+    """Show what is missing first."""
+    table = Table("operator", "opset", "types", "runtime", box=None, padding=(0, 2, 0, 0), title_justify="left")
+    for each in sorted(model.operators, key=lambda finding: finding.missing is None):
+        words = f"missing: {each.detail}" if each.missing else "is there"
+        cells = (f"{each.operator.domain} {each.operator.name}", str(each.operator.opset), ", ".join(each.types), words)
+        table.add_row(*map(printable, cells))
+    return table

@@ -1,0 +1,1 @@
+"""`invoke cost`: what one inference of a model takes, by its shapes alone."""

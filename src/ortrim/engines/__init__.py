@@ -1,0 +1,1 @@
+"""`invoke compare`: the same models in other inference engines."""

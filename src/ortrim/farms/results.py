@@ -1,0 +1,340 @@
+"""What comes back from a farm, which may be anything: fetched within bounds, unpacked without trust, put in place.
+
+- Sending and fetching files over HTTP(S), with addresses and credentials that must not be seen.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
+from urllib.parse import urlsplit
+
+import requests
+from requests.exceptions import ConnectTimeout, InvalidSchema, InvalidURL, MissingSchema, ProxyError, SSLError, Timeout
+
+from ortrim.base.archives import open_zip, unpack
+from ortrim.base.cache import publish_folder
+from ortrim.base.command import stop_request
+from ortrim.base.downloads import pieces
+from ortrim.base.files import require_writable, storage_errors
+from ortrim.errors import NetworkError, StorageError, VerifyError
+from ortrim.farms.farm import Transient, persist
+from ortrim.verify.devices.harness import BrokenTransport, crash, decode
+
+SECONDS: Final = (10.0, 60.0)
+"""To connect, and between two answers of the other side."""
+CHUNK_BYTES: Final = 1 << 18
+TRANSIENT: Final = frozenset({0, 408, 425, 429, 500, 502, 503, 504})
+TOO_LARGE: Final = 413
+TALKATIVE: Final = ("botocore", "urllib3")
+KINDS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (SSLError, "the encrypted connection was refused: a certificate is not trusted"),
+    (ProxyError, "the proxy does not let it through"),
+    (ConnectTimeout, "nobody answers at that address"),
+    (Timeout, "the other side stopped answering"),
+    (InvalidURL, "the address is none"),
+    (InvalidSchema, "the address is none"),
+    (MissingSchema, "the address is none"),
+)
+"""The first that fits counts: the classes of `requests` inherit from each other."""
+
+IDENTITY: Final = {"Accept-Encoding": "identity"}
+"""Without this, a little that comes could be a lot that is unpacked from it in one go."""
+
+Credentials = tuple[str, str]
+
+
+class TransferFailed(Exception):
+    """A file did not get through: `status` is the server's, 0 when the connection was lost."""
+
+    def __init__(self, why: str, status: int = 0) -> None:
+        super().__init__(why)
+        self.why = why
+        self.status = status
+
+    @property
+    def transient(self) -> bool:
+        """Whether it may succeed the next time."""
+        return self.status in TRANSIENT
+
+
+class Upload:
+    """A file as the body of a request, read while it is sent, that stops when this thread is asked to.
+
+    `before` and `after` are sent around it, for a form.
+    """
+
+    def __init__(self, file: IO[bytes], size: int, before: bytes = b"", after: bytes = b"") -> None:
+        self._parts: list[bytes | IO[bytes]] = [before, file, after]
+        self._left = {0: len(before), 1: size, 2: len(after)}
+        self._stop = stop_request()
+
+    def __len__(self) -> int:
+        return sum(self._left.values())
+
+    def __iter__(self) -> Iterator[bytes]:
+        while chunk := self.read():
+            yield chunk
+
+    def read(self, size: int = CHUNK_BYTES) -> bytes:
+        """Return the next bytes of the body, none at its end."""
+        if self._stop is not None:
+            self._stop.check()
+        number = next((number for number, left in self._left.items() if left), None)
+        if number is None:
+            return b""
+        part = self._parts[number]
+        wanted = min(size, self._left[number])
+        if isinstance(part, bytes):
+            chunk, self._parts[number] = part[:wanted], part[wanted:]
+        else:
+            chunk = part.read(wanted)
+        self._left[number] -= len(chunk)
+        return chunk
+
+
+def keep_addresses_out_of_logs() -> None:
+    """Let the libraries that talk to farms write nothing below the level INFO: there they print signed addresses."""
+    for name in TALKATIVE:
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.INFO))
+
+
+def exchange(request: Callable[[], requests.Response]) -> requests.Response:
+    """Return a server's answer, whatever its status. Raises `TransferFailed` without an address in it."""
+    answer = _answer_or_why(request)
+    if isinstance(answer, str):
+        raise TransferFailed(answer)
+    return answer
+
+
+def body_of(answer: requests.Response, most_bytes: int) -> bytes:
+    """Read the body of an answer that was asked for as a stream. Raises `TransferFailed`."""
+    body = _body_or_why(answer, most_bytes)
+    if isinstance(body, str):
+        raise TransferFailed(body)
+    return body
+
+
+def send_file(url: str, path: Path, headers: Mapping[str, str]) -> None:
+    """PUT a file to a signed address. Raises `TransferFailed` and `StorageError`."""
+    with storage_errors(path), path.open("rb") as file:
+        body = Upload(file, path.stat().st_size)
+        answer = exchange(lambda: requests.put(url, data=body, headers=dict(headers), timeout=SECONDS, auth=as_it_is))
+    if not answer.ok:
+        raise TransferFailed(f"the server answered {answer.status_code}", answer.status_code)
+
+
+def fetch_file(url: str, path: Path, *, most_bytes: int, credentials: Credentials | None = None) -> None:
+    """Fetch a file of at most `most_bytes`. Raises `TransferFailed`, `StorageError` and leaves a part of it then."""
+    failure = _fetched(url, path, most_bytes, credentials)
+    if failure is not None:
+        raise failure
+
+
+def as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Add no credentials to a request, not even those that the user's netrc has for the server."""
+    return request
+
+
+def same_server(first: str, second: str) -> bool:
+    """Whether two addresses lead to the same server in the same way."""
+    return urlsplit(first)[:2] == urlsplit(second)[:2]
+
+
+def same_way(url: str, reference: str) -> bool:
+    """Whether an address is encrypted, unless the one it is to be like is not either: a stand-in on this machine."""
+    return urlsplit(url).scheme in {"https", urlsplit(reference).scheme}
+
+
+def _answer_or_why(request: Callable[[], requests.Response]) -> requests.Response | str:
+    try:
+        return request()
+    except requests.RequestException as error:
+        return _kind(error)
+
+
+def _body_or_why(answer: requests.Response, most_bytes: int) -> bytes | str:
+    body = bytearray()
+    try:
+        for chunk in pieces(answer):
+            body += chunk
+            if len(body) > most_bytes:
+                return f"the answer is larger than {most_bytes:,} bytes"
+    except requests.RequestException as error:
+        return _kind(error)
+    return bytes(body)
+
+
+def _fetched(url: str, path: Path, most_bytes: int, credentials: Credentials | None) -> TransferFailed | None:
+    with storage_errors(path):
+        file = path.open("wb")
+    with file:
+        try:
+            return _copied(url, file, path, most_bytes, credentials)
+        except requests.RequestException as error:
+            return TransferFailed(_kind(error))
+
+
+def _copied(
+    url: str, file: IO[bytes], path: Path, most_bytes: int, credentials: Credentials | None
+) -> TransferFailed | None:
+    """Copy what an address gives into a file. What `requests` raises is an `OSError` too, but none of the disk's."""
+    stop = stop_request()
+    with requests.get(url, stream=True, timeout=SECONDS, auth=credentials or as_it_is, headers=IDENTITY) as answer:
+        if not answer.ok:
+            return TransferFailed(f"the server answered {answer.status_code}", answer.status_code)
+        for chunk in pieces(answer):
+            if stop is not None:
+                stop.check()
+            if file.tell() + len(chunk) > most_bytes:
+                return TransferFailed(f"it is larger than {most_bytes:,} bytes", TOO_LARGE)
+            with storage_errors(path):
+                file.write(chunk)
+    return None
+
+
+def _kind(error: requests.RequestException) -> str:
+    return next((words for kind, words in KINDS if isinstance(error, kind)), "the connection was lost")
+
+
+RESULTS: Final = "results"
+LOG: Final = "device.log"
+LARGEST_ARCHIVE: Final = 256 << 20
+LARGEST_LOG: Final = 256 << 20
+LARGEST_RESULTS: Final = 1 << 30
+USELESS: Final = frozenset({"corrupt-archive", "nothing-unpacked"})
+HARMFUL: Final = frozenset({"unsafe-archive", "archive-too-large"})
+
+
+def require_free(destination: Path) -> None:
+    """Find out before a run costs anything whether its results can be kept. Raises `StorageError`."""
+    if destination.exists() or destination.is_symlink():
+        what, hint = "the results are to go into a new folder", "remove it, or name another one"
+        raise StorageError("path-in-the-way", what, where=str(destination), hint=hint)
+    require_writable(destination)
+
+
+def keep(destination: Path, fill: Callable[[Path], None]) -> None:
+    """Make the destination with what `fill` writes: all of it, or nothing. Raises `StorageError` and what it raises."""
+    if not publish_folder(destination, fill):
+        require_free(destination)
+
+
+def log_of(folder: Path) -> Path | None:
+    """Return the device's log in a destination, None when the farm kept none."""
+    log = folder / LOG
+    return log if log.is_file() else None
+
+
+def fetch(
+    url: str,
+    path: Path,
+    *,
+    most_bytes: int,
+    pauses: tuple[float, ...],
+    where: str,
+    credentials: Credentials | None = None,
+) -> None:
+    """Fetch one file of a run's, again after a lost connection.
+
+    Raises `NetworkError` `farm-unreachable`, `VerifyError` `farm-results-missing` when the farm refuses it or it is too
+    large, and `StorageError`.
+    """
+
+    def fetched() -> None:
+        failure = _failure(url, path, most_bytes, credentials)
+        if failure is not None and failure.transient:
+            what = "the run ended, but its results cannot be fetched"
+            hint = "the run is over; its results are still at the farm"
+            raise Transient(NetworkError("farm-unreachable", what, where=where, why=failure.why, hint=hint))
+        if failure is not None:
+            raise missing(where, failure.why, "")
+
+    persist(fetched, pauses)
+
+
+def append_log(part: Path, log: Path) -> None:
+    """Add one of a device's logs to those before. Raises `StorageError`."""
+    with storage_errors(log), part.open("rb") as source, log.open("ab") as target:
+        shutil.copyfileobj(source, target)
+
+
+def unpack_log(log: Path, folder: Path, where: str) -> bool:
+    """Unpack the results that a device printed into its log, into a new folder; returns whether there were any.
+
+    Raises what `unpack_results` raises, and `VerifyError` `farm-results-missing` when parts of them are lost.
+    """
+    try:
+        with storage_errors(log), log.open(encoding="utf-8", errors="replace") as lines:
+            payload = decode(lines)
+    except BrokenTransport as error:
+        raise missing(where, str(error), "") from error
+    if payload is None:
+        return False
+    archive = log.with_name(f".{log.name}.zip")
+    with storage_errors(archive):
+        archive.write_bytes(payload)
+    unpack_results(archive, folder, where)
+    archive.unlink()
+    return True
+
+
+def unpack_results(archive: Path, folder: Path, where: str, top: str = "") -> None:
+    """Unpack a zip archive's results into a new folder: all of it, or what lies in the folder called `top`.
+
+    Raises `VerifyError` `farm-results-missing` for what is damaged or holds no results, and `StorageError`
+    `unsafe-archive` and `archive-too-large` for what must not be unpacked, all of which name `where` they came from.
+    """
+    try:
+        unpack(archive, folder, members={_source(archive, top): ""})
+    except StorageError as error:
+        raise _of_farm(error, where) from error
+
+
+def missing(where: str, why: str, url: str, log: Path | None = None) -> VerifyError:
+    """Return the diagnostic of a run that ended with a verdict, but without its results; `log` may tell of a crash."""
+    what = "the run ended, but its results did not come back"
+    why = "\n".join(filter(None, (why, crash(log) if log else "")))
+    hint = f"see what the device printed: {url}" if url else ""
+    return VerifyError("farm-results-missing", what, where=where, why=why, hint=hint)
+
+
+def _failure(url: str, path: Path, most_bytes: int, credentials: Credentials | None) -> TransferFailed | None:
+    try:
+        fetch_file(url, path, most_bytes=most_bytes, credentials=credentials)
+    except TransferFailed as failure:
+        return failure
+    return None
+
+
+def _source(archive: Path, top: str) -> str:
+    """Return the path in the archive of the folder called `top`, wherever it is, after a look at all it claims."""
+    with open_zip(archive, str(archive)) as members:
+        names = tuple(members.members)
+        if sum(member.file_size for member in members.members.values()) > LARGEST_RESULTS:
+            what = f"holds more than {LARGEST_RESULTS:,} bytes"
+            raise StorageError("archive-too-large", what, where=str(archive))
+    parents = {parent for name in names for parent in PurePosixPath(name).parents}
+    folders = sorted((len(parent.parts), str(parent)) for parent in parents if parent.name == top)
+    if not folders:
+        what = f"holds no folder {top!r}, only {', '.join(names[:5]) or 'nothing'}"
+        raise StorageError("nothing-unpacked", what, where=str(archive))
+    return folders[0][1] if top else ""
+
+
+def _of_farm(error: StorageError, where: str) -> VerifyError | StorageError:
+    if error.reference in USELESS:
+        return VerifyError(
+            "farm-results-missing",
+            "the results that came back are unusable",
+            where=where,
+            why=str(error.why or error.what),
+        )
+    if error.reference in HARMFUL:
+        hint = "do not use them: the harness makes no such results"
+        return StorageError(
+            error.reference, f"the archive of results {error.what}", where=where, why=error.why, hint=hint
+        )
+    return error

@@ -1,0 +1,492 @@
+"""Compiling alone, on a machine without models and devices: the first half of a build on several machines.
+
+- Plans that come from another machine: what may be decided there, and what is decided here, again.
+- A build that is spread over the jobs of a workflow: plan once, compile each target, deliver what belongs together.
+- Verification on device farms in a workflow: the app is compiled in one job, and runs from another, which may log in.
+- What a run hands over: packages, proof and sums of each delivery, in one folder under names that are their own.
+- What of a plan leaves this machine when another one compiles: as little as compiling takes.
+"""
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.checksums import SUMS, FileEntry, sums_text
+from ortrim.base.command import run
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of, storage_errors, write_atomically
+from ortrim.base.json import to_json
+from ortrim.binaries.apple import XCFRAMEWORK
+from ortrim.build.dead_kernels import KINDS
+from ortrim.build.jni import find_jdk
+from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, SourcePin, Toolchain, digest
+from ortrim.build.source_archives import git
+from ortrim.build.sources import SourceTree, fetch_sources
+from ortrim.build.toolchains import zig_toolchain
+from ortrim.build.upstream_arguments import compiled_sources, providers_of
+from ortrim.build.xcode import xcode_toolchain
+from ortrim.build.zig_apple import zig_apple_toolchain
+from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
+from ortrim.github.dispatch import decode_plan
+from ortrim.github.workflow_files import Inputs
+from ortrim.models.hot_operators import OPERATOR
+from ortrim.models.operators import parse_config, render_config
+from ortrim.package.manifest import FACTS, DeliveryFacts
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import tool_versions
+from ortrim.pipeline.building import build, verify_again
+from ortrim.pipeline.executors import native_executor
+from ortrim.pipeline.packaging import Group, groups
+from ortrim.pipeline.planned import Planned, hooks_digest, make_planned, runner_digest, target_folder
+from ortrim.pipeline.request import Request
+from ortrim.pipeline.transfer import export_compiled, import_compiled
+from ortrim.pipeline.verification import HARNESS
+from ortrim.platforms import PLATFORMS
+from ortrim.platforms.android.harness import COMMANDS
+from ortrim.platforms.planner import AVX512, with_arguments
+from ortrim.spec.build_options import PROFILES
+from ortrim.spec.buildspec import Budgets, RuntimeSpec
+from ortrim.spec.targets import APPLE, TARGETS, OperatingSystem, Target
+from ortrim.verify.reports import VerifyReport
+
+LOGS: Final = "logs"
+
+
+def compile_targets(
+    targets: Iterable[PlannedTarget], sources: Path, destination: Path, console: Console
+) -> tuple[Path, ...]:
+    """Compile targets, or take what was compiled before, and write an archive of each into `destination`.
+
+    `sources` is the folder of the source tree. Of an Android target the JNI library comes along, so that whoever
+    packages it needs no NDK. Raises what building raises.
+    """
+    return tuple(_compile(target, sources, destination, console) for target in targets)
+
+
+def _compile(target: PlannedTarget, sources: Path, destination: Path, console: Console) -> Path:
+    identifier = target.job.target.identifier
+    with console.step(f"compile {identifier}") as step:
+        executor = native_executor(sources, destination / LOGS / f"{identifier}.log", step)
+        result = executor.run(target.job)
+        executor.run_runner(target.runner)
+        if target.job.android:
+            executor.run_jni(target.job, result, find_jdk())
+        archive = export_compiled(target, destination)
+        step.note(f"{archive}: {archive.stat().st_size:,} bytes")
+        return archive
+
+
+ELSEWHERE: Final = ("archive", "git", "debian")
+"""Kinds of sources that another machine can fetch, too."""
+VERSION: Final = re.compile(r"[0-9]+(\.[0-9]+){1,2}")
+SPEC_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+REFERENCE: Final = "plan-not-ours"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """A plan that was made elsewhere and would have been made here, and the sources that it is for."""
+
+    plan: BuildPlan
+    sources: SourceTree
+
+
+def accept(plan: BuildPlan, console: Console) -> Accepted:
+    """Fetch the sources of a plan from elsewhere and check that this ortrim decides the same.
+
+    Raises `PlanError` `plan-not-ours`, and as `fetch_sources` does.
+    """
+    if plan.ortrim_version != installed_version("ortrim"):
+        raise _differs("the whole", f"ortrim {plan.ortrim_version} made it, this is {installed_version('ortrim')}")
+    if not plan.targets or not SPEC_NAME.fullmatch(plan.spec_name):
+        raise _differs("the whole", "it has no target, or a name that no buildspec has")
+    kinds = {target.job.sources[0].kind if target.job.sources else "none" for target in plan.targets}
+    if len(kinds) != 1 or not kinds <= set(ELSEWHERE):
+        raise _differs(
+            "the sources", f"of the kind {', '.join(sorted(kinds)) or 'none'}; possible: {', '.join(ELSEWHERE)}"
+        )
+    with console.step("fetch sources") as step:
+        tree = fetch_sources(runtime_pins(plan.ort_version), kinds.pop(), announce=step.note)
+    for target in plan.targets:
+        require_ours(target, plan.ort_version, tree.pins)
+    return Accepted(plan=plan, sources=tree)
+
+
+def require_ours(target: PlannedTarget, ort_version: str, sources: tuple[SourcePin, ...]) -> None:
+    """Check that this ortrim plans the jobs of a target in the same way. Raises `PlanError` `plan-not-ours`."""
+    job = target.job
+    known = TARGETS.get(job.target.identifier)
+    if known is None or known != job.target or job.ort_version != ort_version:
+        raise _differs(job.target.identifier, "no target or no version that this ortrim knows")
+    _require_plain(job)
+    ours = _job(job, sources)
+    _require_same(job, ours, job.target.identifier)
+    _require_same(target.runner, _runner(ours), f"the runner for {job.target.identifier}")
+
+
+def _require_plain(job: BuildJob) -> None:
+    """Refuse words that are no versions: they become part of the compilers' wrappers, which are scripts."""
+    floor = job.apple.deployment_target if job.apple else ""
+    words = {
+        "minimum_glibc": job.minimum_glibc,
+        "toolchain.version": job.toolchain.version,
+        "apple.deployment_target": floor,
+    }
+    for name, word in words.items():
+        if word and not VERSION.fullmatch(word):
+            raise _differs(job.target.identifier, f"{name} is no version")
+    if job.profile not in PROFILES:
+        raise _differs(job.target.identifier, "profile is none that this ortrim knows")
+    if not set(job.without_types) <= set(KINDS):
+        raise _differs(job.target.identifier, "without_types has what is no kind of value")
+    if job.wide_blocks and job.cpu != AVX512:
+        raise _differs(job.target.identifier, "wide_blocks is for a processor that has AVX-512")
+    if not all(map(OPERATOR.fullmatch, job.hot_operators)):
+        raise _differs(job.target.identifier, "hot_operators has what is no operator's name")
+
+
+def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
+    where = job.target.identifier
+    try:
+        config = render_config(parse_config(job.operator_config, where))
+        return with_arguments(
+            replace(
+                job,
+                operator_config=config,
+                toolchain=_toolchain(job),
+                tools=tool_versions(),
+                hooks_sha256=hooks_digest(),
+                sources=compiled_sources(job.target, sources, providers_of(job)),
+            )
+        )
+    except (KeyError, ValueError, AssertionError, Diagnostic) as error:
+        raise _differs(where, f"{type(error).__name__}: {error}") from error
+
+
+def _toolchain(job: BuildJob) -> Toolchain:
+    if job.toolchain.kind == "zig" and job.apple:
+        return zig_apple_toolchain(job.target, job.apple.deployment_target, dict(tool_versions())["ziglang"])
+    if job.toolchain.kind == "zig":
+        return zig_toolchain(job.target, job.minimum_glibc, dict(tool_versions())["ziglang"], job.cpu or None)
+    if job.toolchain.kind == "ndk" and job.android:
+        return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
+    if job.toolchain.kind == "xcode" and job.apple:
+        return xcode_toolchain(job.target, job.apple.deployment_target, job.toolchain.version)
+    raise _differs(job.target.identifier, f"{job.toolchain.kind} is a compiler of the machine that made the plan")
+
+
+def _runner(job: BuildJob) -> RunnerJob:
+    return RunnerJob(
+        target=job.target,
+        toolchain=job.toolchain,
+        headers=job.sources[0],
+        runner_sha256=runner_digest(),
+        arguments=PLATFORMS[job.target.system].runner_arguments(job),
+        links=digest(job) if job.linkage == "static" else "",
+    )
+
+
+def _require_same(theirs: BuildJob | RunnerJob, ours: BuildJob | RunnerJob, where: str) -> None:
+    different = [each.name for each in fields(theirs) if getattr(theirs, each.name) != getattr(ours, each.name)]
+    if different:
+        raise _differs(where, f"decided otherwise here: {', '.join(different)}")
+
+
+def _differs(where: str, why: str) -> PlanError:
+    what, hint = (
+        "the plan is not one that this ortrim makes",
+        "dispatch with the version of ortrim that the workflow runs",
+    )
+    return PlanError(REFERENCE, what, where=where, why=why, hint=hint)
+
+
+PROOF: Final = ("manifest.json", "sbom.cdx.json")
+REPORTS: Final = ("report.json", "report.md", "report.html")
+
+
+def checked_out_commit(folder: Path) -> str:
+    """Return the commit that a folder is checked out at, empty outside of a repository and without git."""
+    try:
+        return git(folder, "rev-parse", "--verify", "--quiet", "HEAD").strip()
+    except (SourcesError, ToolError):
+        return ""
+
+
+def hand_over(planned: Planned, destination: Path, commit: str) -> tuple[Path, ...]:
+    """Copy packages, manifests, bills of materials and reports of a plan into a new folder, and return its files.
+
+    `build.json` says which `commit` they were made of, empty where nobody knows. Raises `StorageError`
+    (`path-in-the-way` for a folder that holds something already).
+    """
+    with storage_errors(destination):
+        destination.mkdir(parents=True, exist_ok=True)
+        if any(destination.iterdir()):
+            what, hint = "already holds something", "remove it, or name another folder"
+            raise StorageError("path-in-the-way", what, where=str(destination), hint=hint)
+        for group in groups(planned.plan):
+            for source, name in _files(planned, group):
+                (destination / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, destination / name)
+        write_atomically(destination / FACTS, to_json(DeliveryFacts(commit=commit)))
+    return with_sums(destination)
+
+
+def add_reports(planned: Planned, destination: Path, mark: str) -> tuple[Path, ...]:
+    """Add the reports of a further verification to a folder that `hand_over` made, their names ending in `mark`."""
+    with storage_errors(destination):
+        for target in planned.plan.targets:
+            for source, name in _reports(target_folder(planned, target), f"{_named(planned, target)}-{mark}"):
+                shutil.copyfile(source, destination / name)
+    return with_sums(destination)
+
+
+def with_sums(folder: Path) -> tuple[Path, ...]:
+    """Write `SHA256SUMS` of all that lies in a folder, and return its files, that one last."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / SUMS)
+    entries = (
+        FileEntry(path=path.relative_to(folder).as_posix(), size_bytes=path.stat().st_size, sha256=sha256_of(path))
+        for path in files
+    )
+    write_atomically(folder / SUMS, sums_text(entries))
+    return (*files, folder / SUMS)
+
+
+def _files(planned: Planned, group: Group) -> Iterator[tuple[Path, str]]:
+    """Yield each file of a group's package and reports with the path that it gets."""
+    for target in group.targets:
+        yield from _reports(target_folder(planned, target), _named(planned, target))
+    if group.assembly is None:
+        yield from _own_package(target_folder(planned, group.targets[0]))
+    else:
+        yield from _assembled(planned.folder / group.assembly.identifier)
+
+
+def _reports(folder: Path, name: str) -> Iterator[tuple[Path, str]]:
+    for report in REPORTS:
+        yield folder / report, f"{name}.{report}"
+
+
+def _own_package(folder: Path) -> Iterator[tuple[Path, str]]:
+    for archive in sorted(folder.glob("*.tar.gz")):
+        name = archive.name.removesuffix(".tar.gz")
+        yield archive, archive.name
+        for proof in PROOF:
+            yield folder / name / proof, f"{name}.{proof}"
+
+
+def _assembled(folder: Path) -> Iterator[tuple[Path, str]]:
+    for package in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for file in sorted(path for path in package.rglob("*") if path.is_file() and path != package / SUMS):
+            inside = file.relative_to(package).as_posix()
+            is_own = "/" in inside or inside.startswith(package.name)
+            yield file, inside if is_own else f"{package.name}.{inside}"
+            if inside.endswith(XCFRAMEWORK):  # Swift's package manager fetches it by an address of its own
+                yield file, f"{package.name}{XCFRAMEWORK}"
+
+
+def _named(planned: Planned, target: PlannedTarget) -> str:
+    return f"ortrim-{planned.plan.spec_name}-{target.job.target.identifier}-{planned.plan.ort_version}"
+
+
+PLAN_VARIABLE: Final = "ORTRIM_PLAN"
+ON_PHONE: Final = "android-x86_64"
+"""The only ABI for which a runner of GitHub's can emulate a phone with its own processor."""
+MARK: Final = "on-emulator"
+
+
+def plan_run(inputs: Inputs, console: Console) -> BuildPlan:
+    """Return the plan of a run: the one that came with it, if this ortrim makes the same, or that of its buildspec."""
+    if inputs.plan:
+        return accept(decode_plan(inputs.plan), console).plan
+    return make_planned(_request(inputs, inputs.target), console).plan
+
+
+def compile_planned(text: str, identifiers: str, destination: Path, console: Console) -> tuple[Path, ...]:
+    """Compile targets of an encoded plan and leave an archive of each in `destination`; no model is needed.
+
+    Raises `UsageError` `no-such-target`, and as `accept` and building do.
+    """
+    accepted = accept(decode_plan(text), console)
+    wanted = _wanted(accepted.plan, identifiers)
+    return compile_targets(wanted, accepted.sources.folder, destination, console)
+
+
+def deliver_compiled(
+    inputs: Inputs, identifiers: str, source: Path, destination: Path, console: Console
+) -> tuple[VerifyReport, ...]:
+    """Package and verify targets that the archives in `source` hold compiled, and hand all over in `destination`.
+
+    An Android package's x86-64 library is verified a second time on the phone that `adb` knows. Raises what importing,
+    packaging and verifying raise.
+    """
+    request = _request(inputs, identifiers)
+    planned = make_planned(request, console)
+    import_compiled(planned.plan.targets, source)
+    reports = build(request, console)
+    hand_over(planned, destination, checked_out_commit(Path()))
+    if ON_PHONE not in identifiers.split(","):
+        return reports
+    on_phone = _request(inputs, ON_PHONE, devices=("adb",))
+    further = verify_again(on_phone, console)
+    add_reports(make_planned(on_phone, console), destination, MARK)
+    return (*reports, *further)
+
+
+def targets_named(identifiers: str) -> tuple[Target, ...]:
+    """Return the targets of identifiers with commas between. Raises `UsageError` `no-such-target`."""
+    names = identifiers.split(",")
+    unknown = [name for name in names if name not in TARGETS]
+    if unknown:
+        hint = f"choose among: {', '.join(TARGETS)}"
+        raise UsageError("no-such-target", f"{unknown[0]!r} is no target", where="--target", hint=hint)
+    return tuple(TARGETS[name] for name in names)
+
+
+def ndk_versions(text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the versions of the NDK that targets are compiled with, by an encoded plan, or by default without one."""
+    if not any(target.system is OperatingSystem.ANDROID for target in targets):
+        return ()
+    return _versions("ndk", text, targets, runtime_pins(RuntimeSpec().version).ndk)
+
+
+def xcode_versions(text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the versions of Xcode that targets are compiled with, by an encoded plan, or by default without one."""
+    if not any(target.system in APPLE for target in targets):
+        return ()
+    pins = runtime_pins(RuntimeSpec().version).apple
+    return _versions("xcode", text, targets, pins.xcode if pins else None)
+
+
+def _versions(kind: str, text: str, targets: tuple[Target, ...], default: str | None) -> tuple[str, ...]:
+    if not text:
+        return () if default is None else (default,)
+    identifiers = ",".join(target.identifier for target in targets)
+    toolchains = [target.job.toolchain for target in _wanted(decode_plan(text), identifiers)]
+    return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == kind}))
+
+
+def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:
+    wanted = tuple(target for target in plan.targets if target.job.target.identifier in identifiers.split(","))
+    if not wanted:
+        what = f"the plan has no target {identifiers}"
+        hint = f"choose among: {', '.join(target.job.target.identifier for target in plan.targets)}"
+        raise UsageError("no-such-target", what, where="--target", hint=hint)
+    return wanted
+
+
+def _request(inputs: Inputs, target: str, devices: tuple[str, ...] = ()) -> Request:
+    return Request(
+        spec=Path(inputs.spec),
+        target=target,
+        profile=inputs.profile,
+        elsewhere=True,
+        on_macs=True,
+        devices=devices,
+    )
+
+
+TARGET: Final = "android-arm64-v8a"
+"""What the phones of farms run."""
+FARMED_MARK: Final = "on-farms"
+TO_COMPILE: Final = ("farm-apks-missing", "farm-apks-outdated")
+GRADLE_SECONDS: Final = 1800
+
+
+def require_farm_target(inputs: Inputs, plan: BuildPlan) -> None:
+    """Check that there is something to run on the farms that were asked for. Raises `PlanError` `no-farm-target`."""
+    planned = {target.job.target.identifier for target in plan.targets}
+    if inputs.devices and TARGET not in planned:
+        what, hint = f"devices of farms run {TARGET}, which is not built", f"add it to the input target: {TARGET}"
+        raise PlanError("no-farm-target", what, where=inputs.devices[0], hint=hint)
+
+
+def compile_app(inputs: Inputs, source: Path, console: Console) -> tuple[Path, ...]:
+    """Write the app that carries what is to run on farms, have Gradle compile it, and return its project's folders.
+
+    `source` holds the archives of compiled targets. Raises `ToolError` (`gradle-failed`, `tool-missing`), `VerifyError`
+    with what a device says before it is asked for anything, and what importing and packaging raise.
+    """
+    request = _farmed_request(inputs)
+    planned = make_planned(request, console)
+    import_compiled(planned.plan.targets, source)
+    for report in verify_again(request, console):
+        _require_app_alone_missing(report)
+    folders = tuple(target_folder(planned, target) / HARNESS for target in planned.plan.targets)
+    for folder in folders:
+        with console.step("compile the app") as step:
+            for command in COMMANDS:
+                step.note(command)
+                _gradle(command, folder)
+    return folders
+
+
+def verify_on_farms(inputs: Inputs, source: Path, destination: Path, console: Console) -> tuple[VerifyReport, ...]:
+    """Run the compiled app on every device of a farm, and leave the reports in `destination`.
+
+    Raises what importing, packaging and verifying raise; what a device ended with is in its report.
+    """
+    request = _farmed_request(inputs)
+    planned = make_planned(request, console)
+    import_compiled(planned.plan.targets, source)
+    reports = verify_again(request, console)
+    with storage_errors(destination):
+        destination.mkdir(parents=True, exist_ok=True)
+    add_reports(planned, destination, FARMED_MARK)
+    return reports
+
+
+def _require_app_alone_missing(report: VerifyReport) -> None:
+    for device in report.devices:
+        failure = device.failure
+        if failure and failure.reference not in TO_COMPILE:
+            raise VerifyError(failure.reference, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
+
+
+def _gradle(command: str, folder: Path) -> None:
+    done = run(command.split(), cwd=folder, timeout_seconds=GRADLE_SECONDS)
+    if done.returncode != 0:
+        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+        hint = "the project's README.md says what Gradle needs"
+        raise ToolError(
+            "gradle-failed", f"ended with {done.returncode}", where=f"{command} in {folder}", why=why, hint=hint
+        )
+
+
+def _farmed_request(inputs: Inputs) -> Request:
+    return Request(
+        spec=Path(inputs.spec), target=TARGET, profile=inputs.profile, elsewhere=True, devices=inputs.devices
+    )
+
+
+COMPILERS: Final = ("zig", "ndk", "xcode")
+"""Those that another machine can have, too."""
+
+
+def travelling(plan: BuildPlan, targets: tuple[PlannedTarget, ...]) -> BuildPlan:
+    """Return the plan of `targets` alone, without names and digests of models, assemblies and budgets.
+
+    Raises `PlanError` `plan-cannot-travel` for what only this machine can build.
+    """
+    if not SPEC_NAME.fullmatch(plan.spec_name):
+        raise _stays(plan.spec_name, "the name of the buildspec has letters that the workflow does not take", "name")
+    for target in targets:
+        _require_possible(target)
+    return replace(plan, models=(), assemblies=(), targets=tuple(replace(each, budgets=Budgets()) for each in targets))
+
+
+def _require_possible(target: PlannedTarget) -> None:
+    job = target.job
+    if not job.sources or job.sources[0].kind not in ELSEWHERE:
+        raise _stays(job.target.identifier, "its sources are a folder of this machine", "onnxruntime.source")
+    if job.toolchain.kind not in COMPILERS:
+        raise _stays(job.target.identifier, f"{job.toolchain.kind} is a compiler of this machine", "targets.compiler")
+
+
+def _stays(where: str, why: str, key: str) -> PlanError:
+    hint = f"change {key} in the buildspec, or build here: leave out --executor github"
+    return PlanError("plan-cannot-travel", "can be built on this machine alone", where=where, why=why, hint=hint)

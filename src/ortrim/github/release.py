@@ -1,0 +1,129 @@
+"""Releases on GitHub: a draft of everything that was delivered, published only as a step of its own."""
+
+import json
+import re
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.checksums import SUMS, check_listed
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.errors import NetworkError, PackageError, UsageError
+from ortrim.github.credentials import gh
+from ortrim.package.manifest import FACTS, FOLDERS, PREFIX
+
+TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+){1,3}([.-]?(rc|a|b|alpha|beta|dev)\.?[0-9]+)?")
+HEADING: Final = re.compile(r"^## +(?P<version>\S+).*$", re.MULTILINE)
+MOST_ASSETS: Final = 1000
+"""What GitHub takes for one release."""
+MOST_RELEASES: Final = 1000
+"""How many of the newest releases are looked through for a draft."""
+
+
+def draft_release(tag: str, deliveries: Path, changelog: Path) -> tuple[str, ...]:
+    """Make a draft of a release with all files of each folder in `deliveries`, and return the names of its files.
+
+    A release has no folders: what lies in those of a delivery goes into one archive, since hundreds of single files
+    are more than GitHub takes at once. An earlier draft is replaced. Every file is compared with its delivery's
+    `SHA256SUMS` first; the draft has one for all, and each archive one of its own. What a delivery says of itself, the
+    tag says. Raises `UsageError` `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`, `no-notes`),
+    `NetworkError` `not-a-draft` when it is published already, and as `check_listed` and `gh` do.
+    """
+    _require_tag(tag)
+    notes = notes_of(tag, changelog)
+    with tempfile.TemporaryDirectory(prefix="ortrim-release-") as work:
+        assets = _fill(Path(work), deliveries)
+        (Path(work) / SUMS).write_text("".join(f"{assets[name]}  {name}\n" for name in sorted(assets)))
+        text = Path(work) / ".notes.md"
+        text.write_text(notes, encoding="utf-8")
+        files = sorted(path for path in Path(work).iterdir() if path != text)
+        _remove_drafts(tag)
+        gh("release", "create", tag, "--draft", "--verify-tag", "--title", tag, "--notes-file", text, *files)
+    return (*sorted(assets), SUMS)
+
+
+def publish_release(tag: str) -> tuple[str, ...]:
+    """Publish the draft of a tag and return the names of its files.
+
+    Raises `UsageError` `bad-tag`, `PackageError` `nothing-drafted` for a release without files or without sums,
+    `NetworkError` `not-a-draft` for one that everybody has seen, and as `gh` does.
+    """
+    _require_tag(tag)
+    release = json.loads(gh("release", "view", tag, "--json", "isDraft,assets"))
+    names = tuple(sorted(str(asset["name"]) for asset in release["assets"]))
+    _require_draft(tag, is_draft=release["isDraft"])
+    if SUMS not in names or len(names) == 1:
+        raise PackageError("nothing-drafted", f"the draft has no files, or no {SUMS}", where=tag, hint="draft it again")
+    gh("release", "edit", tag, "--draft=false")
+    return names
+
+
+def _remove_drafts(tag: str) -> None:
+    """Remove what an earlier attempt left: GitHub takes several drafts of one tag, or none beside the first."""
+    listed = json.loads(gh("release", "list", "--json", "tagName,isDraft", "--limit", str(MOST_RELEASES)))
+    own = [release for release in listed if release["tagName"] == tag]
+    for release in own:
+        _require_draft(tag, is_draft=release["isDraft"])
+    for _ in own:
+        gh("release", "delete", tag, "--yes")
+
+
+def _require_draft(tag: str, *, is_draft: bool) -> None:
+    if not is_draft:
+        what, hint = "is published already", "make a new tag; nothing that is published is changed"
+        raise NetworkError("not-a-draft", what, where=tag, hint=hint)
+
+
+def notes_of(tag: str, changelog: Path) -> str:
+    """Return what a changelog says of a tag's version, without the heading. Raises `PackageError` `no-notes`."""
+    with storage_errors(changelog):
+        text = changelog.read_text(encoding="utf-8")
+    found = list(HEADING.finditer(text))
+    for heading, following in zip(found, [*found[1:], None], strict=True):
+        if heading["version"] == tag.removeprefix("v"):
+            notes = text[heading.end() : following.start() if following else None].strip()
+            if notes:
+                return notes + "\n"
+    hint = f"add a heading: ## {tag.removeprefix('v')}"
+    raise PackageError("no-notes", f"says nothing of {tag}", where=str(changelog), hint=hint)
+
+
+def _fill(work: Path, deliveries: Path) -> dict[str, str]:
+    """Lay out the files of a release, and return the digest of each."""
+    made: dict[str, str] = {}
+    taken = {SUMS.lower()}
+    for sums in sorted(deliveries.glob(f"*/{SUMS}")):
+        delivery = sums.parent
+        listed = check_listed(delivery, "delivery", str(delivery))
+        inner = {path: digest for path, digest in listed.items() if "/" in path}
+        archive = f"ortrim-{delivery.name.removeprefix(PREFIX)}{FOLDERS}"
+        names = [path for path in listed if path not in {FACTS, *inner}] + [archive] * bool(inner)
+        for name in names:
+            if name.lower() in taken:  # not all file systems tell capitals from small letters
+                raise PackageError("name-twice", "two deliveries have a file of this name", where=name)
+            taken.add(name.lower())
+            if name == archive:
+                _write_folders(work / archive, delivery, inner)
+            else:
+                shutil.copyfile(delivery / name, work / name)
+            made[name] = listed.get(name) or sha256_of(work / name)
+    if not made or len(made) >= MOST_ASSETS:
+        what = f"{len(made)} files are to be released; there have to be some, and fewer than {MOST_ASSETS}"
+        raise PackageError("nothing-delivered", what, where=str(deliveries), hint="see the jobs that deliver")
+    return made
+
+
+def _write_folders(archive: Path, delivery: Path, inner: dict[str, str]) -> None:
+    """Write what lies in folders of a delivery, and `SHA256SUMS` of that; the same files give the same bytes."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in sorted(inner):
+            file.writestr(zipfile.ZipInfo(path), (delivery / path).read_bytes(), zipfile.ZIP_DEFLATED)
+        sums = "".join(f"{inner[path]}  {path}\n" for path in sorted(inner))
+        file.writestr(zipfile.ZipInfo(SUMS), sums, zipfile.ZIP_DEFLATED)
+
+
+def _require_tag(tag: str) -> None:
+    if not TAG.fullmatch(tag):
+        raise UsageError("bad-tag", f"{tag!r} is not the tag of a version", where="--tag", hint="such as v1.2.0")

@@ -1,0 +1,254 @@
+"""`invoke build --executor github`: planned here, compiled by a workflow, packaged and verified here again.
+
+Only the operators, the pins and the profile travel. Models, their names and digests, cases, budgets and all results of
+measurements stay on this machine.
+
+- Runs that were dispatched before: which there are, and taking one up again.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import locked
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable
+from ortrim.build.plan import BuildPlan, PlannedTarget, digest
+from ortrim.errors import BuildError, Diagnostic, NetworkError, PlanError
+from ortrim.github.dispatch import Dispatch, dispatch, encode_plan
+from ortrim.github.followed_run import (
+    FOLDER,
+    UNCERTAIN,
+    Connection,
+    DispatchRecord,
+    Kept,
+    Remote,
+    WantsCancel,
+    Watch,
+    asked_by,
+    bring_home,
+    connect,
+    fetch_everything,
+    followed,
+    in_sight,
+    jobs_of,
+    keep,
+    record_marked,
+    record_of,
+    record_sought,
+    request_of,
+    run_to_take_up,
+)
+from ortrim.github.jobs import travelling
+from ortrim.github.records import Run
+from ortrim.github.repositories import choose_ref
+from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
+from ortrim.github.uploaded_models import delivered, give_up, give_up_deleted, remove_models, sweep_models
+from ortrim.package.manifest import WORKFLOW
+from ortrim.pipeline.building import build_planned, to_compile
+from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.pipeline.request import Request
+from ortrim.verify.reports import VerifyReport
+
+LONGEST_TITLE: Final = 200
+
+
+def build_on_github(
+    request: Request, remote: Remote, console: Console, wants_cancel: WantsCancel
+) -> tuple[VerifyReport, ...]:
+    """Have a workflow compile what was not compiled before, then package, verify and report it as `build` does.
+
+    Where nothing is left to compile, nothing is dispatched; where an earlier dispatch for the same is still going, that
+    is followed. `wants_cancel` is asked on Ctrl-C whether the run should end, too. Raises what planning, dispatching
+    and following raise, `PlanError` (`plan-cannot-travel`, `plan-too-large`), and what `build_planned` raises.
+    """
+    require_writable(request.output)
+    here = replace(request, elsewhere=True, on_macs=True)
+    planned = make_planned(here, console, to_run=True)
+    missing = to_compile(planned, here)
+    if missing:
+        _compile_there(planned, missing, _Order(request=here, remote=remote, console=console), wants_cancel)
+    else:
+        console.note("everything was compiled before: nothing is dispatched")
+    return build_planned(planned, here, console)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Order:
+    """What was asked for, where it is to be done, and what the user sees of it."""
+
+    request: Request
+    remote: Remote
+    console: Console
+
+
+def _compile_there(
+    planned: Planned, missing: tuple[PlannedTarget, ...], order: _Order, wants_cancel: WantsCancel
+) -> None:
+    plan = travelling(planned.plan, missing)
+    text = encode_plan(plan)
+    connection = connect(order.remote, order.console)
+    sweep_models(connection, order.request.output, order.console)
+    with locked(planned.folder / FOLDER, lambda: order.console.note("waits for another dispatch of the same")):
+        taken = run_to_take_up(connection, order.request.output, plan.spec_name, jobs_of(plan))
+        if taken:
+            order.console.note(f"{taken[1].html_url} was dispatched for the same: it is taken up")
+        kept, run = taken or _dispatched(order, connection, planned.folder, plan, text)
+    bring_home(Watch(connection=connection, console=order.console, wants_cancel=wants_cancel), run, plan, kept)
+
+
+def _dispatched(order: _Order, connection: Connection, folder: Path, plan: BuildPlan, text: str) -> tuple[Kept, Run]:
+    """Start a run; a record of it is there before anything is sent, and none of what was not started."""
+    with order.console.step("dispatch") as step:
+        what = Dispatch(
+            workflow=WORKFLOW,
+            ref=order.remote.ref or choose_ref(connection.client, connection.repository, Path.cwd()),
+            correlation_id=secrets.token_hex(8),
+            inputs=(("target", _title(plan)), ("plan", text)),
+        )
+        step.note(f"{connection.site}, {what.ref}: a plan of {len(text):,} letters, and no model")
+        record = _record(connection, what, order.request, plan)
+        kept = keep(record, folder / FOLDER / f"{what.correlation_id}.json")
+        try:
+            run = dispatch(connection.client, connection.repository, what)
+        except Diagnostic as error:
+            if error.reference not in UNCERTAIN:
+                kept.forget()
+            raise
+        return kept.with_run(run), run
+
+
+def _record(connection: Connection, what: Dispatch, request: Request, plan: BuildPlan) -> DispatchRecord:
+    return DispatchRecord(
+        site=str(connection.site),
+        workflow=what.workflow,
+        ref=what.ref,
+        correlation_id=what.correlation_id,
+        asked=asked_by(request),
+        jobs=jobs_of(plan),
+    )
+
+
+def _title(plan: BuildPlan) -> str:
+    """Name the targets as the run's title shows them."""
+    names = ",".join(target.job.target.identifier for target in plan.targets)
+    return names if len(names) <= LONGEST_TITLE else f"{names[:LONGEST_TITLE].rpartition(',')[0]},*"
+
+
+FETCHED: Final = "from-github"
+"""Where artifacts of runs without a record come to lie: one level too deep for a record, whatever they are called."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attached:
+    """What came of a run that was taken up: reports, or without a record of it, the folders of its artifacts."""
+
+    reports: tuple[VerifyReport, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+
+def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
+    """Return the latest runs of the workflow that were dispatched. Raises as `connect` and `latest_runs` do."""
+    connection = connect(remote, console)
+    return latest_runs(connection.client, connection.repository, WORKFLOW)
+
+
+def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
+    """Ask for a run to be cancelled, and remove models that were uploaded for it; False when it had ended already.
+
+    One that was deleted has ended, if there is a record of it. Raises as `connect` and `cancel_run` do.
+    """
+    kept = record_of(run_id, output)
+    connection = connect(_remote_of(remote, kept), console)
+    kept = kept or record_sought(connection, run_id, output)
+    try:
+        asked = cancel_run(connection.client, connection.repository, run_id)
+    except NetworkError as error:
+        if error.reference != "github-not-found" or kept is None or kept.record.site != str(connection.site):
+            raise
+        give_up_deleted(connection, kept, console)
+        return False
+    if kept and asked:
+        give_up(connection, kept, console)
+    elif kept:
+        remove_models(connection, kept, console)
+    return asked
+
+
+def attach(run_id: int, output: Path, remote: Remote, console: Console, wants_cancel: WantsCancel) -> Attached:
+    """Follow a run again, fetch what it left, and go on with the build that dispatched it.
+
+    What was asked for then is found in the folder for output. Without that, the artifacts are unpacked there. Raises as
+    `build_on_github` does, `PlanError` `plan-changed` when the build would ask for something else today, and without a
+    record `NetworkError` as `require_own_run` does.
+    """
+    require_writable(output)
+    kept = record_of(run_id, output)
+    connection = connect(_remote_of(remote, kept), console)
+    run = _run_there(connection, run_id, kept, console)
+    kept = kept or record_marked(run, output)
+    watch = Watch(connection=connection, console=console, wants_cancel=wants_cancel)
+    if kept is None:
+        return _without_record(watch, run, output)
+    if kept.record.models:
+        return Attached(reports=delivered(watch, run, kept))
+    return _with_record(watch, run, kept, output)
+
+
+def _run_there(connection: Connection, run_id: int, kept: Kept | None, console: Console) -> Run:
+    """Return a run; of one that was deleted, nothing is kept there or here."""
+    try:
+        return get_run(connection.client, connection.repository, run_id)
+    except NetworkError as error:
+        if kept and error.reference == "run-not-found":
+            give_up_deleted(connection, kept, console)
+        raise
+
+
+def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
+    request = request_of(kept.record.asked, output)
+    planned = make_planned(request, watch.console, to_run=True)
+    there = tuple(_targets_of(planned, kept))
+    missing = tuple(target for target in to_compile(planned, request) if target in there)
+    if missing:
+        bring_home(watch, run, travelling(planned.plan, missing), kept)
+    else:
+        watch.console.note(f"nothing of the run {run.id} is missing here")
+    _require_all(to_compile(planned, request))
+    return Attached(reports=build_planned(planned, request, watch.console))
+
+
+def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:
+    if still_missing:
+        where = ", ".join(target.job.target.identifier for target in still_missing)
+        what, hint = "the run did not compile it, and it is not compiled here", "run: invoke build --executor github"
+        raise BuildError("not-compiled", what, where=where, hint=hint)
+
+
+def _without_record(watch: Watch, run: Run, output: Path) -> Attached:
+    require_own_run(run, watch.connection.repository, WORKFLOW)
+    watch.console.note(f"{output} has no record of the run {run.id}: what it leaves is fetched and no more")
+    attempt = f"-{run.run_attempt}" if run.run_attempt > 1 else ""
+    destination = output / FETCHED / FOLDER / f"{run.id}{attempt}"
+    with in_sight(watch, run, None) as options:
+        followed(watch, run, options)
+    with in_sight(watch, run, None, over=True):
+        return Attached(folders=fetch_everything(watch.connection, run, destination, watch.console))
+
+
+def _remote_of(remote: Remote, kept: Kept | None) -> Remote:
+    return replace(remote, repository=kept.record.site) if kept and not remote.repository else remote
+
+
+def _targets_of(planned: Planned, kept: Kept) -> Iterator[PlannedTarget]:
+    """Yield the targets of a record. Raises `PlanError` `plan-changed` when one is not what it was."""
+    known = {target.job.target.identifier: target for target in planned.plan.targets}
+    for identifier, job in kept.record.jobs:
+        target = known.get(identifier)
+        if target is None or digest(target.job) != job:
+            what = "models, buildspec or ortrim have changed since the run was dispatched"
+            hint = "run the build anew"
+            raise PlanError("plan-changed", what, where=identifier, hint=hint)
+        yield target

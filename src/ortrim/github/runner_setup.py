@@ -1,0 +1,261 @@
+"""Making a fresh runner of GitHub's ready: emulators from its distribution, NDKs and an emulated phone from its SDK.
+
+- The files through which a step tells GitHub's runner something: its outputs, and its part of the run's summary.
+- What became of the jobs that a job waited for.
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.base.command import run
+from ortrim.base.emulators import EMULATIONS, SUITE
+from ortrim.base.files import storage_errors
+from ortrim.binaries.apple import slice_of
+from ortrim.build.debian import DEBIAN_KEYRING, Mirror, source_stanza
+from ortrim.build.jni import find_jdk
+from ortrim.build.ndk import find_ndk
+from ortrim.build.xcode import find_xcode, require_sdks, sdk_folder
+from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
+from ortrim.spec.targets import APPLE, OperatingSystem, Target
+
+INSTALL_SECONDS: Final = 1200
+BOOT_SECONDS: Final = 1200
+"""What ONNX Runtime's own scripts give an emulator to start."""
+BOOT_PAUSE_SECONDS: Final = 2.0
+KVM: Final = Path("/dev/kvm")
+OS_RELEASE: Final = Path("/etc/os-release")
+APT: Final = Path("/etc/apt")
+KEYRING: Final = "debian-archive-keyring"
+MIRROR: Final = "ORTRIM_DEBIAN_MIRROR"
+"""Says where Debian is to machines of other distributions; apt itself checks the signature of what it fetches there."""
+ADDRESS: Final = re.compile(r"https?://[^\s/]+(/\S*)?")
+SOURCES: Final = "sources.list.d/ortrim-debian.sources"
+PREFERENCES: Final = "preferences.d/ortrim-debian"
+NOTHING_BY_ITSELF: Final = "Package: *\nPin: release o=Debian\nPin-Priority: -1\n"
+IMAGE: Final = "system-images;android-29;default;x86_64"
+"""The phone that ONNX Runtime's own scripts emulate."""
+AVD: Final = "ortrim"
+EMULATOR_OPTIONS: Final = (
+    *("-avd", AVD, "-memory", "4096", "-no-window", "-no-audio", "-no-boot-anim", "-no-snapshot", "-gpu", "guest"),
+    *("-partition-size", "2047", "-wipe-data"),
+)
+Announce = Callable[[str], None]
+
+
+def install_emulators(targets: Iterable[Target], host: Target, announce: Announce) -> None:
+    """Install what runs the programs of other Linux machines here, where it is missing.
+
+    Their kernels and C libraries are Debian's: another distribution is told where Debian is, and to install nothing
+    from there by itself. Raises `ToolError` (`not-prepared`, `no-debian-mirror`).
+    """
+    wanted = {
+        EMULATIONS[target.architecture.value].user
+        for target in targets
+        if target.system is OperatingSystem.LINUX and target.architecture is not host.architecture
+    }
+    packages = {tool.package for tool in wanted if shutil.which(tool.name) is None}
+    foreign = bool(wanted) and not _is_debian()
+    mirror = _mirror() if foreign else None
+    if mirror:
+        packages.add(KEYRING)
+    if packages:
+        announce(f"install {', '.join(sorted(packages))}")
+        _done(_as_root("apt-get", "update", "-qq"))
+        _done(_as_root("apt-get", "install", "-y", "-qq", "--no-install-recommends", *sorted(packages)))
+    if mirror:
+        _install_file(APT / SOURCES, source_stanza(mirror, SUITE, "deb"))
+        _install_file(APT / PREFERENCES, NOTHING_BY_ITSELF)
+
+
+def _mirror() -> Mirror:
+    address = os.environ.get(MIRROR, "")
+    if not ADDRESS.fullmatch(address):
+        what = "emulated machines need Debian's C library, and this machine does not know where Debian is"
+        why = f"{MIRROR} is {address[:100]!r}" if address else f"{MIRROR} is not set"
+        hint = (
+            f"set {MIRROR} to the address of a mirror of Debian; in a workflow, the repository's variable DEBIAN_MIRROR"
+        )
+        raise ToolError("no-debian-mirror", what, where="apt", why=why, hint=hint)
+    return Mirror(uri=address, signed_by=str(DEBIAN_KEYRING))
+
+
+def _is_debian() -> bool:
+    release = OS_RELEASE.read_text(encoding="utf-8", errors="replace") if OS_RELEASE.is_file() else ""
+    return re.search(r"^ID=debian$", release, re.MULTILINE) is not None
+
+
+def _install_file(path: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile("w", prefix="ortrim-", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        _done(_as_root("install", "-D", "-m", "0644", file.name, str(path)))
+
+
+def install_ndks(versions: Iterable[str], announce: Announce) -> None:
+    """Install the versions of the NDK that are missing, with the SDK's own `sdkmanager`.
+
+    Raises `ToolError` (`sdk-missing`, `not-prepared`).
+    """
+    for version in versions:
+        try:
+            find_ndk(version)
+        except ToolError:
+            announce(f"install NDK {version}")
+            _done((_sdk_tool("sdkmanager"), "--install", f"ndk;{version}"))
+
+
+def require_jdk(targets: Iterable[Target]) -> None:
+    """Check that there is a JDK if a target is Android's: its JNI library and the classes of an AAR are made with it.
+
+    Raises `ToolError` as `find_jdk` does.
+    """
+    if any(target.system is OperatingSystem.ANDROID for target in targets):
+        find_jdk()
+
+
+def require_xcodes(versions: Iterable[str], targets: Iterable[Target]) -> None:
+    """Check that there is each version of Xcode, ready, with the SDKs of targets.
+
+    Raises `ToolError` as `find_xcode` and `require_sdks` do.
+    """
+    folders = tuple(sdk_folder(slice_of(target)) for target in targets if target.system in APPLE)
+    for version in versions:
+        require_sdks(find_xcode(version), folders)
+
+
+def start_phone(announce: Announce) -> None:
+    """Start an emulated x86-64 phone that goes on running after this program, and wait until it has started.
+
+    Raises `ToolError` (`sdk-missing`, `not-prepared`, `emulator-not-started`).
+    """
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        _done(_as_root("chmod", "0666", str(KVM)))
+    announce(f"install {IMAGE}")
+    _done((_sdk_tool("sdkmanager"), "--install", "platform-tools", "emulator", IMAGE))
+    _done((_sdk_tool("avdmanager"), "create", "avd", "--force", "--name", AVD, "--device", "pixel", "--package", IMAGE))
+    announce("start the emulator")
+    emulator = str(_sdk() / "emulator" / "emulator")
+    _done(("start-stop-daemon", "--start", "--background", "--startas", emulator, "--", *EMULATOR_OPTIONS))
+    _await_boot(str(_sdk() / "platform-tools" / "adb"))
+
+
+def _await_boot(adb: str) -> None:
+    _done((adb, "wait-for-device"))
+    ends = time.monotonic() + BOOT_SECONDS
+    while run((adb, "shell", "getprop", "sys.boot_completed"), timeout_seconds=60).stdout.strip() != "1":
+        if time.monotonic() > ends:
+            what = f"has not started within {BOOT_SECONDS} seconds"
+            raise ToolError("emulator-not-started", what, where="emulator", hint="run the job again")
+        time.sleep(BOOT_PAUSE_SECONDS)
+
+
+def _sdk() -> Path:
+    folder = next((os.environ[name] for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT") if os.environ.get(name)), None)
+    if folder is None:
+        what, hint = "Android's SDK is not here", "run this on a runner of GitHub's that has it, or set ANDROID_HOME"
+        raise ToolError("sdk-missing", what, where="ANDROID_HOME", hint=hint)
+    return Path(folder)
+
+
+def _sdk_tool(name: str) -> str:
+    return str(_sdk() / "cmdline-tools" / "latest" / "bin" / name)
+
+
+def _as_root(*words: str) -> tuple[str, ...]:
+    return words if os.geteuid() == 0 else ("sudo", *words)
+
+
+def _done(words: tuple[str, ...]) -> None:
+    done = run(words, timeout_seconds=INSTALL_SECONDS)
+    if done.returncode != 0:
+        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-5:])
+        what = f"ended with {done.returncode}"
+        raise ToolError("not-prepared", what, where=" ".join(words), why=why, hint="run the job again")
+
+
+OUTPUT: Final = "GITHUB_OUTPUT"
+SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+SUMMARY_BYTES: Final = 1 << 20
+"""What GitHub shows of one step's summary; a larger one is refused as a whole."""
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+CUT: Final = "\n\n…and more, which GitHub would not show: it is in the report of the delivery.\n"
+
+
+def write_output(name: str, value: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Hand a value to later jobs as an output of this step; outside a workflow nothing is written.
+
+    Whatever is in the value, it cannot end it and begin another output: it stands between two lines of chance. Returns
+    whether it was written. Raises `StorageError`.
+    """
+    assert NAME.fullmatch(name)
+    mark = f"ortrim-{secrets.token_hex(16)}"
+    return _append(environment.get(OUTPUT), f"{name}<<{mark}\n{value}\n{mark}\n")
+
+
+def append_summary(text: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Add Markdown to this step's summary, cut where GitHub would refuse it; outside a workflow nothing is written.
+
+    Returns whether it was written. Raises `StorageError`.
+    """
+    content = text.encode()
+    room = SUMMARY_BYTES - len(CUT.encode())
+    if len(content) > SUMMARY_BYTES:
+        whole_lines = content[:room].rpartition(b"\n")[0]
+        text = whole_lines.decode() + CUT
+    return _append(environment.get(SUMMARY), text)
+
+
+def _append(file: str | None, text: str) -> bool:
+    if not file:
+        return False
+    path = Path(file)
+    with storage_errors(path):
+        if not path.is_file():
+            hint = "it is the runner that makes this file and names it in the environment"
+            raise StorageError("no-runner-file", "there is no such file", where=file, hint=hint)
+        with path.open("a", encoding="utf-8") as opened:
+            opened.write(text)
+    return True
+
+
+VARIABLE: Final = "ORTRIM_NEEDS"
+
+
+def require_success(text: str) -> tuple[str, ...]:
+    """Return the names of all jobs in the JSON document that GitHub makes of `needs`, when all of them ended well.
+
+    Raises `UsageError` `bad-needs`, and `VerifyError` `job-failed`, one for each.
+    """
+    jobs = _jobs(text)
+    failed: tuple[Diagnostic, ...] = tuple(
+        VerifyError("job-failed", f"ended with {result}", where=name, hint="see its log")
+        for name, result in jobs.items()
+        if result != "success"
+    )
+    if failed:
+        raise failed[0] if len(failed) == 1 else DiagnosticGroup(failed)
+    return tuple(jobs)
+
+
+def _jobs(text: str) -> dict[str, str]:
+    try:
+        document: Any = json.loads(text)
+        jobs = {str(name): str(job["result"]) for name, job in document.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _bad(f"{type(error).__name__}: {error}") from error
+    if not jobs:
+        raise _bad("it names no job")
+    return jobs
+
+
+def _bad(why: str) -> UsageError:
+    what, hint = "is not what GitHub makes of `needs`", "this task is a step of a workflow"
+    return UsageError("bad-needs", what, where=VARIABLE, why=why, hint=hint)

@@ -1,0 +1,455 @@
+"""One request and its answer, without repeating anything.
+
+What the libraries below raise holds the request, and that the token or a signed address. None of it gets out of this
+module: their exceptions become words, and are not chained.
+
+- Requests that are repeated where they may be, and that wait when they are told to.
+- GitHub's rate limits: how long an answer asks us to wait. Pure.
+- What goes wrong between us and a server, in words that repeat nothing of the request.
+- Time, as far as talking to a remote service needs it; a value, so that tests let an hour pass at once.
+- The account of what talking to GitHub took.
+- What GitHub's refusals mean for the user.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from ssl import SSLCertVerificationError
+from typing import Final
+
+import requests
+from requests.auth import AuthBase
+from requests.exceptions import ChunkedEncodingError, ConnectTimeout, ProxyError, SSLError, Timeout
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
+
+from ortrim.base.downloads import too_slow
+from ortrim.errors import NetworkError
+from ortrim.github.credentials import Token
+
+
+class Trouble(Exception):
+    """A request that got no answer, or no whole one.
+
+    `sent` is whether the server may have seen it, `hopeless` whether the same will happen again.
+    """
+
+    def __init__(self, words: str, *, sent: bool = True, hopeless: bool = False) -> None:
+        super().__init__(words)
+        self.sent = sent
+        self.hopeless = hopeless
+
+
+UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (ProxyError, "the proxy cannot be reached, or does not let it pass"),
+    (ConnectTimeout, "no connection came about in time"),
+    (NameResolutionError, "the host's name is not known"),
+    (NewConnectionError, "the host takes no connection"),
+)
+"""What happens before anything is sent: the error, or what it gives as its reason, and the words."""
+
+INVALID: Final = "an address, the proxy's address, a header or the file of certificates is not valid"
+
+
+def trouble_of(error: Exception) -> Trouble:
+    """Put an error of requests', of urllib3's or of the system into words; the error itself holds the request."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    for kind, words in UNSENT:
+        if isinstance(error, kind) or isinstance(reason, kind):
+            return Trouble(words, sent=False)
+    if isinstance(error, SSLError):
+        untrusted = isinstance(reason, Exception) and isinstance(
+            next(iter(reason.args), None), SSLCertVerificationError
+        )
+        words = (
+            "this system does not trust the server's certificate" if untrusted else "no secure connection came about"
+        )
+        return Trouble(words, sent=not untrusted, hopeless=untrusted)
+    if isinstance(error, Timeout):
+        return Trouble("no answer came in time")
+    if isinstance(error, requests.ConnectionError | ChunkedEncodingError):
+        return Trouble("the connection broke")
+    return Trouble(INVALID, sent=False, hopeless=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """`monotonic` measures durations in seconds, `wall` is in seconds since 1970, `sleep` takes seconds."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+TIMEOUT_SECONDS: Final = (20, 60)
+"""For a connection, and for each further sign of life."""
+LARGEST_ANSWER: Final = 16 << 20
+CHUNK_BYTES: Final = 1 << 16
+
+HEADERS: Final = {
+    "Accept": "application/vnd.github+json",
+    # Without this an archive that is labelled as compressed in transit would arrive unpacked.
+    "Accept-Encoding": "identity",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer that was read to its end; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Bearer(AuthBase):
+    """Adds the token, if any; being there at all, it keeps logins from `.netrc` out of the request."""
+
+    def __init__(self, token: Token | None) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add it."""
+        if self._token is not None:
+            request.headers["Authorization"] = f"Bearer {self._token.reveal()}"
+        return request
+
+
+class _Stationary(requests.Session):
+    """Looks at no redirect: even where none is to be followed, requests would read the body that comes with it."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Find none."""
+
+
+def new_session(token: Token | None) -> requests.Session:
+    """Return a session that sends `token` with every request, and nothing else of who the user is."""
+    session = _Stationary()
+    session.auth = Bearer(token)
+    session.headers.update({**HEADERS, "User-Agent": f"ortrim/{version('ortrim')}"})
+    return session
+
+
+@contextmanager
+def opened(
+    session: requests.Session, method: str, url: str, *, headers: Mapping[str, str], data: bytes | None = None
+) -> Iterator[requests.Response]:
+    """Send a request and give its answer, whose body is still to be read; redirects are not followed.
+
+    Raises `Trouble`.
+    """
+    outcome = _sent(session, method, url, headers, data)
+    if isinstance(outcome, Trouble):
+        raise outcome
+    with outcome as response:
+        yield response
+
+
+def chunks(response: requests.Response, clock: Clock) -> Iterator[bytes]:
+    """Yield the body as it comes, without holding back what came before a cut. Raises `Trouble`."""
+    started, count = clock.monotonic(), 0
+    while True:
+        chunk = _read(response)
+        if isinstance(chunk, Trouble):
+            raise chunk
+        if not chunk:
+            return
+        count += len(chunk)
+        seconds = clock.monotonic() - started
+        if too_slow(count, seconds):
+            raise Trouble(f"no more than {count} bytes came within {seconds:.0f} seconds")
+        yield chunk
+
+
+def whole(response: requests.Response, clock: Clock) -> Answer:
+    """Read an answer to its end. Raises `Trouble`."""
+    body = bytearray()
+    for chunk in chunks(response, clock):
+        body += chunk
+        if len(body) > LARGEST_ANSWER:
+            raise Trouble(f"the answer is longer than {LARGEST_ANSWER} bytes", hopeless=True)
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(status=response.status_code, headers=headers, body=bytes(body))
+
+
+def _sent(
+    session: requests.Session, method: str, url: str, headers: Mapping[str, str], data: bytes | None
+) -> requests.Response | Trouble:
+    try:
+        return session.request(
+            method, url, headers=headers, data=data, stream=True, allow_redirects=False, timeout=TIMEOUT_SECONDS
+        )
+    except (OSError, HTTPError, ValueError) as error:  # requests' own errors are OSErrors
+        return trouble_of(error)
+
+
+def _read(response: requests.Response) -> bytes | Trouble:
+    try:
+        chunk: bytes = response.raw.read1(CHUNK_BYTES, decode_content=False)
+    except HTTPError:
+        return Trouble("the connection broke before all had come")
+    return chunk
+
+
+SHORTEST_SECONDS: Final = 1.0
+UNNAMED_SECONDS: Final = 60.0
+"""What GitHub asks for when it names no time; twice as long each further time."""
+LONGEST_UNNAMED_SECONDS: Final = 900.0
+WORDS: Final = (b"rate limit", b"abuse detection")
+
+
+def wait_seconds(answer: Answer, earlier: int, local_time: float) -> float | None:
+    """Return how long to wait before asking again; None when the answer has nothing to do with a rate limit.
+
+    `earlier` counts the limits met in a row. Times are reckoned from the server's own clock, as its `Date` says it:
+    `local_time` counts only when there is none.
+    """
+    if answer.status not in {403, 429}:
+        return None
+    now = _date(answer.headers.get("date", ""), local_time)
+    if "retry-after" in answer.headers:
+        asked = retry_after(answer, local_time)
+        return _unnamed(earlier) if asked is None else asked
+    if answer.headers.get("x-ratelimit-remaining") == "0":
+        reset = _number(answer.headers.get("x-ratelimit-reset", ""))
+        return _unnamed(earlier) if reset is None else max(reset - now + 1, SHORTEST_SECONDS)
+    if answer.status == 429 or any(word in answer.body.lower() for word in WORDS):
+        return _unnamed(earlier)
+    return None
+
+
+def retry_after(answer: Answer, local_time: float) -> float | None:
+    """Return the seconds of `Retry-After`, which may be a number or a date; None when it is absent or neither."""
+    text = answer.headers.get("retry-after", "")
+    seconds = _number(text)
+    if seconds is None:
+        date = _date(text, math.nan)
+        seconds = None if math.isnan(date) else date - _date(answer.headers.get("date", ""), local_time)
+    return None if seconds is None else max(seconds, SHORTEST_SECONDS)
+
+
+def _unnamed(earlier: int) -> float:
+    return min(UNNAMED_SECONDS * 2.0 ** min(earlier, 10), LONGEST_UNNAMED_SECONDS)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _date(text: str, otherwise: float) -> float:
+    """Return a date of HTTP in seconds since 1970; for what is none (zones of years), the other."""
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return otherwise
+    return (date if date.tzinfo else datetime.combine(date.date(), date.time(), UTC)).timestamp()
+
+
+@dataclass(kw_only=True)
+class Traffic:
+    """Requests sent, how many of them were repeats, how many answers said that nothing had changed; seconds waited.
+
+    `bytes_received` are those of downloads, `bytes_again` those among them that had come before.
+    """
+
+    requests: int = 0
+    repeats: int = 0
+    unchanged: int = 0
+    waited_seconds: float = 0.0
+    bytes_received: int = 0
+    bytes_again: int = 0
+
+    @property
+    def words(self) -> str:
+        """The account in one line: `12 requests, 1 of them repeated, 7 unchanged; 1,234 bytes, 0 of them twice`."""
+        asked = f"{self.requests:,} requests, {self.repeats:,} of them repeated, {self.unchanged:,} unchanged"
+        return f"{asked}; {self.bytes_received:,} bytes fetched, {self.bytes_again:,} of them twice"
+
+
+LONGEST_MESSAGE: Final = 500
+PERMISSIONS: Final = "x-accepted-github-permissions"
+UNPROCESSABLE: Final = ("github-invalid-request", "GitHub did not take the request", "")
+MEANINGS: Final = {
+    400: UNPROCESSABLE,
+    401: (
+        "github-refused",
+        "GitHub does not know the token",
+        "it is wrong, expired or revoked: make a new one, or run: gh auth login",
+    ),
+    404: (
+        "github-not-found",
+        "is not there",
+        "GitHub answers so too when the token may not see a private repository",
+    ),
+    409: UNPROCESSABLE,
+    410: ("github-gone", "is not there any more", ""),
+    422: UNPROCESSABLE,
+}
+"""Reference, what and hint by status; 403 has several meanings."""
+
+
+def message_of(answer: Answer) -> str:
+    """Return what GitHub says in words, cut to a readable length; empty when it says nothing."""
+    try:
+        data = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return ""
+    message = data.get("message") if isinstance(data, Mapping) else None
+    return message[:LONGEST_MESSAGE] if isinstance(message, str) else ""
+
+
+def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
+    """Return the diagnostic for an answer that is neither a success nor a rate limit.
+
+    References: `github-no-token`, `github-refused`, `github-not-found`, `github-gone`, `github-invalid-request`,
+    `github-unreachable` (its own trouble) and `github-unexpected-answer`.
+    """
+    status, why = answer.status, message_of(answer)
+    if status in {401, 403, 404} and not has_token:
+        return no_token(where, f"it answered {status}" + (f": {why}" if why else ""))
+    if status in {403, 451}:
+        hint = _permission_hint(answer)
+        return NetworkError("github-refused", "the token may not do this", where=where, why=why, hint=hint)
+    if status in MEANINGS:
+        reference, what, hint = MEANINGS[status]
+        return NetworkError(reference, what, where=where, why=why, hint=hint)
+    return unreachable(where, f"it answered {status}") if status >= 500 else unexpected(where, f"status {status}")
+
+
+def no_token(where: str, why: str = "") -> NetworkError:
+    """Return the diagnostic for something that cannot be done without a token."""
+    hint = "set GH_TOKEN (for a GitHub Enterprise Server: GH_ENTERPRISE_TOKEN), or run: gh auth login"
+    return NetworkError("github-no-token", "this needs a token of GitHub's", where=where, why=why, hint=hint)
+
+
+def moved(where: str) -> NetworkError:
+    """Return the diagnostic of a request that was not carried out since the repository has another name now."""
+    what, hint = "the repository has another name at GitHub now", "say which: --repo owner/name"
+    return NetworkError("repository-moved", what, where=where, hint=hint)
+
+
+def rate_limited(where: str, seconds: float) -> NetworkError:
+    """Return the diagnostic for a rate limit that ends too late to be waited for."""
+    span = f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+    what, hint = f"GitHub's rate limit is used up for {span}", f"run the same command again in {span}"
+    return NetworkError("github-rate-limited", what, where=where, hint=hint)
+
+
+def unreachable(where: str, why: str) -> NetworkError:
+    """Return the diagnostic for a service that does not answer, or with its own errors."""
+    hint = "check the network or the proxy settings and https://www.githubstatus.com, then run the same command again"
+    return NetworkError("github-unreachable", "GitHub could not be reached", where=where, why=why, hint=hint)
+
+
+def unexpected(where: str, why: str) -> NetworkError:
+    """Return the diagnostic for an answer that GitHub's API does not give."""
+    hint = "is a proxy in between, or GITHUB_API_URL wrong?"
+    what = "the answer is not what GitHub's API gives"
+    return NetworkError("github-unexpected-answer", what, where=where, why=why, hint=hint)
+
+
+def _permission_hint(answer: Answer) -> str:
+    """Return what would help: single sign-on, or the permissions that GitHub names."""
+    sign_on = answer.headers.get("x-github-sso", "")
+    if "url=" in sign_on:
+        return f"let the token through single sign-on: {sign_on.partition('url=')[2][:LONGEST_MESSAGE]}"
+    needed = answer.headers.get(PERMISSIONS, "")[:LONGEST_MESSAGE]
+    return f"it needs: {needed}" if needed else "give the token the rights on this repository, Actions among them"
+
+
+ATTEMPTS: Final = 4
+LIMITS_IN_A_ROW: Final = 6
+PATIENCE_SECONDS: Final = 900.0
+"""How long a rate limit is waited for; beyond it, the user is told when it ends."""
+LONGEST_PAUSE_SECONDS: Final = 60.0
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+class PatientSession:
+    """Requests with one token or none; `announce` is told of each longer wait, `traffic` keeps account."""
+
+    def __init__(
+        self,
+        token: Token | None,
+        *,
+        clock: Clock | None = None,
+        announce: Callable[[str], None] = _silent,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.clock = clock or Clock()
+        self.traffic = Traffic()
+        self.http = new_session(token)
+        self._announce = announce
+        self._patience = patience_seconds
+
+    def answered(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | None:
+        """Return an answer that is no rate limit; for POST also any trouble of the server's, or None for no answer.
+
+        POST is repeated only where the server did not do it: no connection came about, or a rate limit was met.
+        Raises `NetworkError` (`github-rate-limited`, `github-unreachable`).
+        """
+        where, failures, limits = f"{method} {url.partition('?')[0]}", 0, 0
+        while True:
+            outcome = self._once(method, url, headers, data)
+            if isinstance(outcome, Answer):
+                if self.waited_for_limit(outcome, limits, where):
+                    limits += 1
+                    continue
+                if outcome.status < 500 or method == "POST":
+                    return outcome
+            elif method == "POST" and outcome.sent:
+                return None
+            failures += 1
+            self._pause_or_give_up(outcome, failures, where)
+
+    @contextmanager
+    def patient(self, seconds: float) -> Iterator[None]:
+        """Wait for rate limits of up to so many seconds within the block."""
+        before, self._patience = self._patience, seconds
+        try:
+            yield
+        finally:
+            self._patience = before
+
+    def rest(self, seconds: float) -> None:
+        """Let time pass, and account for it."""
+        self.clock.sleep(seconds)
+        self.traffic.waited_seconds += seconds
+
+    def waited_for_limit(self, answer: Answer, earlier: int, where: str) -> bool:
+        """Wait if `answer` is a rate limit, and say whether it was one; `earlier` counts those met in a row.
+
+        Raises `NetworkError` (`github-rate-limited`) when that would take too long.
+        """
+        seconds = wait_seconds(answer, earlier, self.clock.wall())
+        if seconds is None:
+            return False
+        if seconds > self._patience or earlier >= LIMITS_IN_A_ROW:
+            raise rate_limited(where, seconds)
+        self._announce(f"GitHub's rate limit: waiting {seconds:.0f} s")
+        self.rest(seconds)
+        return True
+
+    def _once(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | Trouble:
+        self.traffic.requests += 1
+        try:
+            with opened(self.http, method, url, headers=headers, data=data) as response:
+                return whole(response, self.clock)
+        except Trouble as trouble:
+            return trouble
+
+    def _pause_or_give_up(self, outcome: Answer | Trouble, failures: int, where: str) -> None:
+        """Rest before the next attempt. Raises `NetworkError` (`github-unreachable`) when there is to be none."""
+        if failures == ATTEMPTS or (isinstance(outcome, Trouble) and outcome.hopeless):
+            raise unreachable(where, str(outcome) if isinstance(outcome, Trouble) else f"it answered {outcome.status}")
+        asked = retry_after(outcome, self.clock.wall()) if isinstance(outcome, Answer) else None
+        self.traffic.repeats += 1
+        self.rest(min(2.0 ** (failures - 1) if asked is None else asked, LONGEST_PAUSE_SECONDS))

@@ -1,0 +1,395 @@
+"""The files of `.github/workflows`, rendered from templates; the committed ones are checked to be up to date.
+
+- What `build.yml` is asked for: its inputs, described once for the workflow's text and for reading them back.
+- The matrix of a workflow, made of a plan: which jobs there are, and on which machines they run. Pure.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Literal
+
+import pydantic
+
+from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.build.plan import BuildPlan
+from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
+from ortrim.github.dispatch import LARGEST_INPUTS
+from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
+from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
+from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
+from ortrim.spec.targets import APPLE, TARGETS, Architecture, CLibrary, OperatingSystem, Target
+
+VARIABLE: Final = "ORTRIM_INPUTS"
+DEFAULT_SPEC: Final = "buildspecs/silero-vad.toml"
+OF_THE_SPEC: Final = "as in the buildspec"
+PATTERN: Final = re.compile(r"[a-z0-9*?\[\]!,_-]{1,400}")
+REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
+IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]{0,64}")
+DEVICE: Final = re.compile(r"(firebase|devicefarm|browserstack):[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,199}")
+"""A device of a farm; the farm itself says whether there is one of that name."""
+MOST_DEVICES: Final = 8
+MODELS: Final = re.compile(r"refs/ortrim/models/[0-9a-f]{16}")
+"""The ref that `invoke build --upload-models` makes for one run."""
+UPLOADED: Final = "uploaded"
+"""The folder into which a run checks that out."""
+PAYLOAD: Final = re.compile(r"[A-Za-z0-9_=-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One input of the workflow as GitHub shows it; `options` are those of a choice."""
+
+    name: str
+    description: str
+    kind: Literal["string", "boolean", "choice"] = "string"
+    default: str = ""
+    options: tuple[str, ...] = ()
+
+
+INPUTS: Final = (
+    Input(name="spec", description="Buildspec, a path in this repository", default=DEFAULT_SPEC),
+    Input(name="target", description="Target identifier, glob or prefix", default="linux-x64"),
+    Input(
+        name="profile", description="Profile", kind="choice", default=OF_THE_SPEC, options=(OF_THE_SPEC, *PROFILE_NAMES)
+    ),
+    Input(name="ref", description="Commit, branch or tag to build, if not the one above"),
+    Input(name="attest", description="Attest the provenance of what is built", kind="boolean", default="false"),
+    Input(name="devices", description="Devices of farms, such as firebase:MediumPhone.arm-34, with commas between"),
+    Input(name="correlation_id", description="Set by a program that dispatches, to find its run"),
+    Input(name="models", description="Set by a program that dispatches: a ref with a buildspec and its models"),
+    Input(name="plan", description="Set by a program that dispatches: a plan, in place of a buildspec"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """The inputs of one run, checked; `profile` is None for the buildspec's own, `plan` empty without one.
+
+    `devices` are names of farms' devices as `--device` takes them.
+    """
+
+    spec: PurePosixPath
+    target: str
+    profile: ProfileName | None
+    ref: str = ""
+    attest: bool = False
+    devices: tuple[str, ...] = ()
+    correlation_id: str = ""
+    models: str = ""
+    plan: str = ""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=pydantic.ConfigDict(extra="forbid"))
+class _Document:
+    spec: str = DEFAULT_SPEC
+    target: str = "linux-x64"
+    profile: Literal["as in the buildspec"] | ProfileName = "as in the buildspec"
+    ref: str = ""
+    attest: bool = False
+    devices: str = ""
+    correlation_id: str = ""
+    models: str = ""
+    plan: str = ""
+
+
+def read_inputs(text: str) -> Inputs:
+    """Read the JSON document of a run's inputs.
+
+    Raises `UsageError`: `no-workflow-inputs` outside a workflow, `bad-workflow-inputs`.
+    """
+    if not text.strip():
+        hint = "the workflow build.yml sets it; on your own machine run: invoke build"
+        raise UsageError(
+            "no-workflow-inputs", "is not set: this task is a step of a workflow", where=VARIABLE, hint=hint
+        )
+    if len(text) > 2 * LARGEST_INPUTS:
+        raise _bad("the whole", "longer than GitHub takes")
+    try:
+        document = pydantic.TypeAdapter(_Document).validate_json(text)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _bad(".".join(map(str, first["loc"])) or "the whole", first["msg"]) from error
+    return _checked(document)
+
+
+def _checked(document: _Document) -> Inputs:
+    _require(REF, document.ref or "none", "ref", "a commit, a branch or a tag")
+    _require(PATTERN, document.target, "target", "an identifier, a glob or a prefix")
+    _require(IDENTIFIER, document.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
+    _require_own_models(document)
+    _require(PAYLOAD, document.plan, "plan", "what invoke build --executor github makes of a plan")
+    if document.attest and document.ref:
+        raise _bad("attest", "an attestation names the commit of the run: dispatch the workflow on that ref instead")
+    if document.devices and document.ref:
+        raise _bad(
+            "devices", "a farm's credentials are for what is dispatched: dispatch the workflow on that ref instead"
+        )
+    if document.plan:
+        _require_compiled_only(document)
+    return Inputs(
+        spec=_path(document.spec),
+        target=document.target,
+        profile=None if document.profile == OF_THE_SPEC else document.profile,
+        ref=document.ref,
+        attest=document.attest,
+        devices=_devices(document.devices),
+        correlation_id=document.correlation_id,
+        models=document.models,
+        plan=document.plan,
+    )
+
+
+def _require_compiled_only(document: _Document) -> None:
+    """Refuse for a plan what happens after compiling: a run that left it out would seem to have done it."""
+    if document.devices:
+        raise _bad("devices", "a plan is compiled only: its models are where it was made")
+    if document.attest:
+        raise _bad("attest", "a plan is compiled only: it is packaged where it was made")
+
+
+def _devices(text: str) -> tuple[str, ...]:
+    devices = tuple(dict.fromkeys(text.split(","))) if text else ()
+    for device in devices:
+        _require(DEVICE, device, "devices", "of the form firebase:..., devicefarm:... or browserstack:...")
+    if len(devices) > MOST_DEVICES:
+        raise _bad("devices", f"more than {MOST_DEVICES} devices")
+    return devices
+
+
+def _require_own_models(document: _Document) -> None:
+    """Check that what was uploaded is what is built, and that nobody vouches for it or takes it further."""
+    if not document.models:
+        return
+    _require(MODELS, document.models, "models", "a ref that invoke build --upload-models makes")
+    if PurePosixPath(document.spec).parts[:1] != (UPLOADED,):
+        raise _bad("spec", f"with models, it lies in {UPLOADED}/")
+    for name in ("attest", "devices", "plan"):
+        if getattr(document, name):
+            raise _bad(name, "it does not go with models that were uploaded")
+
+
+def _path(text: str) -> PurePosixPath:
+    path = PurePosixPath(text)
+    if not text or path.is_absolute() or ".." in path.parts or path.suffix != ".toml" or not text.isprintable():
+        raise _bad("spec", "give the path of a .toml file in the repository")
+    return path
+
+
+def _require(form: re.Pattern[str], text: str, name: str, wanted: str) -> None:
+    if not form.fullmatch(text):
+        raise _bad(name, f"not {wanted}")
+
+
+def _bad(name: str, why: str) -> UsageError:
+    what, hint = f"the input {name} is not possible", "see the inputs of .github/workflows/build.yml"
+    return UsageError("bad-workflow-inputs", what, where=VARIABLE, why=why, hint=hint)
+
+
+UBUNTU: Final = "ubuntu-24.04"
+UBUNTU_ARM: Final = "ubuntu-24.04-arm"
+MACOS: Final = "macos-15"
+"""A Mac with Apple's own processor, which compiles for Intel's too; it has the Xcode that the pins name."""
+MOST_JOBS: Final = 256
+"""What GitHub takes of a matrix."""
+COMPILING_MINUTES: Final = 120
+DELIVERING_MINUTES: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileJob:
+    """One target to be compiled, the name of its artifact, the label of its runner, and how long it may take."""
+
+    target: str
+    artifact: str
+    runner: str
+    minutes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliverJob:
+    """What is packaged, verified and handed over together: a target, or all those of an assembly.
+
+    `targets` are their identifiers with commas between; `artifacts` is the pattern of the artifacts that hold them
+    compiled, `artifact` the name of the delivery's own.
+    """
+
+    name: str
+    targets: str
+    artifacts: str
+    artifact: str
+    runner: str
+    minutes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """The jobs of a run: all of `compiled` come before any of `delivered`."""
+
+    compiled: tuple[CompileJob, ...]
+    delivered: tuple[DeliverJob, ...]
+
+
+def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
+    """Return the jobs that a plan comes to; without `delivered`, compiling is all.
+
+    Raises `PlanError` `matrix-too-large`.
+    """
+    targets = tuple(planned.job.target for planned in plan.targets)
+    compiled = tuple(
+        CompileJob(
+            target=target.identifier,
+            artifact=compiled_artifact(plan, target.identifier),
+            runner=runner_of(target),
+            minutes=COMPILING_MINUTES,
+        )
+        for target in targets
+    )
+    if len(compiled) > MOST_JOBS:
+        what = f"{len(compiled)} targets are more than the {MOST_JOBS} jobs that GitHub takes at once"
+        raise PlanError("matrix-too-large", what, where=plan.spec_name, hint="select fewer targets")
+    return Matrix(compiled=compiled, delivered=tuple(_deliveries(plan, targets)) if delivered else ())
+
+
+def runner_of(target: Target) -> str:
+    """Return the label of the runner on which a target is compiled: one of its own kind where there is one.
+
+    Only NDKs for x86-64 exist. What a glibc of another kind runs is emulated on x86-64. Xcode is on Macs alone.
+    """
+    if target.system in APPLE:
+        return MACOS
+    own_kind = target.system is OperatingSystem.LINUX and target.c_library is CLibrary.GLIBC
+    return UBUNTU_ARM if own_kind and target.architecture is Architecture.ARM64 else UBUNTU
+
+
+def compiled_artifact(plan: BuildPlan, target: str) -> str:
+    """Return the name of the artifact of a compiled target; several buildspecs may be built in one run.
+
+    What one assembly joins has names that begin alike.
+    """
+    family = "apple-" if TARGETS[target].system in APPLE else ""
+    return f"compiled-{plan.spec_name}-{family}{target}"
+
+
+def matrix_json(jobs: tuple[CompileJob, ...] | tuple[DeliverJob, ...]) -> str:
+    """Return jobs as the matrix that `fromJSON` reads, in one line."""
+    return json.dumps({"include": [asdict(job) for job in jobs]}, separators=(",", ":"))
+
+
+def _deliveries(plan: BuildPlan, targets: tuple[Target, ...]) -> Iterator[DeliverJob]:
+    assembled = {identifier for assembly in plan.assemblies for identifier in assembly.targets}
+    for target in targets:
+        if target.identifier not in assembled:
+            artifacts = compiled_artifact(plan, target.identifier)
+            yield _delivery(plan, target.identifier, (target.identifier,), artifacts, runner_of(target))
+    for assembly in plan.assemblies:
+        artifacts = f"compiled-{plan.spec_name}-{assembly.identifier}-*"
+        runner = MACOS if TARGETS[assembly.targets[0]].system in APPLE else UBUNTU
+        yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, runner)
+
+
+def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: str, runner: str) -> DeliverJob:
+    return DeliverJob(
+        name=name,
+        targets=",".join(targets),
+        artifacts=artifacts,
+        artifact=f"delivered-{plan.spec_name}-{name}",
+        runner=runner,
+        minutes=DELIVERING_MINUTES,
+    )
+
+
+FOLDER: Final = Path(".github/workflows")
+NAMES: Final = ("build", "ci", "release", "update-pins")
+HEADER: Final = "# Rendered by `invoke workflows` from src/ortrim/data/github/{}.yml.j2: change that, not this."
+GRADLE: Final = "8.9"
+"""What the Gradle project of the app for device farms says that it needs."""
+HINT: Final = "run: invoke workflows"
+
+
+def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | None = None) -> dict[str, str]:
+    """Return the text of each workflow by its file's name.
+
+    `specs` are the buildspecs that a release builds, as paths in the repository. Raises `SourcesError`
+    (`action-not-pinned`, `image-not-pinned`, `bad-pin-file`).
+    """
+    pinned = action_pins() if pins is None else pins
+    values = {
+        "action": partial(action_reference, pinned),
+        "image": _image,
+        "inputs": INPUTS,
+        "uploaded_folder": UPLOADED,
+        "specs": specs,
+        "gradle": GRADLE,
+        "ubuntu": UBUNTU,
+        "ubuntu_arm": UBUNTU_ARM,
+        "macos": MACOS,
+    }
+    return {f"{name}.yml": _rendered(name, values) for name in NAMES}
+
+
+def write_workflows(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
+    """Write what differs and return those files. Raises `StorageError` as `write_if_changed` does."""
+    return tuple(folder / name for name, text in texts.items() if write_if_changed(folder / name, text))
+
+
+def require_rendered(texts: Mapping[str, str], folder: Path) -> None:
+    """Check that a folder holds what would be rendered, and no other workflow that pretends to be.
+
+    Raises `UsageError` `workflow-outdated`, one for each file.
+    """
+    problems = [_outdated(folder / name, text) for name, text in texts.items()]
+    found: tuple[Diagnostic, ...] = tuple(problem for problem in problems if problem)
+    if found:
+        raise found[0] if len(found) == 1 else DiagnosticGroup(found)
+
+
+def released_specs(folder: Path) -> tuple[str, ...]:
+    """Return the buildspecs of a repository's folder, in order, as paths in the repository.
+
+    The files of hot operators beside them are none.
+    """
+    names = (path.name for path in folder.glob("*.toml") if not path.name.endswith(HOT_SUFFIX))
+    return tuple(sorted(f"{folder.name}/{name}" for name in names))
+
+
+def _image(name: str) -> str:
+    pin = image_pins().base(name)
+    return f"{pin.pinned} # {pin.reference}"
+
+
+def _outdated(path: Path, text: str) -> Diagnostic | None:
+    with storage_errors(path):
+        found = path.read_bytes() if path.is_file() else None
+    if found == text.encode():
+        return None
+    what = "is not what would be rendered" if found is not None else "has not been rendered"
+    return UsageError("workflow-outdated", what, where=str(path), hint=HINT)
+
+
+def _rendered(name: str, values: Mapping[str, Any]) -> str:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - slow to import
+
+    environment = Environment(  # noqa: S701 - workflows, not HTML
+        loader=FunctionLoader(_template),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        variable_start_string="<<",
+        variable_end_string=">>",
+        block_start_string="<%",
+        block_end_string="%>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    text = environment.get_template(f"{name}.yml.j2").render({**values, "header": HEADER.format(name)})
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def _template(name: str) -> str:
+    return (files("ortrim") / "data" / "github" / name).read_text(encoding="utf-8")

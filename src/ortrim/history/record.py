@@ -1,0 +1,82 @@
+"""The history of builds: one file in the output folder, written after each verification and read by `history`.
+
+- Benches in the history of an output folder.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ortrim.base.console import printable
+from ortrim.base.files import write_atomically
+from ortrim.bench.points import BenchReport
+from ortrim.errors import StorageError, UsageError
+from ortrim.history.report import history_page
+from ortrim.history.rows import BenchEntry, BuildEntry, entries_of, entry_of
+from ortrim.history.store import NAME, benches, builds, record, record_all
+from ortrim.pipeline.request import Request, load
+from ortrim.verify.reports import VerifyReport
+
+
+def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None], training_run: str = "") -> None:
+    """Put a verified build into the history of an output folder; what hinders that is a warning, never an error."""
+    try:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        aside = record(output / NAME, entry_of(report, now, training_run))
+    except StorageError as error:
+        warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.reference})")
+        return
+    if aside:
+        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
+
+
+def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:
+    """Return the recorded builds, oldest first; `spec` is a buildspec or the name of one.
+
+    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (those of `builds`).
+    """
+    name = spec_name(spec) if spec else ""
+    found = builds(output / NAME, spec=name, target=target or "")
+    if found:
+        return found
+    known = sorted({(each.spec, each.target) for each in builds(output / NAME)})
+    hint = "there is: " + printable(", ".join(" ".join(each) for each in known)) if known else "run: invoke build"
+    raise UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)
+
+
+def write_history_page(entries: tuple[BuildEntry, ...], benches: tuple[BenchEntry, ...], path: Path) -> None:
+    """Write the page with the plots. Raises `StorageError`."""
+    write_atomically(path, history_page(entries, benches))
+
+
+def spec_name(word: str) -> str:
+    """Return the name of a buildspec that is named by itself or by its file. Raises `SpecError`."""
+    return load(Request(spec=Path(word))).spec.name if word.endswith(".toml") else word
+
+
+def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None]) -> None:
+    """Put a finished bench into the history; what hinders that is a warning, since the journal has all of it."""
+    try:
+        aside = record_all(output / NAME, entries_of(report))
+    except StorageError as error:
+        warn(f"this bench is not in the history: {error.where}: {error.what} ({error.why or error.reference})")
+        return
+    if aside:
+        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
+
+
+def builds_and_benches_of(
+    output: Path, spec: str | None, target: str | None
+) -> tuple[tuple[BuildEntry, ...], tuple[BenchEntry, ...]]:
+    """Return what is recorded, oldest first; there may be benches of what was never built.
+
+    Raises as `history_of` does when there is neither.
+    """
+    name = spec_name(spec) if spec else ""
+    found = benches(output / NAME, spec=name, target=target or "") if (output / NAME).is_file() else ()
+    try:
+        return history_of(output, spec, target), found
+    except UsageError as error:
+        if error.reference == "no-such-build" and found:
+            return (), found
+        raise

@@ -1,0 +1,1 @@
+"""`invoke inspect`: what is in a file."""

@@ -1,0 +1,234 @@
+"""Rules about operators that a trimmed runtime, whose one execution provider is the CPU's, cannot run.
+
+- Rules about what operators cost in the size of the library.
+- Rules about execution providers of phones, by the counts of upstream's own usability checker.
+- Rules about how a model fares in the full runtime.
+- Rules about what the chosen runtime reads at all: opsets, IR version, size, data beside the model.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ortrim.lint.findings import LintFacts, Operator, ProviderFacts, RunFacts, Shown
+from ortrim.models.graph_facts import NodeFacts, dynamic_dimensions
+
+
+def no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:
+    """Find the operator at which loading ended although other kernels of it are there: its types have none."""
+    missing = facts.kernels.missing if facts.kernels else None
+    if missing is None or facts.kernels is None or missing[0] in facts.kernels.without:
+        return
+    operator, name = missing
+    nodes = [node for node in _nodes(facts, operator) if name in {"", node.name}]
+    types = sorted({", ".join(value.element_type or "unknown type" for value in node.inputs) for node in nodes})
+    yield Shown(place=name or operator[1], words=f"no CPU kernel of {_words(operator)} for {'; '.join(types) or '?'}")
+
+
+def other_provider_only(facts: LintFacts) -> Iterator[Shown]:
+    """Find operators that upstream has for other execution providers alone."""
+    for operator in facts.kernels.without if facts.kernels else ():
+        if operator not in (facts.kernels.unheard if facts.kernels else ()):
+            yield _shown(facts, operator, "has no CPU kernel, for whatever types")
+
+
+def unknown_operator(facts: LintFacts) -> Iterator[Shown]:
+    """Find operators of which the runtime has never heard."""
+    for operator in facts.kernels.unheard if facts.kernels else ():
+        yield _shown(facts, operator, f"is not known to ONNX Runtime {facts.runtime.version}")
+
+
+def _shown(facts: LintFacts, operator: Operator, words: str) -> Shown:
+    nodes = list(_nodes(facts, operator))
+    place = nodes[0].place if nodes else _words(operator)
+    return Shown(place=place, words=f"{_words(operator)} {words} ({len(nodes)} of the nodes)")
+
+
+def _nodes(facts: LintFacts, operator: Operator) -> Iterator[NodeFacts]:
+    return (node for node in facts.graph.nodes if (node.domain, node.operator) == operator)
+
+
+def _words(operator: Operator) -> str:
+    return f"{operator[0]} {operator[1]}"
+
+
+WORTH_BYTES: Final = 16 * 1024
+FEW_NODES: Final = 4
+"""What more nodes use is hardly removed."""
+
+
+def costly_operators(facts: LintFacts) -> Iterator[Shown]:
+    """Find operators of few nodes, and of no other model, whose code is large in a finished build."""
+    shared = {_library_shown(domain, name) for domain, name in facts.elsewhere}
+    uses = Counter(_library_shown(node.domain, node.operator) for node in facts.graph.nodes)
+    for name, size in facts.library or ():
+        if size >= WORTH_BYTES and 0 < uses[name] <= FEW_NODES and name not in shared:
+            count = f"{uses[name]} node{'' if uses[name] == 1 else 's'}"
+            yield Shown(place=name, words=f"removing {name} ({count}) saves {size / 1024:.0f} KiB of the library")
+
+
+def _library_shown(domain: str, name: str) -> str:
+    return name if domain == "ai.onnx" else f"{domain}:{name}"
+
+
+ENOUGH: Final = 0.75
+"""Upstream's checker recommends a provider from there on, when the nodes are one partition."""
+MOST_LISTED: Final = 6
+
+
+def partitions(facts: LintFacts) -> Iterator[Shown]:
+    """Find providers that take the model in pieces, or too little of it to be worth it."""
+    for each in facts.providers or ():
+        if each.partitions != 1 or each.supported < each.nodes * ENOUGH:
+            yield Shown(place=each.name, words=_providers_words(each))
+
+
+def _providers_words(facts: ProviderFacts) -> str:
+    words = f"{facts.name} takes {facts.supported} of {facts.nodes} nodes in {_counted(facts.partitions)}"
+    if (facts.fixed_supported, facts.fixed_partitions) != (facts.supported, facts.partitions):
+        words += f"; with all shapes fixed {facts.fixed_supported} in {_counted(facts.fixed_partitions)}"
+    if facts.unsupported:
+        more = len(facts.unsupported) - MOST_LISTED
+        words += f"; it has no {', '.join(facts.unsupported[:MOST_LISTED])}{f' and {more} more' if more > 0 else ''}"
+    return words
+
+
+def _counted(number: int) -> str:
+    return f"{number} partition{'' if number == 1 else 's'}"
+
+
+NEAR: Final = 0.75
+
+
+def opset(facts: LintFacts) -> Iterator[Shown]:
+    """Find opsets that the runtime does not take."""
+    newest = {"ai.onnx": facts.runtime.max_opset, "ai.onnx.ml": facts.runtime.max_ml_opset}
+    for domain, number in facts.graph.model.opsets:
+        most, oldest = newest.get(domain), facts.runtime.oldest_opset if domain == "ai.onnx" else 1
+        if number < oldest or (most is not None and number > most):
+            taken = f"{oldest} to {most}" if most is not None else f"{oldest} and up"
+            words = f"opset {number} of {domain}; ONNX Runtime {facts.runtime.version} takes {taken}"
+            yield Shown(place=domain, words=words)
+
+
+def ir_version(facts: LintFacts) -> Iterator[Shown]:
+    """Find an IR version that the runtime does not read."""
+    own, most = facts.graph.model.ir_version, facts.runtime.max_ir_version
+    if most is not None and own > most:
+        words = f"IR version {own}; ONNX Runtime {facts.runtime.version} reads up to {most}"
+        yield Shown(place="model", words=words)
+
+
+def too_large(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that, with its data, is larger than a file in ORT format can be."""
+    if (size := _size(facts)) > (most := facts.runtime.max_bytes):
+        yield Shown(place="model", words=f"{size:,} bytes with its data; a model in ORT format can have {most:,}")
+
+
+def nearly_too_large(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that a little growth, as when constants are folded, makes too large."""
+    most = facts.runtime.max_bytes
+    if most * NEAR < (size := _size(facts)) <= most:
+        yield Shown(place="model", words=f"{size:,} bytes with its data, of {most:,} that are possible")
+
+
+def external_data(facts: LintFacts) -> Iterator[Shown]:
+    """Find weights in files beside the model."""
+    names = sorted({weight.external for weight in facts.graph.weights if weight.external})
+    for name in names:
+        count = sum(weight.external == name for weight in facts.graph.weights)
+        yield Shown(place=name, words=f"the weights of {count} tensors lie in '{name}' beside the model")
+
+
+def _size(facts: LintFacts) -> int:
+    return facts.graph.model.size_bytes + facts.graph.external_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The sizes at which one dimension worked and failed, and the words of a failure."""
+
+    worked: tuple[int, ...]
+    failed: tuple[int, ...]
+    words: str
+
+
+def does_not_load(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that the full runtime refuses for another reason than a kernel, or than what its header says."""
+    told = facts.kernels is not None and facts.kernels.missing is not None
+    told = told or any((*opset(facts), *ir_version(facts)))
+    if facts.run and facts.run.load_failure and not told:
+        yield Shown(place="model", words=facts.run.load_failure)
+
+
+def crashes(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model with which the full runtime crashes or does not come to an end."""
+    if facts.run and facts.run.crash:
+        yield Shown(place="model", words=facts.run.crash)
+
+
+def does_not_run(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model of fixed sizes that does not run."""
+    for trial in facts.run.trials if facts.run else ():
+        if not trial.sizes and trial.failure:
+            yield Shown(place="model", words=trial.failure)
+
+
+def no_size_runs(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model of dynamic sizes that ran at none of those that were tried."""
+    trials = [trial for trial in facts.run.trials if trial.sizes] if facts.run else []
+    if trials and all(trial.failure for trial in trials):
+        sizes = ", ".join(f"{name} = {size}" for name, size in trials[-1].sizes)
+        words = f"none of {len(trials)} choices of sizes ran; with {sizes}: {trials[-1].failure}"
+        yield Shown(place="model", words=words)
+
+
+def baked_in_size(facts: LintFacts) -> Iterator[Shown]:
+    """Find dynamic dimensions that run at a single size."""
+    for name, outcome in _outcomes(facts).items():
+        if len(outcome.worked) == 1 and len(outcome.failed) > 2:
+            words = f"'{name}' runs at {outcome.worked[0]} alone, not at {_listed(outcome.failed)}: {outcome.words}"
+            yield Shown(place=name, words=words)
+
+
+def limited_size(facts: LintFacts) -> Iterator[Shown]:
+    """Find dynamic dimensions that run at several sizes but not at all."""
+    for name, outcome in _outcomes(facts).items():
+        if len(outcome.worked) > 1 and outcome.failed:
+            words = f"'{name}' runs at {_listed(outcome.worked)}, not at {_listed(outcome.failed)}: {outcome.words}"
+            yield Shown(place=name, words=words)
+
+
+def _outcomes(facts: LintFacts) -> Mapping[str, Outcome]:
+    run = facts.run
+    base = next((dict(trial.sizes) for trial in run.trials if trial.sizes and not trial.failure), None) if run else None
+    if run is None or base is None:
+        return {}
+    names = dynamic_dimensions(facts.graph.model.inputs)
+    return {name: _outcome(run, base, name) for name in names if name in base}
+
+
+def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> Outcome:
+    """Gather the runs in which a dimension was changed, alone or with all others: names for one size may differ."""
+    worked: set[int] = set()
+    failed: dict[int, str] = {}
+    for trial in run.trials:
+        sizes = dict(trial.sizes)
+        others = {key: size for key, size in sizes.items() if key != name}
+        if name not in sizes or not (_equal(sizes) or all(base.get(key) == size for key, size in others.items())):
+            continue
+        if trial.failure:
+            failed[sizes[name]] = trial.failure
+        else:
+            worked.add(sizes[name])
+    bad = sorted(size for size in failed if size not in worked)
+    return Outcome(worked=tuple(sorted(worked)), failed=tuple(bad), words=failed[bad[-1]] if bad else "")
+
+
+def _equal(sizes: Mapping[str, int]) -> bool:
+    return len(set(sizes.values())) == 1
+
+
+def _listed(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))

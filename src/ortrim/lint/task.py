@@ -1,0 +1,78 @@
+"""`invoke lint`: what is wrong with a model."""
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.base.console import Console, counted, printable
+from ortrim.base.json import to_data
+from ortrim.cli.boundary import as_data, boundary
+from ortrim.cli.options import HELP, help_for, request_from
+from ortrim.lint.rules import ModelFindings, lines_of
+from ortrim.lint.run import LintRequest, failure_of, lint_models, write_sarif
+
+MOST_PLACES: Final = 5
+
+
+@task(
+    positional=["model"],
+    iterable=["also"],
+    auto_shortflags=False,
+    help={
+        "model": "an .onnx, or a buildspec whose models are meant",
+        "also": "one more of these, may be repeated",
+        "ort-version": "version of ONNX Runtime to judge for (default: the buildspec's)",
+        "no-run": "do not load or run the model",
+        "library": "a library, or a buildspec with a finished build: what operators cost (default: the buildspec's)",
+        "sarif": "also write the findings to this file, for code review",
+        "all": f"show all places of each finding (default: {MOST_PLACES} of each)",
+        "target": HELP["target"],
+        **help_for("given", "profile", "json"),
+    },
+)
+def lint(
+    _context: Context,
+    model: str,
+    also: Sequence[str],
+    ort_version: str | None = None,
+    given: bool = False,
+    no_run: bool = False,
+    library: str = "",
+    sarif: str = "",
+    all: bool = False,  # noqa: A002 - the option's name
+    target: str | None = None,
+    profile: str | None = None,
+    json: bool = False,
+) -> None:
+    """Say what is wrong with models, and what mends it."""
+    with boundary(json_mode=json) as console:
+        request = request_from(None, target=target, profile=profile)
+        models = tuple(map(Path, (model, *also)))
+        asked = LintRequest(
+            models=models, request=request, ort_version=ort_version, library=library, given=given, run=not no_run
+        )
+        linted = lint_models(asked, console)
+        failure = failure_of(linted)
+        if sarif:
+            write_sarif(linted, Path(sarif))
+        if json:
+            document = {**to_data(linted), "errors": as_data(failure) if failure else []}
+            console.result(json_module.dumps(document, indent=2, ensure_ascii=False))
+        else:
+            for each in linted.models:
+                _show(console, each, None if all else MOST_PLACES)
+        if failure:
+            raise failure
+
+
+def _show(console: Console, model: ModelFindings, most: int | None) -> None:
+    errors = len(model.errors)
+    advice = len(model.findings) - errors
+    state = ", after its steps" if model.steps else ""
+    console.note(printable(f"{model.model}{state}: {counted(errors, 'error')}, advice: {advice}"))
+    for line in lines_of(model, most):
+        console.note(printable(f"  {line}"))

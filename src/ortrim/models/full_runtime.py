@@ -1,0 +1,206 @@
+"""The full ONNX Runtime of exactly one version: what converts models and what the trimmed library is held against.
+
+A converter newer than the runtime is the field's most common failure (upstream's issues 20670, 10951), so the
+version has to match to the last digit.
+
+- The official library for a machine that is not this one: what a trimmed library for it is held against there.
+- Running our stand-alone scripts inside the full runtime's Python.
+"""
+
+import mmap
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
+
+from ortrim.base import scripts
+from ortrim.base.scripts import (
+    ISOLATED_PYTHON,
+    SCRIPTS,
+    TIMEOUT_SECONDS,
+    Python,
+    ScriptCrash,
+    environment_with,
+    packages_folder,
+)
+from ortrim.errors import ConvertError, ToolError
+
+DISTRIBUTION: Final = "onnxruntime"
+MINIMAL_BUILD_WORDS: Final = b"ONNX format model is not supported in this build"
+"""What only a minimal build holds: `inference_session.cc` compiles it in when models in ONNX format cannot load."""
+NO_WHEEL_WORDS: Final = ("No matching distribution", "not a supported wheel")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullRuntime:
+    """A Python with the full ONNX Runtime.
+
+    `words` and `environment` start that Python; `packages` is the folder its packages lie in; `library` is the
+    wheel's `libonnxruntime.so`, the baseline of all comparisons.
+    """
+
+    version: str
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    packages: Path
+    library: Path
+
+
+def full_runtime(version: str, requirements: str | None) -> FullRuntime:
+    """Return the full runtime of exactly `version`: the installed one if it is that, else one of its own.
+
+    `requirements` is the text of a requirements file with hashes; None when there are no pins for the version.
+    Raises `ToolError`: `converter-unavailable` (no pins, no wheel for this Python), `converter-not-full` (a
+    minimal build, upstream's issue 7547), `converter-incomplete` (the wheel lacks its library),
+    `install-failed`.
+    """
+    runtime = _installed(version) or _separate(version, requirements)
+    for binary in (runtime.library, *sorted(runtime.library.parent.glob("onnxruntime_pybind11_state*.so"))):
+        _check_full(binary, version)
+    return runtime
+
+
+def _installed(version: str) -> FullRuntime | None:
+    """Return the runtime in this Python's own packages, if it is the right one."""
+    packages = _folder_of(version, sys.path)
+    if packages is None:
+        return None
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return _runtime(version, (sys.executable,), environment, packages)
+
+
+def _separate(version: str, requirements: str | None) -> FullRuntime:
+    """Return the runtime in a folder of its own, installed there first when needed."""
+    if requirements is None:
+        why = "it is not the installed version, and there are no pins for it"
+        _unavailable(version, why, "choose a pinned version, or run: invoke pins.update")
+    try:
+        packages = packages_folder(f"{DISTRIBUTION}-{version}", requirements)
+    except ToolError as error:
+        if error.reference == "install-failed" and any(words in error.why for words in NO_WHEEL_WORDS):
+            python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+            hint = "use a Python from 3.11 to 3.13, or choose another ONNX Runtime version"
+            _unavailable(version, f"there is no wheel of it for this {python}\n{error.why}", hint)
+        raise
+    if _folder_of(version, [str(packages)]) is None:
+        hint = "run: invoke pins.update"
+        _unavailable(version, f"the pinned requirements do not install {DISTRIBUTION} {version}", hint)
+    return _runtime(version, ISOLATED_PYTHON, environment_with(packages), packages)
+
+
+def _folder_of(version: str, search: list[str]) -> Path | None:
+    """Return the first folder of `search` that holds the distribution, when its version is the one wanted."""
+    first: Distribution | None = next(iter(distributions(name=DISTRIBUTION, path=search)), None)
+    return Path(str(first.locate_file(""))) if first is not None and first.version == version else None
+
+
+def _runtime(version: str, words: tuple[str, ...], environment: Mapping[str, str], packages: Path) -> FullRuntime:
+    library = packages / DISTRIBUTION / "capi" / f"libonnxruntime.so.{version}"
+    return FullRuntime(version=version, words=words, environment=environment, packages=packages, library=library)
+
+
+def _check_full(binary: Path, version: str) -> None:
+    """Refuse a library that is absent, empty, or compiled without what converting needs."""
+    if not binary.is_file() or binary.stat().st_size == 0:
+        hint = f"install it again: pip install --force-reinstall {DISTRIBUTION}=={version}"
+        raise ToolError("converter-incomplete", "the full runtime lacks its library", where=str(binary), hint=hint)
+    if is_minimal(binary):
+        what = "is a minimal build, which cannot read models in ONNX format"
+        hint = f"install the official wheel: pip install --force-reinstall {DISTRIBUTION}=={version}"
+        raise ToolError("converter-not-full", what, where=str(binary), hint=hint)
+
+
+def is_minimal(binary: Path) -> bool:
+    """Say whether a library that is not empty was built without reading models in ONNX format."""
+    with binary.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(MINIMAL_BUILD_WORDS) != -1
+
+
+def _unavailable(version: str, why: str, hint: str) -> NoReturn:
+    what = f"the full ONNX Runtime {version}, which converts the models, cannot be had here"
+    raise ToolError("converter-unavailable", what, why=why, hint=hint)
+
+
+WHEEL_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "arm64": (
+            "manylinux_2_28_aarch64",
+            "manylinux_2_27_aarch64",
+            "manylinux_2_17_aarch64",
+            "manylinux2014_aarch64",
+        ),
+        "x64": ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
+    }
+)
+"""By the architecture's name in `core.targets`; upstream publishes wheels for Linux for no other."""
+MAC_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        architecture: tuple(
+            f"macosx_{system}_{kind}" for system in ("14_0", "13_0", "11_0", "10_15") for kind in ("universal2", own)
+        )
+        for architecture, own in (("arm64", "arm64"), ("x64", "x86_64"))
+    }
+)
+"""The wheels for Macs, of both kinds or of one, by the oldest system that any version was built for."""
+
+
+def foreign_library(version: str, requirements: str | None, architecture: str) -> Path | None:
+    """Return `libonnxruntime.so` of the official wheel for another machine, pinned by the same hashes as this one's.
+
+    `requirements` is the text of the version's requirements file; None when there are no pins for it. Returns None
+    when there is no such wheel. Raises `ToolError` (`baseline-incomplete`) and what `packages_folder` raises.
+    """
+    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), f"libonnxruntime.so.{version}")
+
+
+def mac_library(version: str, requirements: str | None, architecture: str) -> Path | None:
+    """Return `libonnxruntime.dylib` of the official wheel for Macs, which may be for both kinds of them.
+
+    As `foreign_library` does for Linux.
+    """
+    return _library(version, requirements, MAC_PLATFORMS.get(architecture), f"libonnxruntime.{version}.dylib")
+
+
+def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, name: str) -> Path | None:
+    entry = _entry(requirements or "", version)
+    if platforms is None or not entry:
+        return None
+    folder = packages_folder(f"{DISTRIBUTION}-{version}", entry, platforms=platforms)
+    library = folder / DISTRIBUTION / "capi" / name
+    if not library.is_file() or library.stat().st_size == 0:
+        hint = f"remove {folder}, then run the same command again"
+        raise ToolError("baseline-incomplete", "the official wheel lacks its library", where=str(library), hint=hint)
+    return library
+
+
+def _entry(requirements: str, version: str) -> str:
+    """Return the runtime's own line of a requirements file, with the lines of hashes that continue it."""
+    found = re.search(rf"^{DISTRIBUTION}=={re.escape(version)}(?: .*\\\n(?:.*\\\n)*.*)?$", requirements, re.MULTILINE)
+    return f"{found[0]}\n" if found and "--hash=" in found[0] else ""
+
+
+def run_script(
+    runtime: FullRuntime,
+    script: str,
+    request: Mapping[str, object],
+    *,
+    folder: Path,
+    where: str,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> dict[str, Any]:
+    """Run `script` in the full runtime on `request` and return its answer, as `tools.scripts.run_script` does.
+
+    Raises `ConvertError` (`converter-crashed`) or `ToolError`, `tool-timeout` among them.
+    """
+    python = Python(words=runtime.words, environment=runtime.environment)
+    try:
+        return scripts.run_script(python, SCRIPTS / script, request, folder=folder, timeout_seconds=timeout_seconds)
+    except ScriptCrash as crash:
+        what = f"ONNX Runtime {runtime.version} {crash.ending} while it worked on the model"
+        hint = "try a lower optimization level; if it stays, report it to ONNX Runtime with the model"
+        raise ConvertError("converter-crashed", what, where=where, why=crash.last_lines, hint=hint) from crash

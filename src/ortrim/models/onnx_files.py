@@ -1,0 +1,399 @@
+"""Reading files that should be ONNX models, and saying what they are when they are not.
+
+- Telling what people give in place of an ONNX model, and how that becomes one.
+- ONNX's types in words: those of tensors, and of the sequences, maps and optional values that are made of them.
+- Texts in a model that are none: protobuf's old syntax lets any bytes stand for a name.
+- Which models an ONNX Runtime version takes. Pure.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from ortrim.base.archives import open_zip
+from ortrim.base.command import SHORTAGE, out_of_memory
+from ortrim.errors import ModelError, StorageError
+from ortrim.models.models import ModelFacts, TensorInfo
+
+HEAD_BYTES: Final = 4096
+ZIP: Final = b"PK\x03\x04"
+PICKLE: Final = 0x80
+PICKLE_PROTOCOLS: Final = range(2, 6)
+TORCH_MAGIC: Final = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")
+"""What `torch.save` of PyTorch 1.5 and older begins with; `torch/serialization.py`, MAGIC_NUMBER."""
+SAFETENSORS_HEADER: Final = 100 << 20
+"""The longest header that safetensors reads."""
+EXPORT: Final = 'export it in Python: torch.onnx.export(model, example_inputs, "model.onnx")'
+TENSORFLOW: Final = "convert it: python -m tf2onnx.convert --{} PATH --output model.onnx"
+KERAS: Final = "load it in Keras, then: tf2onnx.convert.from_keras(model, output_path='model.onnx')"
+DOWNLOAD: Final = "download it again: the address may ask for a login, or be that of a page about the file"
+UNPACK: Final = "unpack it and give the .onnx file inside"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherFormat:
+    """What a file is, as `the file` goes on, and what to do about it."""
+
+    what: str
+    hint: str
+
+
+BY_MAGIC: Final = {
+    b"\x89HDF\r\n\x1a\n": OtherFormat(what="is an HDF5 file, as Keras saves models", hint=KERAS),
+    b"GGUF": OtherFormat(what="holds weights for llama.cpp (GGUF)", hint="export the original model to ONNX"),
+    b"\x1f\x8b": OtherFormat(what="is compressed by gzip", hint=UNPACK),
+    b"\xfd7zXZ": OtherFormat(what="is compressed by xz", hint=UNPACK),
+    b"BZh": OtherFormat(what="is compressed by bzip2", hint=UNPACK),
+    b"\x28\xb5\x2f\xfd": OtherFormat(what="is compressed by zstd", hint=UNPACK),
+}
+
+
+def other_format(path: Path) -> OtherFormat | None:
+    """Return what a file or folder is that is known not to be an ONNX model; None when it may be one."""
+    if path.is_dir():
+        return _of_folder({entry.name for entry in path.iterdir()}, path)
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return _of_bytes(head, path) or _of_text(head) or _of_weights(head, path.stat().st_size)
+
+
+def format_by_name(path: Path) -> OtherFormat | None:
+    """Return what a file that is no ONNX model probably is, by its name."""
+    match path.suffix.lower():
+        case ".pb":
+            hint = TENSORFLOW.format("saved-model" if path.name == "saved_model.pb" else "graphdef")
+            return OtherFormat(what="is no ONNX model; by its name it is one of TensorFlow", hint=hint)
+        case ".mlmodel":
+            return _core_ml("is no ONNX model; by its name it is one of Core ML")
+        case _:
+            return None
+
+
+def _of_folder(names: set[str], path: Path) -> OtherFormat | None:
+    if path.suffix == ".mlpackage":
+        return _core_ml("is a Core ML package")
+    if "saved_model.pb" in names:
+        return OtherFormat(what="is TensorFlow's SavedModel", hint=TENSORFLOW.format("saved-model"))
+    return None
+
+
+def _core_ml(what: str) -> OtherFormat:
+    return OtherFormat(what=what, hint="export the model that it was converted from to ONNX; there is no way back")
+
+
+def _of_bytes(head: bytes, path: Path) -> OtherFormat | None:
+    if not head:
+        return OtherFormat(what="is empty", hint="export or download the model again")
+    if head[4:8] == b"TFL3":
+        return OtherFormat(what="is a TensorFlow Lite model", hint=TENSORFLOW.format("tflite"))
+    if head.startswith(ZIP):
+        return _of_zip(path)
+    for magic, found in BY_MAGIC.items():
+        if head.startswith(magic):
+            return found
+    return _of_pickle(head) if head[0] == PICKLE and head[1:2] and head[1] in PICKLE_PROTOCOLS else None
+
+
+def _of_pickle(head: bytes) -> OtherFormat:
+    if TORCH_MAGIC in head[:32]:
+        return OtherFormat(what="is a PyTorch model, saved by torch.save", hint=EXPORT)
+    if b"sklearn" in head:
+        hint = "convert it in Python: skl2onnx.to_onnx(model, example_inputs)"
+        return OtherFormat(what="is a pickled model of scikit-learn", hint=hint)
+    return OtherFormat(what="is a pickled Python object, which is never loaded here", hint="export the model to ONNX")
+
+
+def _of_zip(path: Path) -> OtherFormat | None:
+    """Return what a zip archive holds; None for one that is no model's, such as an AAR, and for a damaged one."""
+    try:
+        with open_zip(path, str(path), links=True) as archive:
+            names = tuple(archive.members)
+    except StorageError:
+        return None
+    inner = {name.split("/", 1)[-1] for name in names}
+    if "data.pkl" in inner:
+        scripted = any(name.startswith("code/") for name in inner)
+        what = "is a TorchScript model" if scripted else "is a PyTorch model, saved by torch.save"
+        return OtherFormat(what=what, hint=EXPORT)
+    if any(name.endswith("exported_program.json") or name.startswith("models/") for name in inner):
+        return OtherFormat(what="is a PyTorch model, saved by torch.export", hint=EXPORT)
+    if "model.weights.h5" in names:
+        return OtherFormat(what="is a Keras model", hint=KERAS)
+    return _of_contents(names)
+
+
+def _of_contents(names: Iterable[str]) -> OtherFormat | None:
+    if models := [name for name in names if name.endswith(".onnx")]:
+        return OtherFormat(what=f"is a zip archive, with {models[0]!r} in it", hint=UNPACK)
+    if names and all(name.endswith(".npy") for name in names):
+        return OtherFormat(what="holds arrays of NumPy", hint="it may be the 'data' of a case; give the model itself")
+    return None
+
+
+def _of_text(head: bytes) -> OtherFormat | None:
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text.startswith(b"version https://git-lfs"):
+        return OtherFormat(what="is only a pointer to Git LFS", hint="run: git lfs pull")
+    if text.startswith(b"<"):
+        html = b"<html" in text[:1024].lower() or text[:9].lower() == b"<!doctype"
+        return OtherFormat(what="is a web page" if html else "is text in XML", hint=DOWNLOAD)
+    return OtherFormat(what="is text in JSON", hint=DOWNLOAD) if text.startswith(b"{") else None
+
+
+def _of_weights(head: bytes, size: int) -> OtherFormat | None:
+    length = int.from_bytes(head[:8], "little")
+    if head[8:9] != b"{" or not 2 <= length <= min(SAFETENSORS_HEADER, size - 8):
+        return None
+    hint = "load them into their model in Python and export that: torch.onnx.export or optimum-cli export onnx"
+    return OtherFormat(what="holds weights without a model (safetensors)", hint=hint)
+
+
+ELEMENT_TYPES: Final[dict[int, str]] = {
+    onnx.TensorProto.FLOAT: "float32",
+    onnx.TensorProto.DOUBLE: "float64",
+    onnx.TensorProto.FLOAT16: "float16",
+    onnx.TensorProto.BFLOAT16: "bfloat16",
+    onnx.TensorProto.INT8: "int8",
+    onnx.TensorProto.INT16: "int16",
+    onnx.TensorProto.INT32: "int32",
+    onnx.TensorProto.INT64: "int64",
+    onnx.TensorProto.UINT8: "uint8",
+    onnx.TensorProto.UINT16: "uint16",
+    onnx.TensorProto.UINT32: "uint32",
+    onnx.TensorProto.UINT64: "uint64",
+    onnx.TensorProto.BOOL: "bool",
+    onnx.TensorProto.STRING: "string",
+}
+
+_TENSOR: Final = "|".join(ELEMENT_TYPES.values())
+_MAP: Final = r"map\((int64|string), (int64|string|float32|float64)\)"
+UNTYPED: Final = "no type"
+COMPARABLE: Final = re.compile(rf"({UNTYPED}|{_TENSOR}|{_MAP}|sequence\(({_TENSOR}|{_MAP})\))")
+"""Words for the types of outputs that ORT format can hold (no optional values) and the runner can save as tensors.
+
+ONNX Runtime finds out the type of an output that the model leaves open.
+"""
+
+
+def type_words(kind: onnx.TypeProto) -> str:
+    """Return a type in words: `float32`, `sequence(map(int64, float32))`, `no type`."""
+    match kind.WhichOneof("value"):
+        case "tensor_type":
+            return _element_words(kind.tensor_type.elem_type)
+        case "sequence_type":
+            return f"sequence({type_words(kind.sequence_type.elem_type)})"
+        case "optional_type":
+            return f"optional({type_words(kind.optional_type.elem_type)})"
+        case "map_type":
+            return f"map({_element_words(kind.map_type.key_type)}, {type_words(kind.map_type.value_type)})"
+        case other:
+            return (other or UNTYPED).removesuffix("_type")
+
+
+def _element_words(number: int) -> str:
+    if number in ELEMENT_TYPES:
+        return ELEMENT_TYPES[number]
+    known: dict[int, str] = {value: name for name, value in onnx.TensorProto.DataType.items()}
+    return known.get(number, f"type {number}").lower()
+
+
+def require_texts(message: Message, where: str) -> None:
+    """Raise `ModelError` `not-onnx` for a name that is not UTF-8; tensors' contents are not looked into."""
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_STRING:
+            _require(value, field.name, where)
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            for each in (value,) if isinstance(value, Message) else value:
+                require_texts(each, where)
+
+
+def _require(value: object, field: str, where: str) -> None:
+    """Refuse bytes, in which protobuf hands over what is not UTF-8, in a text or a list of texts."""
+    texts = (value,) if isinstance(value, str | bytes) else value
+    if any(isinstance(text, bytes) for text in texts):  # type: ignore[attr-defined]  # a list of protobuf's own kind
+        what, hint = f"a text in the model, '{field}', is not UTF-8", "export or download the model again"
+        raise ModelError("not-onnx", what, where=where, hint=hint)
+
+
+OLDEST_OPSET: Final = 7
+"""Upstream's promise in `docs/Versioning.md`: every version runs opset 7 and up."""
+
+LARGEST_MODEL_BYTES: Final = 2**31 - 1
+"""Neither a protobuf message nor a flatbuffer, the ORT format, can be larger."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The newest opset of `ai.onnx`, the newest of `ai.onnx.ml`, and the newest IR version that a version reads."""
+
+    opset: int
+    ml_opset: int
+    ir_version: int
+
+
+LIMITS: Final = {
+    "1.16": Limits(opset=19, ml_opset=3, ir_version=9),
+    "1.17": Limits(opset=20, ml_opset=4, ir_version=9),
+    "1.18": Limits(opset=21, ml_opset=4, ir_version=10),
+    "1.19": Limits(opset=21, ml_opset=4, ir_version=10),
+    "1.20": Limits(opset=21, ml_opset=4, ir_version=10),
+    "1.21": Limits(opset=22, ml_opset=5, ir_version=10),
+}
+"""By minor version. Up to 1.20 from upstream's `docs/reference/compatibility.md`; 1.21 by asking the wheel."""
+
+
+def limits_of(ort_version: str) -> Limits | None:
+    """Return the limits of a version; None when they are not recorded, so that the converter has to judge."""
+    return LIMITS.get(".".join(ort_version.split(".")[:2]))
+
+
+def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
+    """Raise `ModelError` (`unsupported-opset`, `unsupported-ir-version`) for what `ort_version` does not take."""
+    limits = limits_of(ort_version)
+    newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
+    for domain, opset in facts.opsets:
+        oldest = OLDEST_OPSET if domain == "ai.onnx" else 1
+        if not oldest <= opset <= newest.get(domain, opset):
+            taken = f"{oldest} to {newest[domain]}" if domain in newest else f"{oldest} and up"
+            what = f"the model uses opset {opset} of {domain}; ONNX Runtime {ort_version} takes {taken}"
+            hint = "convert it with onnx.version_converter, export it with another opset, or change onnxruntime.version"
+            raise ModelError("unsupported-opset", what, where=where, hint=hint)
+    if limits and facts.ir_version > limits.ir_version:
+        what = (
+            f"the model has IR version {facts.ir_version}; ONNX Runtime {ort_version} reads up to {limits.ir_version}"
+        )
+        hint = (
+            "set ir_version when exporting (onnx.helper.make_model(..., ir_version=...)), or change onnxruntime.version"
+        )
+        raise ModelError("unsupported-ir-version", what, where=where, hint=hint)
+
+
+def refuse_size(size: int, where: str) -> NoReturn:
+    """Raise `ModelError` (`model-too-large`)."""
+    what = f"the model with its data has {size:,} bytes; a model in ORT format can have {LARGEST_MODEL_BYTES:,}"
+    hint = "quantize the model, or split it into several"
+    raise ModelError("model-too-large", what, where=where, hint=hint)
+
+
+_GIVE_ONNX: Final = "give the original ONNX model"
+
+
+def read_onnx(path: Path, where: str) -> onnx.ModelProto:
+    """Read a model without its external data.
+
+    Raises `ModelError`: `not-onnx` (empty, another format, damaged, names that are no text), `model-too-large`; and
+    `MemoryShortage`.
+    """
+    size = path.stat().st_size
+    if size > LARGEST_MODEL_BYTES:
+        refuse_size(size, where)
+    _refuse_other_format(path, where)
+    try:
+        model = onnx.load_model(path, format="protobuf", load_external_data=False)
+    except DecodeError as error:
+        if SHORTAGE.search(str(error)):
+            raise out_of_memory(where, str(error)) from error
+        if named := format_by_name(path):
+            _refuse(f"the file {named.what}", where, named.hint, why=str(error))
+        hint = "export or download the model again; the file may be cut short"
+        _refuse("the file is damaged or not an ONNX model", where, hint, why=str(error))
+    if not (model.HasField("graph") and model.HasField("ir_version")):
+        _refuse("the file holds no model", where, _GIVE_ONNX)
+    require_texts(model, where)
+    return model
+
+
+def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -> ModelFacts:
+    """Return what a model says of itself. `inputs` leaves out those that an initializer provides.
+
+    Raises `ModelError` (`unsupported-input-type`, `unsupported-output-type`).
+    """
+    provided = {tensor.name for tensor in model.graph.initializer}
+    provided |= {tensor.values.name for tensor in model.graph.sparse_initializer}
+    inputs = [value for value in model.graph.input if value.name not in provided]
+    return ModelFacts(
+        sha256=sha256,
+        size_bytes=size_bytes,
+        ir_version=model.ir_version,
+        opsets=tuple(sorted((entry.domain or "ai.onnx", entry.version) for entry in model.opset_import)),
+        inputs=tuple(_input(value, where) for value in inputs),
+        outputs=tuple(_output(value, where) for value in model.graph.output),
+        node_count=sum(1 for _ in nodes_of(model)),
+    )
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node of a model: of the graph, of the graphs inside its nodes, and of its functions."""
+    yield from _nested_nodes(model.graph.node)
+    for function in model.functions:
+        yield from _nested_nodes(function.node)
+
+
+def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that a node holds, such as the branches of If."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    for node in nodes:
+        yield node
+        for graph in graphs_of(node):
+            yield from _nested_nodes(graph.node)
+
+
+def _input(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
+    """Return an input, which has to be a tensor: nothing else can be made or recorded."""
+    words = type_words(value.type)
+    if words not in ELEMENT_TYPES.values():
+        what = f"input '{value.name}' is of a type that cannot be fed: {words}"
+        hint = "inputs have to be tensors; export the model with tensors instead"
+        raise ModelError("unsupported-input-type", what, where=where, hint=hint)
+    return TensorInfo(name=value.name, element_type=words, shape=shape_of(value.type))
+
+
+def _output(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
+    """Return an output: whatever comes down to tensors that can be compared."""
+    words = type_words(value.type)
+    if not COMPARABLE.fullmatch(words):
+        what = f"output '{value.name}' is of a type that cannot be compared: {words}"
+        hint = "outputs have to be tensors of common types, or sequences or maps of them (skl2onnx: zipmap=False)"
+        raise ModelError("unsupported-output-type", what, where=where, hint=hint)
+    return TensorInfo(name=value.name, element_type=words, shape=shape_of(value.type))
+
+
+def shape_of(kind: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
+    """Return a tensor's shape; None when the model leaves open even how many dimensions there are."""
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    return tuple(_dimension(dimension) for dimension in kind.tensor_type.shape.dim)
+
+
+def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    if dimension.HasField("dim_value"):
+        return dimension.dim_value if dimension.dim_value >= 0 else None
+    return dimension.dim_param or None
+
+
+def _refuse_other_format(path: Path, where: str) -> None:
+    """Recognise what people give instead of a model."""
+    if found := other_format(path):
+        _refuse(f"the file {found.what}", where, found.hint)
+    with path.open("rb") as file:
+        head = file.read(8)
+    if head[4:] == b"ORTM":
+        _refuse("the file is in ORT format already", where, _GIVE_ONNX)
+    if head.startswith(ZIP):
+        _refuse("the file is an archive", where, "unpack it and give the .onnx file inside")
+
+
+def _refuse(what: str, where: str, hint: str, *, why: str = "") -> NoReturn:
+    raise ModelError("not-onnx", what, where=where, why=why, hint=hint)

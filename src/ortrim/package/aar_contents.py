@@ -1,0 +1,294 @@
+"""AARs: what one holds, and the manifest of those that ortrim makes.
+
+- AARs of any origin: libraries, classes, rules and metadata, read without unpacking and without trusting anything.
+- `AndroidManifest.xml` as text, which is how AARs carry it; nothing that could expand or be fetched is accepted.
+"""
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+from xml.parsers import expat
+
+from pydantic import ValidationError
+
+from ortrim.base.archives import Zip, open_zip
+from ortrim.base.checksums import FileEntry
+from ortrim.base.json import from_json
+from ortrim.binaries.android import JavaClasses, NativeLibrary
+from ortrim.binaries.android_libraries import read_class, read_native_library
+from ortrim.build.plan import PlannedModel, SourcePin
+from ortrim.errors import BinaryError
+from ortrim.models.operators import RequiredOperators
+
+
+@dataclass(frozen=True, kw_only=True)
+class AarLibraries:
+    """An ABI of `manifest.json`: its target, how its library was built, and the build-id of each library by name.
+
+    `cpuinfo` says whether the library pytorch/cpuinfo is compiled in; `providers` are the execution providers beside
+    the CPU's; `arguments` are those of upstream's build script.
+    """
+
+    abi: str
+    target: str
+    build_ids: tuple[tuple[str, str], ...]
+    cpuinfo: bool
+    providers: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AarManifest:
+    """`manifest.json` of an AAR: what is in it and what it was made from; `page_bytes` is what it is aligned for."""
+
+    schema: Literal["ortrim-aar/1"] = "ortrim-aar/1"
+    name: str
+    coordinates: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    api_level: int
+    page_bytes: int
+    ndk: str
+    stl: str
+    profile: str
+    exceptions: bool
+    linkage: Literal["shared"] = "shared"
+    compiler: str
+    tools: tuple[tuple[str, str], ...]
+    abis: tuple[AarLibraries, ...]
+    operators: RequiredOperators
+    models: tuple[PlannedModel, ...]
+    sources: tuple[SourcePin, ...]
+    files: tuple[FileEntry, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbiSize:
+    """Bytes of one ABI: of its libraries as they are, in the AAR, and of a download (classes and assets included)."""
+
+    abi: str
+    library_bytes: int
+    compressed_bytes: int
+    download_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AarFacts:
+    """What an AAR holds. `version` is the runtime's own, read from its library; empty when it does not say.
+
+    `attributes` are those of the manifest's `application` element; `manifest` is None when ortrim did not make it.
+    `asset_bytes` is compressed; `members` counts all files.
+    """
+
+    file: str
+    size_bytes: int
+    version: str
+    package: str
+    minimum_api: int | None
+    attributes: tuple[tuple[str, str], ...]
+    metadata: tuple[tuple[str, str], ...]
+    libraries: tuple[NativeLibrary, ...]
+    classes: JavaClasses | None
+    keep_rules: tuple[str, ...]
+    prefab: tuple[str, ...]
+    headers: tuple[str, ...]
+    assets: tuple[str, ...]
+    asset_bytes: int
+    members: int
+    manifest: AarManifest | None
+
+    @property
+    def abis(self) -> tuple[str, ...]:
+        """The ABIs that have libraries, in order of their names."""
+        return tuple(sorted({library.abi for library in self.libraries}))
+
+    def of_abi(self, abi: str) -> tuple[NativeLibrary, ...]:
+        """Return the libraries of one ABI."""
+        return tuple(library for library in self.libraries if library.abi == abi)
+
+    @property
+    def sizes(self) -> tuple[AbiSize, ...]:
+        """What each ABI takes.
+
+        An app bundle gives a device the libraries of its ABI alone. They lie uncompressed in the APK, and the whole APK
+        is compressed for the download; bundletool's `get-size` estimates that with gzip, and so does this: deflated
+        libraries, classes and assets. R8 makes the classes smaller than that.
+        """
+        shared = self.asset_bytes + (self.classes.compressed_bytes if self.classes else 0)
+        return tuple(self._size(abi, shared) for abi in self.abis)
+
+    def _size(self, abi: str, shared: int) -> AbiSize:
+        libraries = self.of_abi(abi)
+        return AbiSize(
+            abi=abi,
+            library_bytes=sum(library.size_bytes for library in libraries),
+            compressed_bytes=sum(library.compressed_bytes for library in libraries),
+            download_bytes=shared + sum(library.download_bytes for library in libraries),
+        )
+
+
+MANIFEST: Final = "AndroidManifest.xml"
+ANDROID: Final = "http://schemas.android.com/apk/res/android"
+BINARY_XML: Final = b"\x03\x00\x08\x00"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AndroidManifest:
+    """The manifest of a library: its package, the least API level it asks for, the attributes of `application`."""
+
+    package: str
+    minimum_api: int | None
+    application: tuple[tuple[str, str], ...]
+
+
+def read_android_manifest(data: bytes, where: str) -> AndroidManifest:
+    """Return what a library's manifest says.
+
+    Raises `BinaryError` (`not-an-aar` for the binary form, which APKs have; `bad-android-manifest`).
+    """
+    if data.startswith(BINARY_XML):
+        hint = "give the AAR, not the APK that an app was built to"
+        raise BinaryError("not-an-aar", "this manifest is compiled, as in an APK", where=where, hint=hint)
+    elements: list[tuple[str, dict[str, str]]] = []
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = lambda name, attributes: elements.append((name, attributes))
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    try:
+        parser.Parse(data, True)  # noqa: FBT003 - expat's own signature
+        return _manifest(elements)
+    except (expat.ExpatError, ValueError) as error:
+        what = "is not an Android manifest"
+        raise BinaryError("bad-android-manifest", what, where=where, why=str(error)) from error
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise ValueError("it declares a document type, which no Android manifest does")
+
+
+def _manifest(elements: list[tuple[str, dict[str, str]]]) -> AndroidManifest:
+    root, attributes = elements[0]
+    if root != "manifest":
+        raise ValueError(f"its first element is {root[:100]!r}")
+    minimum = _first(elements, "uses-sdk").get(f"{ANDROID} minSdkVersion")
+    application = ((name.removeprefix(f"{ANDROID} "), value) for name, value in _first(elements, "application").items())
+    return AndroidManifest(
+        package=attributes.get("package", ""),
+        minimum_api=None if minimum is None else int(minimum),
+        application=tuple(sorted(application)),
+    )
+
+
+def _first(elements: list[tuple[str, dict[str, str]]], wanted: str) -> dict[str, str]:
+    return next((attributes for name, attributes in elements if name == wanted), {})
+
+
+CLASSES: Final = "classes.jar"
+METADATA: Final = "META-INF/com/android/build/gradle/aar-metadata.properties"
+OWN_MANIFEST: Final = "META-INF/ortrim/manifest.json"
+KEEP_RULES: Final = "proguard.txt"
+RUNTIME: Final = "libonnxruntime.so"
+LARGEST_TEXT: Final = 16 << 20
+
+
+def read_aar(path: Path) -> AarFacts:
+    """Return what an AAR holds.
+
+    Raises `BinaryError` (`not-an-aar`, `bad-android-manifest`, `corrupt-class`, `corrupt-elf`, `not-elf`, ...) and
+    `StorageError` as `open_zip` does.
+    """
+    with open_zip(path, str(path)) as archive:
+        if MANIFEST not in archive.members:
+            hint = "an AAR is a zip archive with AndroidManifest.xml at its top"
+            raise BinaryError("not-an-aar", f"has no {MANIFEST}", where=str(path), hint=hint)
+        return _facts(archive, path)
+
+
+def _facts(archive: Zip, path: Path) -> AarFacts:
+    about = read_android_manifest(_text(archive, MANIFEST, path), f"{path}: {MANIFEST}")
+    libraries = tuple(_library(archive, name) for name in sorted(archive.members) if _is_library(name))
+    assets = _below(archive, "assets")
+    return AarFacts(
+        file=path.name,
+        size_bytes=path.stat().st_size,
+        version=next((library.version for library in libraries if library.name == RUNTIME), ""),
+        package=about.package,
+        minimum_api=about.minimum_api,
+        attributes=about.application,
+        metadata=tuple(_pair(line) for line in _lines(archive, METADATA, path)),
+        libraries=libraries,
+        classes=_classes(archive, path) if CLASSES in archive.members else None,
+        keep_rules=_lines(archive, KEEP_RULES, path),
+        prefab=_below(archive, "prefab"),
+        headers=_below(archive, "headers"),
+        assets=assets,
+        asset_bytes=sum(archive.members[name].compress_size for name in assets),
+        members=len(archive.members),
+        manifest=_own_manifest(archive, path),
+    )
+
+
+def _is_library(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return len(parts) == 3 and parts[0] == "jni" and name.endswith(".so")
+
+
+def _library(archive: Zip, name: str) -> NativeLibrary:
+    entry, data = archive.members[name], archive.read(name)
+    deflated = entry.compress_type == zipfile.ZIP_DEFLATED
+    download = entry.compress_size if deflated else len(zlib.compress(data, 9))
+    return read_native_library(data, name, entry.compress_size, download)
+
+
+def _classes(archive: Zip, path: Path) -> JavaClasses:
+    data, where = archive.read(CLASSES), f"{path}: {CLASSES}"
+    with open_zip(io.BytesIO(data), where) as jar:
+        names = [name for name in jar.members if name.endswith(".class") and not name.endswith("module-info.class")]
+        classes = [read_class(jar.read(name), f"{where}: {name}") for name in names]
+    return JavaClasses(
+        count=len(classes),
+        class_version=max((each.version for each in classes), default=0),
+        size_bytes=len(data),
+        compressed_bytes=archive.members[CLASSES].compress_size,
+        native_methods=tuple(method for each in classes for method in each.native_methods),
+    )
+
+
+def _own_manifest(archive: Zip, path: Path) -> AarManifest | None:
+    if OWN_MANIFEST not in archive.members:
+        return None
+    try:
+        return from_json(AarManifest, _text(archive, OWN_MANIFEST, path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(str(part) for part in first['loc']) or 'the whole'}: {first['msg']}"
+        hint = "it was edited, cut off, or made by an incompatible version of ortrim"
+        what = f"{OWN_MANIFEST} is not a manifest"
+        raise BinaryError("manifest-damaged", what, where=str(path), why=why, hint=hint) from error
+
+
+def _below(archive: Zip, folder: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name in archive.members if name.startswith(f"{folder}/")))
+
+
+def _lines(archive: Zip, name: str, path: Path) -> tuple[str, ...]:
+    """Return the lines of a text that need not be there, blank ones and comments left out."""
+    if name not in archive.members:
+        return ()
+    lines = (line.strip() for line in _text(archive, name, path).decode("utf-8", errors="replace").splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def _pair(line: str) -> tuple[str, str]:
+    key, _, value = line.partition("=")
+    return key.strip(), value.strip()
+
+
+def _text(archive: Zip, name: str, path: Path) -> bytes:
+    if archive.members[name].file_size > LARGEST_TEXT:
+        what = f"{name} is larger than {LARGEST_TEXT:,} bytes"
+        raise BinaryError("not-an-aar", what, where=str(path), hint="no AAR's texts are that large")
+    return archive.read(name)

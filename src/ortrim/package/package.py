@@ -1,0 +1,234 @@
+"""The package of one target: a folder that an application can build against, and the archive of it.
+
+- The library as applications find it: by its file, through CMake and through pkg-config.
+- The models of a package, and the settings to load them with.
+- Licences of what is inside a package, in the two files that lawyers look for.
+- Files of packages that are written from templates.
+"""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import publish_folder
+from ortrim.base.checksums import SUMS, FileEntry, check_sums, sums_text
+from ortrim.base.files import disk_full, ran_out_of_space, require_space, shipped_folder
+from ortrim.base.json import to_json
+from ortrim.binaries.elf import read_library
+from ortrim.build.plan import Manifest, Package
+from ortrim.errors import Diagnostic, PackageError, StorageError
+from ortrim.package.manifest import (
+    MANIFEST,
+    ComponentLicence,
+    PackageInputs,
+    check_inputs,
+    make_manifest,
+    refuse_machine_paths,
+)
+from ortrim.package.packing import PROGRAM_MODE, PackagedFile, PackagedLink, check_paths, write_archive, write_contents
+from ortrim.spec.buildspec import session_json
+from ortrim.spec.targets import Architecture, OperatingSystem, Target
+
+TEMPLATE: Final = ".j2"
+
+
+def rendered(template: str, values: Mapping[str, object]) -> bytes:
+    """Return a template of `data/package` with its values filled in; what is XML is escaped."""
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - slow to import, and needed only when packaging
+
+    text = (files("ortrim") / "data" / "package" / template).read_text(encoding="utf-8")
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=template.endswith(".xml.j2")
+    )
+    return environment.from_string(text).render(values).encode()
+
+
+def project_paths(folder: str) -> tuple[str, ...]:
+    """Return the files of a folder of `data/package`, with their paths below it, in order."""
+    place = shipped_folder("package") / folder
+    return tuple(sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()))
+
+
+def project_files(folder: str, values: Mapping[str, object]) -> tuple[PackagedFile, ...]:
+    """Return the files of a folder of `data/package`, each from its template or as it is."""
+    place = shipped_folder("package") / folder
+    return tuple(
+        PackagedFile(path=name.removesuffix(TEMPLATE), content=rendered(f"{folder}/{name}", values))
+        if name.endswith(TEMPLATE)
+        else PackagedFile(path=name, content=place / name)
+        for name in project_paths(folder)
+    )
+
+
+def stamp_of(files: Iterable[PackagedFile]) -> bytes:
+    """Return what changes with any of a project's files, their places among it: a digest in letters."""
+    listed = "".join(f"{file.entry.sha256}  {file.path}\n" for file in files).encode()
+    return hashlib.sha256(listed).hexdigest().encode()
+
+
+LIBRARY: Final = "libonnxruntime.so"
+ARCHIVE: Final = "libonnxruntime.a"
+SONAME: Final = re.compile(r"libonnxruntime\.so[.0-9]*")
+PROCESSORS: Final = {
+    Architecture.X64: ("x86_64", "AMD64", "amd64"),
+    Architecture.ARM64: ("aarch64", "arm64", "ARM64"),
+    Architecture.ARM: ("armv7.*", "armv8l", "armhf", "arm"),
+    Architecture.RISCV64: ("riscv64",),
+}
+"""What CMake may call the processor of a build for each architecture, as regular expressions."""
+SYSTEMS: Final = {OperatingSystem.LINUX: "Linux"}
+TEMPLATES: Final = {
+    "lib/cmake/onnxruntime/onnxruntimeConfig.cmake": "onnxruntimeConfig.cmake.j2",
+    "lib/cmake/onnxruntime/onnxruntimeConfigVersion.cmake": "onnxruntimeConfigVersion.cmake.j2",
+    "lib/pkgconfig/libonnxruntime.pc": "libonnxruntime.pc.j2",
+}
+
+
+def library_files(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
+    """Return the library and what leads to it: the link for linkers, the CMake and the pkg-config files.
+
+    A static library stands in place of the shared one. The shared library's file is called by its soname, which is
+    what a program asks for at run time; `libonnxruntime.so`, which is what a linker asks for, is a link to it.
+    Raises `PackageError` (`bad-soname`) and those of `read_library`.
+    """
+    if inputs.result.archive is not None:
+        archive = PackagedFile(path=f"lib/{ARCHIVE}", content=inputs.result.archive)
+        return (archive, *_development_files(inputs.job.target, inputs.job.ort_version, ARCHIVE, "")), ()
+    soname = read_library(inputs.result.library).soname
+    if soname and not SONAME.fullmatch(soname):
+        hint = "the library of a build is called libonnxruntime.so, with or without a version"
+        where = str(inputs.result.library)
+        raise PackageError("bad-soname", f"the library calls itself {soname!r}", where=where, hint=hint)
+    name = soname or LIBRARY
+    library = PackagedFile(path=f"lib/{name}", content=inputs.result.library, mode=PROGRAM_MODE)
+    links = () if name == LIBRARY else (PackagedLink(path=f"lib/{LIBRARY}", target=name),)
+    return (library, *_development_files(inputs.job.target, inputs.job.ort_version, name, soname)), links
+
+
+def _development_files(target: Target, version: str, library: str, soname: str) -> tuple[PackagedFile, ...]:
+    values = {
+        "version": version,
+        "major": version.split(".", maxsplit=1)[0],
+        "target": target.identifier,
+        "system": SYSTEMS[target.system],
+        "processors": PROCESSORS[target.architecture],
+        "library": library,
+        "is_static": library == ARCHIVE,
+        "soname": soname,
+    }
+    return tuple(PackagedFile(path=path, content=rendered(name, values)) for path, name in TEMPLATES.items())
+
+
+MODELS: Final = "models"
+SESSION: Final = "session.json"
+
+
+def model_files(inputs: PackageInputs, folder: str = MODELS) -> tuple[PackagedFile, ...]:
+    """Return the converted models of a package and `session.json`, all in one folder."""
+    settings = {model.name: model.session for model in inputs.plan.models}
+    text = session_json(inputs.plan.ort_version, settings)
+    return (
+        *(PackagedFile(path=f"{folder}/{model.name}.ort", content=model.path) for model in inputs.models),
+        PackagedFile(path=f"{folder}/{SESSION}", content=text.encode()),
+    )
+
+
+RULE: Final = "_" * 100
+
+
+def notices_text(upstream: Path, licences: tuple[ComponentLicence, ...]) -> bytes:
+    """Return upstream's third-party notices, then the licence of each component that is compiled in, by name."""
+    ordered = sorted(licences, key=lambda licence: (licence.component.lower(), licence.identifier, licence.path.name))
+    sections = [f"{RULE}\n\n{each.component} ({each.identifier})\n\n{_text(each.path)}" for each in ordered]
+    return "\n".join([_text(upstream), *sections]).encode()
+
+
+def plain_text(path: Path) -> bytes:
+    """Return a text with Unix line ends and as UTF-8, whatever it was."""
+    return _text(path).encode()
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # never fails; old licence files are Latin-1 when they are not UTF-8
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
+
+
+SBOM: Final = "sbom.cdx.json"
+
+
+def make_package(inputs: PackageInputs, destination: Path) -> Package:
+    """Make the package's folder, `ortrim-<spec>-<target>-<version>`, and its `.tar.gz` in the folder `destination`.
+
+    The same inputs give the same bytes on any machine. Folder and archive appear when they are complete; a folder
+    that is there already is kept when it is exactly what would be made, else replaced. Raises `PackageError`
+    (`package-input-missing`, `model-changed`, `bad-package-path`, `bad-soname`, `machine-path`), `BinaryError` for a
+    library that cannot be read, `StorageError` (`package-not-written`, `disk-full`).
+    """
+    check_inputs(inputs)
+    try:
+        return _make(inputs, destination)
+    except OSError as error:
+        if ran_out_of_space(error, destination):
+            raise disk_full("there is no space left", destination, why=str(error)) from error
+        what = "the package cannot be written"
+        raise StorageError("package-not-written", what, where=str(destination), why=str(error)) from error
+
+
+def _make(inputs: PackageInputs, destination: Path) -> Package:
+    payload, links = _payload(inputs)
+    refuse_machine_paths(inputs, payload)
+    files, manifest = _described(inputs, payload)
+    folder, archive = destination / inputs.name, destination / f"{inputs.name}.tar.gz"
+    if folder.is_dir() and not _is_intact(folder, files, links):
+        shutil.rmtree(folder)
+    if not folder.is_dir():
+        # The archive is smaller than the files, by how much is not known before.
+        require_space(destination, sum(file.entry.size_bytes for file in files), "the package")
+    publish_folder(folder, lambda temporary: write_contents(temporary, files, links))
+    write_archive(folder, archive)
+    return Package(archive=archive, folder=folder, manifest=manifest)
+
+
+def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
+    """Return what the package is for: library, headers, models and licences."""
+    library, links = library_files(inputs)
+    files = (
+        *library,
+        *(PackagedFile(path=f"include/onnxruntime/{path.name}", content=path) for path in inputs.headers),
+        *model_files(inputs),
+        PackagedFile(path="LICENSE", content=plain_text(inputs.licence)),
+        PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(inputs.notices, inputs.licences)),
+    )
+    check_paths((*(file.path for file in files), *(link.path for link in links)))
+    return files, links
+
+
+def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tuple[tuple[PackagedFile, ...], Manifest]:
+    """Add the bill of materials, the manifest that covers it, and the sums that cover both."""
+    from ortrim.package.manifest import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import, needed only when packaging
+
+    entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
+    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(inputs, inputs.name), entries).encode())
+    manifest = make_manifest(inputs, (*entries, bill.entry))
+    listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
+    sums = PackagedFile(path=SUMS, content=sums_text((*manifest.files, listing.entry)).encode())
+    return (*payload, bill, listing, sums), manifest
+
+
+def _is_intact(folder: Path, files: tuple[PackagedFile, ...], links: tuple[PackagedLink, ...]) -> bool:
+    """Whether a folder made earlier holds exactly these files and links."""
+    sums = next(file.content for file in files if file.path == SUMS)
+    try:
+        check_sums(folder)
+    except Diagnostic:
+        return False
+    kept = (folder / SUMS).read_bytes() == sums
+    return kept and all((folder / link.path).is_symlink() for link in links)

@@ -1,0 +1,1 @@
+"""`invoke page`: everything about a model on one page."""

@@ -1,0 +1,381 @@
+"""Filling in pins where the network reaches upstream: `invoke pins.update`.
+
+- Entries for new versions of ONNX Runtime in `onnxruntime.toml`, and what upstream's archive says of them.
+- Filling in the pins of actions: the newest tag of each, and the commit that it names.
+- Filling in the pins of images: digests of base images, and of the archives of Google's SDK.
+- Pinning the full ONNX Runtime of a version, which converts models: its wheels and those that it needs.
+- Pinning the packages that `prepare` and `compare` install: tools that simplify models, onnx, and other engines.
+"""
+
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+from ortrim.base.archives import DAMAGE
+from ortrim.base.downloads import Mirrors, fetch, mirrored
+from ortrim.base.files import sha256_of, write_atomically
+from ortrim.build.container_engines import UsableEngine
+from ortrim.build.container_runs import pulled_digest
+from ortrim.build.ndk import LIST, listed_archive
+from ortrim.build.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
+from ortrim.build.source_archives import (
+    DEPENDENCIES,
+    git,
+    parse_dependencies,
+    read_dependency_list,
+    tagged_commit,
+    version_in,
+)
+from ortrim.errors import NetworkError, SourcesError
+from ortrim.models.full_runtime import DISTRIBUTION
+from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
+from ortrim.pins.requirements import PYTHONS, Wanted, pinned_text
+from ortrim.pins.runtime import (
+    GitPin,
+    known_version,
+    licence_ids,
+    pin_file_name,
+    read_git_pin,
+    read_source_set,
+    upstream_names,
+)
+from ortrim.pins.shipped import pin_text, writable_pins_folder
+
+VERSIONS_FILE: Final = "onnxruntime.toml"
+ENTRY: Final = re.compile(r'^\[versions\."(?P<version>[^"]+)"\]\n(?:[a-z_]+ = .*\n)*', re.MULTILINE)
+RELEASE: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
+NDK_TEMPLATE: Final = "tools/ci_build/github/azure-pipelines/templates/use-android-ndk.yml"
+NDK: Final = re.compile(r'name: AndroidNdkVersion\s+(?:[a-zA-Z]+: .*\s+)*?default: "?([0-9]+\.[0-9]+\.[0-9]+)"?\s')
+LARGEST_TEMPLATE: Final = 1 << 16
+
+
+def release_number(version: str) -> tuple[int, ...] | None:
+    """Return a version such as `1.22.0` as numbers that can be ordered; None for anything else, a candidate say."""
+    found = RELEASE.fullmatch(version)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def with_version(text: str, version: str, *, max_opset: int, max_ir_version: int, ndk: str | None) -> str:
+    """Return the text of `onnxruntime.toml` with an entry for a version that it lacks, in the order of versions."""
+    number = release_number(version)
+    assert number is not None
+    lines = [f'[versions."{version}"]', f"max_opset = {max_opset}", f"max_ir_version = {max_ir_version}"]
+    entry = "\n".join([*lines, *([f'ndk = "{ndk}"'] if ndk else [])]) + "\n"
+    entries = list(ENTRY.finditer(text))
+    assert version not in {found["version"] for found in entries}
+    later = next((found for found in entries if (release_number(found["version"]) or ()) > number), None)
+    if later:
+        return f"{text[: later.start()]}{entry}\n{text[later.start() :]}"
+    end = entries[-1].end()
+    return f"{text[:end]}\n{entry}{text[end:]}"
+
+
+def ndk_of(archive: Path) -> str | None:
+    """Return the version of Android's NDK that upstream builds with, as its archive says; None when it does not.
+
+    Raises `NetworkError` `corrupt-download`.
+    """
+    try:
+        with zipfile.ZipFile(archive) as file:
+            name = next((name for name in file.namelist() if name.split("/", 1)[-1] == NDK_TEMPLATE), None)
+            if name is None or file.getinfo(name).file_size > LARGEST_TEMPLATE:
+                return None
+            found = NDK.search(file.read(name).decode("utf-8", "replace"))
+    except DAMAGE as error:
+        raise NetworkError("corrupt-download", "is not a zip archive", where=str(archive), why=str(error)) from error
+    return found[1] if found else None
+
+
+REPOSITORY: Final = "https://github.com/microsoft/onnxruntime"
+ARCHIVE: Final = "onnxruntime.zip"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedSources:
+    """The pin files of a version's sources, and the NDK that upstream builds it with, None when not known."""
+
+    files: tuple[Path, ...]
+    ndk: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fetched:
+    name: str
+    version: str
+    url: str
+    file: str
+    sha256: str
+
+
+def update_pins(
+    version: str,
+    *,
+    mirrors: Mirrors = (),
+    destination: Path | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+) -> tuple[Path, ...]:
+    """Pin the sources of a version that ortrim knows, and return the files written.
+
+    Raises `SpecError` for one that is unknown or broken, and as `pin_sources` does.
+    """
+    known_version(version)
+    return pin_sources(version, mirrors=mirrors, destination=destination, announce=announce).files
+
+
+def pin_sources(
+    version: str,
+    *,
+    mirrors: Mirrors = (),
+    destination: Path | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+) -> PinnedSources:
+    """Pin the sources of any version: the commit of its tag, and the SHA-256 of every archive it needs.
+
+    Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives, and ONNX Runtime's
+    archive must say that it was made of the tag's commit. `mirrors` are pairs (prefix of an address, what to
+    fetch from instead); the pins keep upstream's addresses. Nothing is written before all of it was checked.
+    The files lie in `destination` or else where ortrim reads them. Raises `SourcesError` (`commit-mismatch`,
+    `bad-dependency-list`, `git-failed`, `no-such-tag`) or `NetworkError` (`digest-mismatch` for a wrong SHA-1, ...).
+    """
+    git = GitPin(url=f"{REPOSITORY}.git", tag=f"v{version}", commit="")
+    announce(f"ask for the commit of {git.tag}")
+    commit = tagged_commit(mirrored(git.url, mirrors), git.tag)
+    with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
+        fetched = _fetch_all(version, commit, mirrors, Path(name), announce)
+        ndk = ndk_of(Path(name) / ARCHIVE)
+    texts = {"archive": _archive_text(version, fetched), "git": _git_text(version, git, commit)}
+    return PinnedSources(files=_write(version, texts, destination or writable_pins_folder()), ndk=ndk)
+
+
+def _fetch_all(
+    version: str, commit: str, mirrors: Mirrors, folder: Path, announce: Callable[[str], None]
+) -> list[_Fetched]:
+    url = f"{REPOSITORY}/archive/refs/tags/v{version}.zip"
+    announce(f"fetch {url}")
+    fetch(mirrored(url, mirrors), folder / ARCHIVE, "sha256", None)
+    dependencies = {each.name: each for each in parse_dependencies(read_dependency_list(folder / ARCHIVE, commit))}
+    result = [_fetched("onnxruntime", version, url, folder / ARCHIVE)]
+    for upstream, name in upstream_names().items():
+        dependency = dependencies.get(upstream)
+        if dependency is None:
+            raise SourcesError("bad-dependency-list", f"does not list {upstream}", where=f"{DEPENDENCIES} of {version}")
+        announce(f"fetch {dependency.url}")
+        archive = folder / f"{name}.archive"
+        fetch(mirrored(dependency.url, mirrors), archive, "sha1", dependency.sha1)
+        result.append(_fetched(name, version_in(dependency.url), dependency.url, archive))
+    return result
+
+
+def _fetched(name: str, version: str, url: str, archive: Path) -> _Fetched:
+    file = f"{name}-{PurePosixPath(urlsplit(url).path).name}"
+    return _Fetched(name=name, version=version, url=url, file=file, sha256=sha256_of(archive))
+
+
+def _archive_text(version: str, fetched: Sequence[_Fetched]) -> str:
+    lines = [
+        f"# ONNX Runtime {version} and the dependencies of its cmake/deps.txt, each checked against the SHA-1 there."
+    ]
+    lines.append("# Made by: invoke pins.update")
+    for each in fetched:
+        lines += [
+            "",
+            f"[components.{each.name}]",
+            f'version = "{each.version}"',
+            f'url = "{each.url}"',
+            f'file = "{each.file}"',
+            f'sha256 = "{each.sha256}"',
+            "strip = 1",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _git_text(version: str, git: GitPin, commit: str) -> str:
+    lines = [f"# The commit of ONNX Runtime {version}.", "# Made by: invoke pins.update", ""]
+    lines += [f'url = "{git.url}"', f'tag = "{git.tag}"', f'commit = "{commit}"']
+    return "\n".join(lines) + "\n"
+
+
+def _write(version: str, texts: dict[str, str], folder: Path) -> tuple[Path, ...]:
+    """Write the pin files once they read back."""
+    names = {kind: pin_file_name(version, kind) for kind in texts}
+    read_source_set(texts["archive"], "archive", names["archive"], licence_ids())
+    read_git_pin(texts["git"], names["git"])
+    for kind, text in texts.items():
+        write_atomically(folder / names[kind], text)
+    return tuple(folder / name for name in names.values())
+
+
+HOST: Final = "https://github.com/"
+TABLE: Final = re.compile(r'^\[actions\."(?P<name>[^"]+)"\]')
+ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\d+))$", re.MULTILINE)
+FILLED_ACTIONS: Final = re.compile(r"^(tag|commit)\s*=")
+
+
+def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
+    """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
+
+    `mirrors` are pairs of a beginning of addresses and what to read instead. Raises `SourcesError` (`no-release`,
+    `git-failed`, `bad-pin-file`); nothing is written unless all were found.
+    """
+    text = pin_text(ACTIONS_FILE)
+    assert text is not None
+    found = {}
+    for name in read_action_pins(text):
+        announce(f"ask for the releases of {name}")
+        found[name] = _newest(mirrored(f"{HOST}{name}", mirrors))
+    updated = "".join(_updated(text, found))
+    read_action_pins(updated)
+    path = writable_pins_folder() / ACTIONS_FILE
+    write_atomically(path, updated)
+    return path
+
+
+def _newest(url: str) -> tuple[str, str]:
+    """Return the tag and the commit of a repository's newest release, by its number."""
+    printed = git(Path(), "ls-remote", "--tags", "--refs", "--", url)
+    releases = {tag: tuple(map(int, numbers)) for tag, *numbers in ACTION_RELEASE.findall(printed)}
+    if not releases:
+        raise SourcesError("no-release", "the repository has no tag such as v1.2.3", where=url)
+    tag = max(releases, key=releases.__getitem__)
+    return tag, tagged_commit(url, tag)
+
+
+def _updated(text: str, found: dict[str, tuple[str, str]]) -> list[str]:
+    """Return the lines of the file, comments as they were, with new tags and commits below each heading."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        heading = TABLE.match(line)
+        if heading:
+            tag, commit = found[heading["name"]]
+            lines.append(f'{line.rstrip()}\ntag = "{tag}"\ncommit = "{commit}"\n')
+        elif not FILLED_ACTIONS.match(line):
+            lines.append(line)
+    return lines
+
+
+IMAGES_TABLE: Final = re.compile(r'^\[(?P<kind>bases|archives)\."?(?P<name>[^"\]]+)"?\]')
+FILLED_IMAGES: Final = re.compile(r"^(digest|file|sha256)\s*=")
+Values = dict[tuple[str, str], tuple[str, ...]]
+
+
+def update_image_pins(
+    usable: UsableEngine,
+    *,
+    mirrors: Mirrors = (),
+    destination: Path | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Fetch every image and archive that is named, and write their digests beside their names.
+
+    Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_pins`, and are for the archives;
+    images come from where the engine gets them. Nothing is written before all of it was checked. Returns the file
+    written, in `destination` or else where ortrim reads it. Raises `SourcesError`, `NetworkError`, `StorageError` or
+    `ToolError`.
+    """
+    text = pin_text(IMAGES_FILE)
+    assert text is not None
+    pins = read_image_pins(text)
+    values = _digests(usable, pins, announce) | _archives(pins, mirrors, announce)
+    written = with_values(text, values)
+    read_image_pins(written)
+    path = (destination or writable_pins_folder()) / IMAGES_FILE
+    write_atomically(path, written)
+    return path
+
+
+def with_values(text: str, values: Values) -> str:
+    """Return a pin file with other digests: the lines of each (kind, name) take the place of those that were there."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not FILLED_IMAGES.match(line):
+            lines.append(line)
+        if found := IMAGES_TABLE.match(line):
+            lines += values.get((found["kind"], found["name"]), ())
+    return "\n".join(lines) + "\n"
+
+
+def _digests(usable: UsableEngine, pins: ImagePins, announce: Callable[[str], None]) -> Values:
+    values: Values = {}
+    for name, base in pins.bases.items():
+        announce(f"pull {base.reference}")
+        values["bases", name] = (f'digest = "{pulled_digest(usable, base.reference)}"',)
+    return values
+
+
+def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None]) -> Values:
+    values: Values = {}
+    with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as folder:
+        listing = Path(folder) / "list.xml"
+        announce(f"fetch {LIST}")
+        fetch(mirrored(LIST, mirrors), listing, "sha256", None)
+        for package in pins.archives:
+            listed = listed_archive(listing.read_bytes(), package)
+            url = f"{ANDROID_SDK_REPOSITORY}/{listed.file}"
+            announce(f"fetch {url}")
+            fetch(mirrored(url, mirrors), Path(folder) / listed.file, "sha1", listed.sha1)
+            sha256 = sha256_of(Path(folder) / listed.file)
+            values["archives", package] = (f'file = "{listed.file}"', f'sha256 = "{sha256}"')
+    return values
+
+
+def converter_text(version: str, announce: Callable[[str], None]) -> str:
+    """Return a requirements file for the full runtime of one version, with the digest of every wheel.
+
+    Versions of what it needs are those that pip takes on each Python on x86-64. Raises `SourcesError` `no-converter`
+    when there is no wheel for any Python that ortrim runs on, and as `pinned_text` does.
+    """
+    try:
+        lines = pinned_text(Wanted(packages=(f"{DISTRIBUTION}=={version}",)), announce)
+    except SourcesError as error:
+        if error.reference != "no-wheel":
+            raise
+        what = f"the package index has no wheel of {DISTRIBUTION} {version} for Python {', '.join(PYTHONS)}"
+        hint = "wait until it is published there; without it no model can be converted"
+        raise SourcesError("no-converter", what, where=DISTRIBUTION, hint=hint) from error
+    head = f"# The full ONNX Runtime {version} for converting models. Made by: invoke pins.update --latest\n"
+    return head + lines
+
+
+MADE_BY: Final = "# Made by: invoke pins.update --requirements\n"
+FILES: Final[Mapping[str, tuple[str, Wanted]]] = MappingProxyType({
+    "onnxslim": ("onnxslim, which simplifies models.", Wanted(packages=("onnxslim",))),
+    "onnxsim": ("onnxsim, which simplifies models.", Wanted(packages=("onnxsim",))),
+    "onnx": (
+        "onnx beside the full ONNX Runtime, whose own tools need it; what else onnx needs is there.",
+        Wanted(packages=("onnx", "ml-dtypes", "typing-extensions"), alone=True),
+    ),
+    "engine-openvino": ("OpenVINO, one of the engines of `invoke compare`.", Wanted(packages=("openvino",))),
+    "engine-tract": ("tract, one of the engines of `invoke compare`.", Wanted(packages=("tract", "numpy"))),
+    "engine-mnn": ("MNN, one of the engines of `invoke compare`.", Wanted(packages=("mnn", "numpy"))),
+    "engine-ncnn": (
+        "ncnn and its converter pnnx, an engine of `invoke compare`, without what pnnx's program does not need.",
+        Wanted(packages=("ncnn", "numpy", "pnnx"), alone=True),
+    ),
+    "engine-litert": ("LiteRT, one of the engines of `invoke compare`.", Wanted(packages=("ai-edge-litert",))),
+    "engine-litert-converter": (
+        "onnx2tf, which converts for LiteRT; for Python 3.11 on x86-64 alone.",
+        Wanted(packages=("onnx2tf",), pythons=("3.11",), machines=()),
+    ),
+})  # fmt: skip
+"""By the file's name, what it is for and what it pins."""
+
+
+def update_requirements(announce: Callable[[str], None]) -> tuple[Path, ...]:
+    """Pin the newest version of each package with the digests of its wheels, and return the files that were written.
+
+    Nothing is written unless all were found. Raises `SourcesError`, `NetworkError` and `ToolError` as `pinned_text`
+    does, and `StorageError`.
+    """
+    texts = {
+        name: f"# {purpose}\n{MADE_BY}{pinned_text(wanted, announce)}" for name, (purpose, wanted) in FILES.items()
+    }
+    folder = writable_pins_folder() / "requirements"
+    for name, text in texts.items():
+        write_atomically(folder / f"{name}.txt", text)
+    return tuple(folder / f"{name}.txt" for name in texts)

@@ -1,0 +1,130 @@
+"""The second half: from a plan to verified packages, one after the other."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from ortrim.base.cache import cache_damages, is_kept
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable
+from ortrim.build.plan import JobResult, PlannedTarget
+from ortrim.build.trees import finished_build, result_of
+from ortrim.errors import VerifyError
+from ortrim.history.record import record_build
+from ortrim.page.run import add_model_pages
+from ortrim.pipeline.devices import answers
+from ortrim.pipeline.executors import builder_for, compiled_before
+from ortrim.pipeline.packaging import Group, groups, packaged
+from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.pipeline.preparing import write_steps
+from ortrim.pipeline.request import Request
+from ortrim.pipeline.transfer import is_compiled
+from ortrim.pipeline.verification import Packaged, verify
+from ortrim.report.write import OUTDATED, read_report, write_reports
+from ortrim.verify.reports import VerifyReport
+
+REPORT: Final = "report.json"
+
+
+def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Do everything: plan, then build, package, verify and report each target.
+
+    A target whose report is there already, with every device asked for, is not touched again. The verdicts are in the
+    reports; a missed budget or a device that fails is not raised here, so that every target gets its report.
+    """
+    require_writable(request.output)
+    return build_planned(make_planned(request, console, to_run=True), request, console)
+
+
+def build_planned(planned: Planned, request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Do what follows the plan of `build`, in the same way."""
+    return tuple(report for group in groups(planned.plan) for report in _finish(planned, group, request, console))
+
+
+def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
+    """Return the targets that `build_planned` would have to compile something for, their runners included."""
+    unfinished = (
+        group
+        for group in groups(planned.plan)
+        if not all(_finished(planned, target, request, lambda _: None) for target in group.targets)
+    )
+    return tuple(target for group in unfinished for target in group.targets if not is_compiled(target))
+
+
+def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Measure what was built before, here or elsewhere, once more and write its reports anew.
+
+    Raises `VerifyError` (`not-built`, `no-device`) and `UsageError` for devices that are none.
+    """
+    require_writable(request.output)
+    planned = make_planned(replace(request, elsewhere=True), console, to_run=True)
+    built = [(group, tuple(map(compiled_before, group.targets))) for group in groups(planned.plan)]
+    return tuple(
+        _verify(planned, each, request, console)
+        for group, results in built
+        for each in packaged(planned, group, results, request, console)
+    )
+
+
+def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    """Return the reports of what was built before. Raises as `read_report` does."""
+    planned = make_planned(request, console)
+    return tuple(read_report(target_folder(planned, target) / REPORT) for target in planned.plan.targets)
+
+
+def _finish(planned: Planned, group: Group, request: Request, console: Console) -> Iterator[VerifyReport]:
+    """Yield a report of each target of a group, verifying those that lack something."""
+    found = [_finished(planned, target, request, console.note) for target in group.targets]
+    done = [report for report in found if report]
+    if len(done) == len(found):
+        yield from done
+        return
+    results = tuple(_build(planned, target, request, console) for target in group.targets)
+    for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):
+        yield report or _verify(planned, each, request, console)
+
+
+def _finished(
+    planned: Planned, target: PlannedTarget, request: Request, say: Callable[[str], None]
+) -> VerifyReport | None:
+    """Return a target's report when nothing is left to do. Raises `StorageError` for one that is damaged."""
+    folder, identifier = target_folder(planned, target), target.job.target.identifier
+    if not (folder / REPORT).is_file():
+        return None
+    try:
+        report = read_report(folder / REPORT)
+    except VerifyError as error:
+        if error.reference != OUTDATED:
+            raise
+        say(f"{identifier}: {error.what}, so it is verified again")
+        return None
+    if not ((folder / report.package).is_file() and answers(report, target.job.target, request, target.job.cpu)):
+        return None
+    say(f"{identifier}: nothing has changed since {folder / REPORT} was written")
+    return report
+
+
+def _build(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> JobResult:
+    job = target.job
+    with console.step(f"build {job.target.identifier}") as step:
+        done = finished_build(job)
+        if is_kept(done):
+            step.skip("built before")
+            return result_of(done)
+        executor = builder_for(planned, target, request, step)
+        step.note(f"{executor.parallelism.jobs} at a time ({executor.parallelism.reason}); log: {executor.log}")
+        step.progress(0, 0, "tools and configuration")
+        return executor.run(job)
+
+
+def _verify(planned: Planned, subject: Packaged, request: Request, console: Console) -> VerifyReport:
+    folder = target_folder(planned, subject.target)
+    report = replace(verify(planned, subject, request, console), damaged_cache=cache_damages())
+    with console.step("report") as step:
+        write_reports(report, folder)
+        for preparation in filter(None, planned.models.preparations):
+            write_steps(preparation.report, folder)
+        step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {REPORT}")
+    add_model_pages(planned, subject.target, subject.result, report, console)
+    record_build(report, request.output, console.warn, request.training_run)
+    return report

@@ -1,0 +1,293 @@
+"""Opening a device that was asked for by its name.
+
+- Which devices there are here, and what can be measured on each.
+- Which devices a target is verified on, and whether a report has what is asked for of each.
+"""
+
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
+from ortrim.base.tools import Tool, install_command, require
+from ortrim.build.root_file_systems import machine_parts
+from ortrim.errors import Diagnostic, UsageError, VerifyError
+from ortrim.pipeline.doctor import FARM_CHECKS, SSH
+from ortrim.pipeline.installations import is_android, is_apple
+from ortrim.pipeline.request import Request
+from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, find_adb, open_adb, require_fitting
+from ortrim.platforms.apple.mac import MacHost, mac_facts
+from ortrim.platforms.apple.simctl import listed_phones, listed_simulators, open_simulator
+from ortrim.spec.buildspec import TargetSpec
+from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
+from ortrim.verify.devices.device import Device
+from ortrim.verify.devices.emulators import DARWIN, FARM_FORMS, QemuUser, emulation_of, runs_here, translated_here
+from ortrim.verify.devices.host import Host
+from ortrim.verify.devices.names import DeviceName, ListedDevice, absent, default_devices, read_names
+from ortrim.verify.devices.qemu_system import QemuSystem
+from ortrim.verify.devices.ssh import open_ssh
+from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
+
+Announce = Callable[[str], None]
+
+KERNEL_ARCHITECTURE: Final = "arm64"
+
+
+def open_device(
+    target: Target, name: DeviceName, announce: Announce = lambda _: None, *, api: int | None = None
+) -> Device:
+    """Return a device that `read_name` found, no farm's, which runs programs for `target`; nothing is run yet.
+
+    `api` is the least API level of what is to run, on Android. The parts of emulated machines are fetched when they are
+    not in the cache, which `announce` is told of, and of what a device waits for. Raises `ToolError` for a program that
+    is missing or too old, `VerifyError` as `require_fitting` does, and what fetching or connecting raises. Whoever
+    calls closes the device.
+    """
+    match name.kind:
+        case "host":
+            return open_host(target, name.cores)
+        case "qemu-user":
+            return _qemu_user(EMULATIONS[target.architecture.value], name, announce)
+        case "qemu-system":
+            return _qemu_system(EMULATIONS[target.architecture.value], name, announce)
+        case "adb":
+            return _fitting(open_adb(name.detail or None, cores=name.cores, announce=announce), target, api)
+        case "ssh":
+            return open_ssh(name.detail, cores=name.cores, announce=announce)
+        case "simctl":
+            return open_simulator(name.detail, APPLE_ARCHITECTURES[target.architecture], announce=announce)
+        case "devicectl" | "firebase" | "devicefarm" | "browserstack":
+            raise LookupError(f"{name} needs an app, which the caller has")
+
+
+def open_host(target: Target, cores: tuple[int, ...] = ()) -> Host | MacHost:
+    """Return this machine, which `runs_here` said runs a target's programs. Raises as the two of them do."""
+    if target.system is OperatingSystem.MACOS:
+        return MacHost(cores, translated=translated_here(target))
+    return Host(cores)
+
+
+def _fitting(device: Device, target: Target, api: int | None) -> Device:
+    try:
+        if target.system is OperatingSystem.ANDROID:
+            require_fitting(device.facts(), device.name, target, api)
+    except BaseException:
+        device.close()
+        raise
+    return device
+
+
+def _qemu_user(emulation: Emulation, name: DeviceName, announce: Announce) -> Device:
+    tool = require(emulation.user)
+    return QemuUser(emulation, machine_parts(emulation, announce), tool, cpu=name.detail)
+
+
+def _qemu_system(emulation: Emulation, name: DeviceName, announce: Announce) -> Device:
+    tool = require(QEMU_SYSTEM)
+    system = machine_parts(EMULATIONS[KERNEL_ARCHITECTURE], announce)
+    parts = system if emulation is EMULATIONS[KERNEL_ARCHITECTURE] else machine_parts(emulation, announce)
+    return QemuSystem(
+        emulation,
+        parts,
+        tool,
+        kernel=system.kernel,
+        shell=system.shell,
+        cpu=name.detail,
+        memory_mib=name.memory_mib,
+    )
+
+
+ADB_FORM: Final = "adb:[SERIAL]"
+SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
+FARM_TOOLS: Final = ("gcloud", "boto3", "BrowserStack")
+"""What `doctor` calls that which each farm is reached with, in the order of `FARM_FORMS`."""
+EMULATOR: Final = "emulator-"
+"""How `adb` names Android's emulators."""
+
+
+def list_devices() -> tuple[ListedDevice, ...]:
+    """Return what can be verified on, ready or not. Raises nothing for what is missing: its line says so."""
+    here = (_host(), *_user_machines(), *_system_machines(), listed_simulators())
+    return (*here, *_adb(), _ssh(), *listed_phones(), *_farms())
+
+
+def fetch_machines(announce: Callable[[str], None]) -> None:
+    """Fetch the parts of every emulated machine that the cache does not hold. Raises what `machine_parts` raises."""
+    for emulation in EMULATIONS.values():
+        machine_parts(emulation, announce)
+
+
+def _host() -> ListedDevice:
+    targets = [target for target in TARGETS.values() if runs_here(target)]
+    names = tuple(target.identifier for target in targets)
+    facts = mac_facts() if platform.system() == DARWIN else Host().facts()
+    by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
+    found = f"{facts.cpu} ({by_rosetta} by Rosetta 2)" if by_rosetta else facts.cpu
+    return ListedDevice(name=Host.name, targets=names, memory=True, time=True, found=found)
+
+
+def _user_machines() -> Iterator[ListedDevice]:
+    for architecture, emulation in EMULATIONS.items():
+        looked_for = _looked_for(emulation.user)
+        for cpu in emulation.user_cpus:
+            yield _emulated(QemuUser, f"qemu-user:{cpu}", _targets_of(architecture), looked_for)
+
+
+def _system_machines() -> Iterator[ListedDevice]:
+    looked_for = _looked_for(QEMU_SYSTEM)
+    emulated = {architecture: emulation for architecture, emulation in EMULATIONS.items() if emulation.system_cpus}
+    for cpu in dict.fromkeys(cpu for emulation in emulated.values() for cpu in emulation.system_cpus):
+        targets = tuple(name for architecture in emulated for name in _targets_of(architecture))
+        yield _emulated(QemuSystem, f"qemu-system:{cpu}", targets, looked_for)
+
+
+def _emulated(
+    kind: type[QemuUser | QemuSystem], name: str, targets: tuple[str, ...], looked_for: tuple[str, str, str]
+) -> ListedDevice:
+    found, problem, remedy = looked_for
+    memory, time = kind.memory_meaningful, kind.time_meaningful
+    return ListedDevice(
+        name=name, targets=targets, memory=memory, time=time, found=found, problem=problem, remedy=remedy
+    )
+
+
+def _adb() -> Iterator[ListedDevice]:
+    try:
+        seen = adb_devices(find_adb())
+    except Diagnostic as error:
+        yield absent(ADB_FORM, error.what, error.hint.removeprefix("run: "))
+        return
+    yield from map(_adb_device, seen)
+    if not seen:
+        yield absent(ADB_FORM, "adb sees no device", CONNECT_HINT)
+
+
+def _adb_device(listing: AdbListing) -> ListedDevice:
+    emulated = listing.serial.startswith(EMULATOR)
+    problem = "" if listing.online else f"is {listing.state}"
+    remedy = "" if listing.online else "look at the device's screen, and at what this prints: adb devices -l"
+    return ListedDevice(
+        name=f"adb:{listing.serial}",
+        targets=(),
+        memory=True,
+        time=not emulated,
+        found=listing.model,
+        problem=problem,
+        remedy=remedy,
+    )
+
+
+def _ssh() -> ListedDevice:
+    found, problem, remedy = _looked_for(SSH)
+    return ListedDevice(name=SSH_FORM, targets=(), memory=True, time=True, found=found, problem=problem, remedy=remedy)
+
+
+def _farms() -> Iterator[ListedDevice]:
+    """Yield the form of each farm's names, with what of it is here: a program or a library, and credentials."""
+    checks = dict(FARM_CHECKS)
+    for form, name in zip(FARM_FORMS, FARM_TOOLS, strict=True):
+        about = checks[name]()
+        yield ListedDevice(
+            name=form,
+            targets=tuple(target.identifier for target in TARGETS.values() if target.system is OperatingSystem.ANDROID),
+            memory=True,
+            time=True,
+            found=f"{name} {about.found}".strip() if about.found else "",
+            problem=f"{name}: {about.problem}" if about.problem else "",
+            remedy=about.remedy,
+        )
+
+
+def _looked_for(tool: Tool) -> tuple[str, str, str]:
+    """Return what was found of a program, what is wrong with it, and what helps."""
+    try:
+        installed = require(tool)
+    except Diagnostic as error:
+        return "", f"{tool.name} {error.what}", error.hint.removeprefix("run: ")
+    return f"{installed.name} {installed.version}", "", ""
+
+
+def _targets_of(architecture: str) -> tuple[str, ...]:
+    emulated = EMULATIONS[architecture]
+    return tuple(target.identifier for target in TARGETS.values() if emulation_of(target) is emulated)
+
+
+def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceName, ...]:
+    """Return the devices that were named for a target, else its defaults, with the cores that were asked for.
+
+    `cpu` is the least processor that its library is compiled for, empty for any. Raises `UsageError` as `read_names`
+    does.
+    """
+    found = read_names(target, request.devices or default_devices(target, cpu), cpu)
+    return tuple(device.on(request.cores) for device in found)
+
+
+def require_devices(targets: Sequence[TargetSpec], request: Request, host: Target) -> None:
+    """Refuse, before anything is compiled, what could not be verified.
+
+    Raises `VerifyError` `no-device` for targets that run neither on this machine nor in an emulator that is installed
+    here while no device is named (for Android and Apple's systems a package is made all the same, and its report says
+    that it was run nowhere); `UsageError` for names that are none, for `--least-memory` without a machine
+    whose memory can be lowered, and for `--cores` without one that has cores of its own.
+    """
+    if not request.devices:
+        _require_defaults(targets, host)
+    found = [device for target in targets for device in devices_of(TARGETS[target.id], request, target.cpu or "")]
+    if request.cores and not any(device.takes_cores for device in found):
+        what = "none of the devices has cores that could be chosen"
+        hint = "name one that has: --device adb, --device ssh:USER@HOST, or --device host"
+        raise UsageError("bad-option", what, where="--cores", hint=hint)
+    if request.least_memory and not any(map(has_ceiling, found)):
+        what = "none of the devices has a memory that can be lowered"
+        hint = "name a qemu-system for a target of ARM: --target linux-arm64 --device qemu-system"
+        raise UsageError("bad-option", what, where="--least-memory", hint=hint)
+
+
+def has_ceiling(device: DeviceName) -> bool:
+    """Whether the least memory of a model can be found on a device."""
+    return device.kind == "qemu-system"
+
+
+def answers(report: VerifyReport, target: Target, request: Request, cpu: str = "") -> bool:
+    """Whether a report has all that is asked for, so that nothing is left to verify; `cpu` is as for `devices_of`."""
+    found = {device.device: device for device in report.devices}
+    return all(_answered(found.get(str(device)), device, request) for device in devices_of(target, request, cpu))
+
+
+def _answered(found: DeviceReport | None, device: DeviceName, request: Request) -> bool:
+    if found is None:
+        return False
+    if found.failure:
+        # A device does not become another one.
+        return found.failure.reference == NOT_FOR_DEVICE
+    if found.host is not None and found.host.pinned_cores != device.cores:
+        return False
+    least_memory = bool(found.least_memory) or not (request.least_memory and has_ceiling(device))
+    return least_memory and (bool(found.traces) or not request.trace)
+
+
+def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
+    machines = tuple(target for target in targets if not (is_android(target) or is_apple(target)))
+    needs = {target.id: _missing_emulator(target, host) for target in machines}
+    lacking = {identifier: package for identifier, package in needs.items() if package is not None}
+    if lacking:
+        what = f"a library for another machine cannot be run on {host.identifier}, so nothing would be proved of it"
+        commands = " && ".join(install_command(package) for package in dict.fromkeys(lacking.values()) if package)
+        emulator = f"install an emulator: {commands}; or " if commands else ""
+        hint = (
+            f"{emulator}name a device that runs it: --device adb, or --device ssh:USER@HOST; or build it on a host of "
+            "its own kind; invoke plan (or --plan-only) shows its plan on any"
+        )
+        raise VerifyError("no-device", what, where=", ".join(lacking), hint=hint)
+
+
+def _missing_emulator(spec: TargetSpec, host: Target) -> str | None:
+    """Return the package with what runs a target's programs here, empty for none; None when nothing is missing."""
+    target = TARGETS[spec.id]
+    if (target.system, target.architecture) == (host.system, host.architecture):
+        return None
+    emulation = emulation_of(target)
+    if emulation is None or not default_devices(target, spec.cpu or ""):
+        return ""
+    return None if shutil.which(emulation.user.name) else emulation.user.package

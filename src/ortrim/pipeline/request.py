@@ -1,0 +1,275 @@
+"""From a buildspec to converted models and the operators that they require.
+
+- Names that a user gives of what a buildspec has.
+- A model's file where a buildspec may stand as well, and the sizes of the dimensions that it leaves open.
+- The steps of all models of a buildspec, with what they did shown.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console
+from ortrim.build.container_engines import ContainerOptions
+from ortrim.errors import ModelError, UsageError
+from ortrim.models.convert import Conversion, convert
+from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.models import OrtModel, PreparedModel, TensorInfo
+from ortrim.models.operators import RequiredOperators, reduce_operators
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.report.steps import steps_table
+from ortrim.spec.build_options import ProfileName
+from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, LoadedSpec, ModelSpec
+from ortrim.spec.load import load_spec
+from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
+from ortrim.verify.cases import make_cases
+
+
+def preparations_of(
+    loaded: LoadedSpec,
+    originals: tuple[PreparedModel, ...],
+    runtime: FullRuntime,
+    console: Console,
+    *,
+    shown: bool = True,
+) -> tuple[Preparation | None, ...]:
+    """Do the steps of those models that have some, and show what they did if that is wanted; None for the others.
+
+    Raises `SpecError` and `VerifyError` for cases, as `make_cases` does, and what `prepare_by_steps` raises.
+    """
+    found = []
+    for number, own in enumerate(originals):
+        done = _prepared(loaded, number, own, runtime, console)
+        if done and shown:
+            console.render(steps_table(done.report))
+        found.append(done)
+    return tuple(found)
+
+
+def _prepared(
+    loaded: LoadedSpec, number: int, original: PreparedModel, runtime: FullRuntime, console: Console
+) -> Preparation | None:
+    spec = loaded.spec.models[number]
+    if not spec.steps:
+        return None
+    given = Ingredients(
+        original=original,
+        cases=make_cases(original, with_default_case(spec, original), loaded.file.parent, cache_folder("cases")),
+        spec=spec,
+        base=loaded.file.parent,
+        runtime=runtime,
+        where=f"{loaded.file}: models[{number}]",
+    )
+    with console.step(f"steps of {spec.name}") as step:
+        total = len(spec.steps)
+        return prepare_by_steps(
+            given,
+            cache_folder("steps"),
+            lambda at, choices: step.progress(at - 1, total, step_name(at, choices)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a task was asked for: the buildspec's file, what overrides it, where output goes, and how to verify.
+
+    `version` is that of ONNX Runtime. `ndk` is the folder of Android's NDK; without it, the environment says where
+    that is. `container` says how to build in one; None for building on this machine itself. `elsewhere` says that
+    another machine compiles, so that this one needs no NDK; `on_macs` that these are GitHub's, Macs for what Apple's
+    tools compile. `devices` are names as `ortrim.verify.devices.names` reads
+    them; without any, each target has its own defaults. `cores` are those that runs are kept on, where a device has
+    any of its own; all of them when it is empty. `training_run` is kept in the history with what is verified.
+    """
+
+    spec: Path
+    target: str | None = None
+    profile: ProfileName | None = None
+    version: str | None = None
+    jobs: int | None = None
+    output: Path = Path("artifacts")
+    ndk: Path | None = None
+    container: ContainerOptions | None = None
+    elsewhere: bool = False
+    on_macs: bool = False
+    devices: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()
+    least_memory: bool = False
+    trace: bool = False
+    training_run: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The buildspec's models through prepare, convert and reduce.
+
+    `preparations` are those of models with steps, None for others; `prepared` are the models after their steps.
+    """
+
+    loaded: LoadedSpec
+    pins: RuntimePins
+    runtime: FullRuntime
+    preparations: tuple[Preparation | None, ...]
+    prepared: tuple[PreparedModel, ...]
+    converted: tuple[OrtModel, ...]
+    operators: RequiredOperators
+
+
+def convert_models(request: Request, console: Console) -> Models:
+    """Load the buildspec, take copies of its models, convert them and derive the required operators."""
+    return converted_models(load(request), console)
+
+
+def load(request: Request) -> LoadedSpec:
+    """Load the buildspec, with what the request overrides. Raises `SpecError`."""
+    loaded = load_spec(request.spec)
+    spec = loaded.spec
+    runtime = replace(spec.onnxruntime, version=request.version or spec.onnxruntime.version)
+    return replace(loaded, spec=replace(spec, profile=request.profile or spec.profile, onnxruntime=runtime))
+
+
+def converted_models(loaded: LoadedSpec, console: Console) -> Models:
+    """Take copies of a buildspec's models, convert them and derive the required operators."""
+    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    originals = prepared_models(loaded, console)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    preparations = preparations_of(loaded, originals, runtime, console)
+    prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
+    converted = _convert(loaded, prepared, runtime, console)
+    return Models(
+        loaded=loaded,
+        pins=pins,
+        runtime=runtime,
+        preparations=preparations,
+        prepared=prepared,
+        converted=converted,
+        operators=reduce_operators(converted),
+    )
+
+
+def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
+    """Take copies of a buildspec's models, checked to be what the converter takes. Raises as `prepare` does."""
+    root = cache_folder("models") / FACTS_LAYOUT
+    prepared = []
+    with console.step("prepare models") as step:
+        for number, model in enumerate(loaded.spec.models):
+            step.progress(number, len(loaded.spec.models), model.name)
+            where = f"{loaded.file}: models[{number}]"
+            version = loaded.spec.onnxruntime.version
+            prepared.append(prepare(model, base=loaded.file.parent, root=root, ort_version=version, where=where))
+    return tuple(prepared)
+
+
+def _convert(
+    loaded: LoadedSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> tuple[OrtModel, ...]:
+    root = cache_folder("conversions")
+    converted = []
+    with console.step("convert to ORT format") as step:
+        for number, (model, spec) in enumerate(zip(prepared, loaded.spec.models, strict=True)):
+            step.progress(number, len(prepared), model.name)
+            conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+            converted.append(convert(model, conversion, runtime=runtime, root=root))
+    return tuple(converted)
+
+
+def require_known(reference: str, option: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a name that is not known; the hint has one that is close, else all of them.
+
+    Raises `UsageError` with this reference.
+    """
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
+            raise UsageError(reference, f"there is no {name[:100]!r}", where=option, hint=hint)
+
+
+BUILDSPEC: Final = ".toml"
+UNFIT: Final = re.compile(r"[^a-z0-9._-]+")
+LONGEST_NAME: Final = 64
+Sizes = Mapping[str, int]
+"""Of dimensions, by their names, or by `INPUT:AXIS` where they have none."""
+
+
+def is_buildspec(path: Path) -> bool:
+    """Whether a buildspec is meant, and not a model's file."""
+    return path.suffix == BUILDSPEC
+
+
+def require_model(path: Path) -> None:
+    """Raise `ModelError` (`model-missing`) when there is no such file."""
+    if not path.is_file():
+        raise ModelError("model-missing", f"'{path}' is not a file", hint="check the path")
+
+
+def refuse_sizes(sizes: Sizes) -> None:
+    """Raise `UsageError` (`bad-option`) for sizes beside a buildspec."""
+    if sizes:
+        hint = "the buildspec's cases say the sizes; or give a model's file"
+        raise UsageError("bad-option", "does not go with a buildspec", where="--dim", hint=hint)
+
+
+def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
+    """Raise `UsageError` (`bad-option`) for the size of a dimension that the model does not leave open."""
+    for name in sizes:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"the model leaves open: {', '.join(known) or 'none'}"
+            raise UsageError("bad-option", f"the model leaves no dimension {name!r} open", where="--dim", hint=hint)
+
+
+def open_sizes(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
+    """Return how the dimensions that inputs leave open are named, each once."""
+    return tuple(
+        dict.fromkeys(
+            size or f"{info.name}:{axis}"
+            for info in inputs
+            for axis, size in enumerate(info.shape or ())
+            if not isinstance(size, int)
+        )
+    )
+
+
+def spec_of_model(path: Path, sizes: Sizes) -> LoadedSpec:
+    """Return a buildspec of one model with one case of these sizes, 1 where none is given.
+
+    Raises `ModelError` (`model-missing`, and as `read_onnx` does) and `UsageError` (`bad-option`).
+    """
+    require_model(path)
+    inputs = _inputs(path) if sizes else ()
+    check_sizes(sizes, open_sizes(inputs))
+    name = UNFIT.sub("-", path.stem.lower()).strip("._-")[:LONGEST_NAME] or "model"
+    case = CaseSpec(
+        name="default",
+        dimensions={name: size for name, size in sizes.items() if _is_name(name, inputs)},
+        inputs={info.name: InputSpec(shape=_shape(info, sizes)) for info in inputs if _has_nameless(info, sizes)},
+    )
+    model = ModelSpec(name=name, path=Path(path.name), cases=(case,))
+    return LoadedSpec(spec=BuildSpec(name=name, models=(model,)), file=path)
+
+
+def _inputs(path: Path) -> tuple[TensorInfo, ...]:
+    from ortrim.models.onnx_files import facts_of, read_onnx  # noqa: PLC0415 - it imports onnx
+
+    where = str(path)
+    return facts_of(read_onnx(path, where), sha256="", size_bytes=path.stat().st_size, where=where).inputs
+
+
+def _is_name(name: str, inputs: Sequence[TensorInfo]) -> bool:
+    return any(name in (info.shape or ()) for info in inputs)
+
+
+def _has_nameless(info: TensorInfo, sizes: Sizes) -> bool:
+    return any(size is None and f"{info.name}:{axis}" in sizes for axis, size in enumerate(info.shape or ()))
+
+
+def _shape(info: TensorInfo, sizes: Sizes) -> tuple[int, ...]:
+    return tuple(
+        size if isinstance(size, int) else sizes.get(size or f"{info.name}:{axis}", 1)
+        for axis, size in enumerate(info.shape or ())
+    )

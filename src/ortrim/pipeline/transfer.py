@@ -1,0 +1,104 @@
+"""Finished builds on their way from the machine that compiled them to the one that packages them.
+
+A job's build lies in a folder named after the job's digest, wherever it was made. So one archive for each target is all
+that travels, with the library, its runner, and for Android the JNI library: put into the cache, it makes `invoke build`
+go on as if it had compiled here.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.archives import unpack
+from ortrim.base.cache import cached_folder, is_kept
+from ortrim.base.files import storage_errors
+from ortrim.build.jni import finished_jni, jni_library_in
+from ortrim.build.native import finished_runner
+from ortrim.build.plan import PlannedTarget, digest
+from ortrim.build.trees import finished_build, result_of
+from ortrim.errors import BuildError, Diagnostic
+from ortrim.package.packing import write_archive
+
+BUILD: Final = "build"
+RUNNER: Final = "runner"
+JNI: Final = "jni"
+
+
+def archive_name(target: str) -> str:
+    """Return the name of the archive of a compiled target."""
+    return f"compiled-{target}.tar.gz"
+
+
+def is_compiled(target: PlannedTarget) -> bool:
+    """Whether everything that `export_compiled` takes of a target is here."""
+    jni = target.job.android is None or is_kept(finished_jni(target.job))
+    return is_kept(finished_build(target.job)) and is_kept(finished_runner(target.runner).parent) and jni
+
+
+def export_compiled(target: PlannedTarget, destination: Path) -> Path:
+    """Write the finished build of a target, its runner and its JNI library as one archive into `destination`.
+
+    Raises `BuildError` `not-compiled`, `PackageError` and `StorageError`.
+    """
+    identifier = target.job.target.identifier
+    if not is_compiled(target):
+        raise BuildError("not-compiled", "is not compiled here", where=identifier, hint="run: invoke build")
+    archive = destination / archive_name(identifier)
+    with storage_errors(destination), tempfile.TemporaryDirectory(prefix="ortrim-compiled-") as work:
+        folder = Path(work) / _name(target)
+        shutil.copytree(finished_build(target.job), folder / BUILD)
+        shutil.copy2(finished_runner(target.runner), folder / RUNNER)
+        if target.job.android:
+            shutil.copytree(finished_jni(target.job), folder / JNI)
+        write_archive(folder, archive)
+    return archive
+
+
+def import_compiled(targets: Iterable[PlannedTarget], source: Path) -> None:
+    """Put the archives of targets, in the folder `source`, where builds and runners are looked for; none is replaced.
+
+    Raises `BuildError` (`not-compiled`, `compiled-for-another-plan`) and `StorageError` as `unpack` and `result_of` do.
+    """
+    for target in targets:
+        archive = source / archive_name(target.job.target.identifier)
+        if not archive.is_file():
+            hint = "its job failed, or was never run: see the others of this run"
+            where = target.job.target.identifier
+            raise BuildError("not-compiled", "there is no archive of it", where=where, why=str(archive), hint=hint)
+        _import(target, archive)
+
+
+def _import(target: PlannedTarget, archive: Path) -> None:
+    def fill_build(folder: Path) -> None:
+        _unpack(target, archive, folder, BUILD)
+        result_of(folder)
+
+    def fill_jni(folder: Path) -> None:
+        _unpack(target, archive, folder, JNI)
+        jni_library_in(folder)
+
+    cached_folder(finished_build(target.job), fill_build)
+    runner = finished_runner(target.runner)
+    cached_folder(runner.parent, lambda folder: _unpack(target, archive, folder, RUNNER))
+    if target.job.android:
+        cached_folder(finished_jni(target.job), fill_jni)
+
+
+def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> None:
+    inside = f"{_name(target)}/{part}"
+    try:
+        unpack(archive, folder, members={inside: RUNNER if part == RUNNER else ""})
+    except Diagnostic as error:
+        if error.reference != "nothing-unpacked":
+            raise
+        what, why = "was compiled for another plan", f"the archive has no {inside}"
+        hint = "both must come from the same run, of the same commit"
+        where = target.job.target.identifier
+        raise BuildError("compiled-for-another-plan", what, where=where, why=why, hint=hint) from error
+
+
+def _name(target: PlannedTarget) -> str:
+    """Name both jobs by their digests: the runner is compiled anew more often than the library."""
+    return f"{digest(target.job)[:20]}-{digest(target.runner)[:20]}"

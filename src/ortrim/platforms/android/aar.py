@@ -1,0 +1,531 @@
+"""The AAR: all that goes into it, the manifest and the bill of materials of that.
+
+- What an AAR is made from, and the checks that its ABIs belong together.
+- `prefab/`: how CMake projects of apps find the library and its headers, by `find_package(onnxruntime)`.
+- The libraries with their symbol tables, for who reads crashes; apart from what ships, and found by build-id.
+- `classes.jar`: upstream's Java API, compiled from the sources that the library is built from.
+- A Maven repository in a folder: an app adds its address, and names the AAR by its coordinates.
+- What an app team gets for Android: a folder with the AAR, a Maven repository, plain libraries, symbols, and proof.
+"""
+
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.base.cache import publish_folder
+from ortrim.base.checksums import FileEntry
+from ortrim.base.files import storage_errors
+from ortrim.base.json import to_json
+from ortrim.binaries.android import PAGE_BYTES
+from ortrim.binaries.android_libraries import read_native_library
+from ortrim.build.jni import Jdk, compile_java
+from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, digest
+from ortrim.errors import PackageError, StorageError
+from ortrim.package.aar_contents import AarLibraries, AarManifest
+from ortrim.package.manifest import PackageInputs, check_inputs, has_cpuinfo, refuse_machine_paths
+from ortrim.package.package import model_files, notices_text, plain_text, rendered
+from ortrim.package.packing import (
+    JAR_MANIFEST,
+    PackagedFile,
+    check_paths,
+    fill_zip,
+    write_contents,
+    write_sums,
+    write_zip,
+)
+from ortrim.spec.targets import ABIS
+
+RUNTIME: Final = "libonnxruntime.so"
+BINDING: Final = "libonnxruntime4j_jni.so"
+SHARED_STL: Final = "libc++_shared.so"
+SYMBOLS_SUFFIX: Final = ".sym"
+GROUP: Final = "ortrim"
+DIGEST_LETTERS: Final = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coordinates:
+    """What an app names an AAR by: `group:artifact:version`.
+
+    The version holds a digest of all that the bytes depend on, so that it is new whenever they may be: Gradle keeps
+    what it fetched. That is the plan, and what of this machine the bytes come from: javac, and the zlib of Python.
+    """
+
+    group: str
+    artifact: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AarPart:
+    """One ABI of an AAR: the inputs of its target's package, and its JNI library.
+
+    `symbols` are libraries with their symbol tables, each named as the library with `.sym` behind it.
+    """
+
+    inputs: PackageInputs
+    binding: Path
+    symbols: tuple[Path, ...] = ()
+
+    @property
+    def abi(self) -> str:
+        """The ABI's name, which is that of its folders."""
+        return ABIS[self.inputs.job.target.architecture]
+
+    @property
+    def android(self) -> AndroidBuild:
+        """What the libraries are built for."""
+        assert self.inputs.job.android is not None
+        return self.inputs.job.android
+
+    @property
+    def libraries(self) -> tuple[tuple[str, Path], ...]:
+        """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
+        result = self.inputs.result
+        companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
+        return ((RUNTIME, result.library), (BINDING, self.binding), *companions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AarInputs:
+    """All that an AAR is made from: its ABIs, upstream's Java files, and whether the models go in as assets.
+
+    `java` are the folders with the sources of the Java API; `ndk` is the version of the NDK, such as `27.2.12479018`.
+    """
+
+    parts: tuple[AarPart, ...]
+    java: tuple[Path, ...]
+    ndk: str
+    models_as_assets: bool = False
+
+    @property
+    def first(self) -> PackageInputs:
+        """The inputs of the first ABI, for what is the same in all."""
+        return self.parts[0].inputs
+
+    @property
+    def name(self) -> str:
+        """Name of the package: of its folder and, with suffixes, of the files in it."""
+        return f"ortrim-{self.first.plan.spec_name}-android-{self.first.plan.ort_version}"
+
+    def coordinates(self, javac: str) -> Coordinates:
+        """Return what an app names the AAR by, given the version of the compiler that makes its classes."""
+        plan = self.first.plan
+        origins = "\0".join((digest(plan), javac, zlib.ZLIB_RUNTIME_VERSION))
+        version = f"{plan.ort_version}-{hashlib.sha256(origins.encode()).hexdigest()[:DIGEST_LETTERS]}"
+        return Coordinates(group=GROUP, artifact=f"onnxruntime-{plan.spec_name}", version=version)
+
+    @property
+    def api(self) -> int:
+        """The API level that every ABI runs on: the highest of theirs."""
+        return max(part.android.api for part in self.parts)
+
+
+def companions_of(job: BuildJob, result: JobResult) -> tuple[Path, ...]:
+    """Return the libraries that a build left for its library to need: the C++ library, unless that is inside."""
+    shared = job.android is not None and job.android.stl == "c++_shared"
+    return (result.folder / SHARED_STL,) if shared else ()
+
+
+def check_aar_inputs(inputs: AarInputs) -> None:
+    """Refuse inputs that are absent or do not belong together.
+
+    Raises `PackageError` (`no-abi`, `not-android`, `mixed-builds`, and those of `check_inputs`).
+    """
+    if not inputs.parts:
+        raise PackageError("no-abi", "an AAR needs at least one ABI", hint="build an android target first")
+    for part in inputs.parts:
+        check_inputs(part.inputs)
+        if part.inputs.job.android is None:
+            what = "this target is not one for Android"
+            hint = "an AAR takes the targets android-<abi>"
+            raise PackageError("not-android", what, where=part.inputs.job.target.identifier, hint=hint)
+        _check_files(part)
+    _check_agreement(inputs)
+
+
+def _check_files(part: AarPart) -> None:
+    for path in (*(path for _, path in part.libraries), *part.symbols):
+        if not path.is_file():
+            what, hint = "a library of the AAR is not there", "build the target again"
+            raise PackageError("package-input-missing", what, where=str(path), hint=hint)
+
+
+def _check_agreement(inputs: AarInputs) -> None:
+    first = inputs.parts[0]
+    for part in inputs.parts[1:]:
+        same = (part.inputs.plan, part.android.stl) == (first.inputs.plan, first.android.stl)
+        if not same or [each.abi for each in inputs.parts].count(part.abi) > 1:
+            what = "the ABIs of an AAR are of one plan, each there once, with one C++ library"
+            raise PackageError("mixed-builds", what, where=part.abi, hint="run: invoke build --target 'android*'")
+
+
+MODULE: Final = "onnxruntime"
+SCHEMA_VERSION: Final = 2
+
+
+def prefab_files(inputs: AarInputs, headers: tuple[Path, ...]) -> tuple[PackagedFile, ...]:
+    """Return the package's and the module's metadata, its headers, and each ABI's library with what it was built for.
+
+    The version is upstream's alone, since CMake takes numbers only.
+    """
+    top = f"prefab/modules/{MODULE}"
+    about = {
+        "name": MODULE,
+        "schema_version": SCHEMA_VERSION,
+        "dependencies": [],
+        "version": inputs.first.plan.ort_version,
+    }
+    module = {"export_libraries": [], "library_name": RUNTIME.removesuffix(".so"), "android": {}}
+    return (
+        PackagedFile(path="prefab/prefab.json", content=_json(about)),
+        PackagedFile(path=f"{top}/module.json", content=_json(module)),
+        *(PackagedFile(path=f"{top}/include/{path.name}", content=path) for path in headers),
+        *(file for part in inputs.parts for file in _library(part, inputs.ndk, f"{top}/libs/android.{part.abi}")),
+    )
+
+
+def _library(part: AarPart, ndk: str, folder: str) -> tuple[PackagedFile, ...]:
+    # A C++ library inside, which nothing of the interface shows, is none to Prefab: it refuses `c++_static` to all.
+    stl = "none" if part.android.stl == "c++_static" else part.android.stl
+    about = {"abi": part.abi, "api": part.android.api, "ndk": int(ndk.partition(".")[0]), "stl": stl, "static": False}
+    return (
+        PackagedFile(path=f"{folder}/abi.json", content=_json(about)),
+        PackagedFile(path=f"{folder}/{RUNTIME}", content=part.inputs.result.library),
+    )
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()
+
+
+FOLDERS: Final = ("java", "android")
+"""Of `java/src/main`: the API, and what stands in for a desktop's Java, as in upstream's `build-android.gradle`."""
+MANIFEST: Final = b"Manifest-Version: 1.0\r\n\r\n"
+
+
+def classes_jar(jdk: Jdk, folders: Sequence[Path]) -> bytes:
+    """Compile all Java files below some folders, and return the classes as a jar.
+
+    The same sources and the same version of javac give the same bytes. Raises `PackageError` (`java-sources-missing`)
+    and `BuildError` as `compile_java` does.
+    """
+    sources = sorted(path for folder in folders for path in folder.rglob("*.java"))
+    if not sources:
+        where, hint = ", ".join(map(str, folders)), "fetch the sources again: invoke sources"
+        raise PackageError("java-sources-missing", "there are no Java files", where=where, hint=hint)
+    with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-java-") as work:
+        classes = Path(work) / "classes"
+        classes.mkdir()
+        compile_java(jdk, sources, classes, Path(work) / "headers")
+        return _jar(classes)
+
+
+def _jar(classes: Path) -> bytes:
+    found = sorted(classes.rglob("*.class"))
+    files = [PackagedFile(path=path.relative_to(classes).as_posix(), content=path) for path in found]
+    buffer = io.BytesIO()
+    fill_zip(buffer, (PackagedFile(path=JAR_MANIFEST, content=MANIFEST), *files))
+    return buffer.getvalue()
+
+
+OWN_FOLDER: Final = "META-INF/ortrim"
+"""What Android Gradle Plugin does not know of in an AAR it leaves alone; nothing of it gets into an app."""
+METADATA: Final = "META-INF/com/android/build/gradle/aar-metadata.properties"
+METADATA_TEXT: Final = b"""\
+aarFormatVersion=1.0
+aarMetadataVersion=1.0
+minCompileSdk=1
+minCompileSdkExtension=0
+minAndroidGradlePluginVersion=1.0.0
+"""
+KEEP_RULES: Final = b"""\
+# The JNI library looks for these classes, their constructors and their fields by name.
+-keep class ai.onnxruntime.** { *; }
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AarContent:
+    """The files of an AAR, and what it says of itself."""
+
+    files: tuple[PackagedFile, ...]
+    manifest: AarManifest
+
+    def content(self, path: str) -> bytes | Path:
+        """Return one file's content. Raises StopIteration for a path that is not there."""
+        return next(file.content for file in self.files if file.path == path)
+
+
+def aar_content(inputs: AarInputs, jdk: Jdk) -> AarContent:
+    """Return all that goes into an AAR.
+
+    Raises `PackageError` (`bad-package-path`, `machine-path`, `java-sources-missing`), `BuildError` for classes that do
+    not compile, `BinaryError` for a library that cannot be read.
+    """
+    payload = _payload(inputs, classes_jar(jdk, inputs.java))
+    check_paths(file.path for file in payload)
+    for part in inputs.parts:
+        refuse_machine_paths(part.inputs, payload)
+    return _described(inputs, jdk, payload)
+
+
+def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
+    first, headers = inputs.first, inputs.first.headers
+    models = model_files(first, "assets/models") if inputs.models_as_assets else ()
+    return (
+        PackagedFile(
+            path="AndroidManifest.xml", content=rendered("android/AndroidManifest.xml.j2", {"api": inputs.api})
+        ),
+        PackagedFile(path="R.txt", content=b""),
+        PackagedFile(path="classes.jar", content=classes),
+        PackagedFile(path="proguard.txt", content=KEEP_RULES),
+        PackagedFile(path=METADATA, content=METADATA_TEXT),
+        *(
+            PackagedFile(path=f"jni/{part.abi}/{name}", content=path)
+            for part in inputs.parts
+            for name, path in part.libraries
+        ),
+        *(PackagedFile(path=f"headers/{path.name}", content=path) for path in headers),
+        *prefab_files(inputs, headers),
+        *models,
+        PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=plain_text(first.licence)),
+        PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
+    )
+
+
+def _described(inputs: AarInputs, jdk: Jdk, payload: tuple[PackagedFile, ...]) -> AarContent:
+    """Add the bill of materials, and the manifest that covers it."""
+    from ortrim.package.manifest import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import
+
+    first = inputs.first
+    entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
+    bill = PackagedFile(
+        path=f"{OWN_FOLDER}/sbom.cdx.json", content=sbom_text(subject_of(first, inputs.name), entries).encode()
+    )
+    manifest = _manifest(inputs, jdk, (*entries, bill.entry))
+    listing = PackagedFile(path=f"{OWN_FOLDER}/manifest.json", content=to_json(manifest).encode())
+    return AarContent(files=(*payload, bill, listing), manifest=manifest)
+
+
+def _manifest(inputs: AarInputs, jdk: Jdk, files: tuple[FileEntry, ...]) -> AarManifest:
+    plan, job = inputs.first.plan, inputs.first.job
+    return AarManifest(
+        name=inputs.name,
+        coordinates=str(inputs.coordinates(jdk.version)),
+        ort_version=plan.ort_version,
+        ortrim_version=plan.ortrim_version,
+        plan_digest=digest(plan),
+        api_level=inputs.api,
+        page_bytes=PAGE_BYTES,
+        ndk=inputs.ndk,
+        stl=inputs.parts[0].android.stl,
+        profile=job.profile,
+        exceptions=job.exceptions,
+        compiler=f"{job.toolchain.kind} {job.toolchain.version}",
+        tools=tuple(sorted((*job.tools, ("javac", jdk.version)))),
+        abis=tuple(_libraries(part) for part in inputs.parts),
+        operators=inputs.first.operators,
+        models=plan.models,
+        sources=job.sources,
+        files=tuple(sorted(files, key=lambda entry: entry.path)),
+    )
+
+
+def _libraries(part: AarPart) -> AarLibraries:
+    read = (
+        (name, read_native_library(path.read_bytes(), f"jni/{part.abi}/{name}", 0, 0)) for name, path in part.libraries
+    )
+    job = part.inputs.job
+    return AarLibraries(
+        abi=part.abi,
+        target=job.target.identifier,
+        build_ids=tuple((name, library.build_id) for name, library in read),
+        cpuinfo=has_cpuinfo(job),
+        providers=part.android.providers,
+        arguments=job.arguments,
+    )
+
+
+def symbol_files(inputs: AarInputs) -> tuple[PackagedFile, ...]:
+    """Return the unstripped libraries, twice by name: as debuggers look for them, and as Play's console takes them.
+
+    `.build-id/ab/cdef.debug` is what lldb, llvm-symbolizer and debuginfod look for; `<abi>/<library>.sym` is the layout
+    of a symbols zip that Play takes. Raises `PackageError` (`symbols-differ`) for those of another link.
+    """
+    return tuple(file for part in inputs.parts for file in _of_part(part))
+
+
+def _of_part(part: AarPart) -> list[PackagedFile]:
+    shipped = {name: _build_id(path.read_bytes(), name) for name, path in part.libraries}
+    files = []
+    for path in part.symbols:
+        name = path.name.removesuffix(SYMBOLS_SUFFIX)
+        found = _build_id(path.read_bytes(), name)
+        if not found or shipped.get(name) != found:
+            why = f"build-id {found or 'none'}; the library that ships has {shipped.get(name) or 'none'}"
+            hint = "build the target again: both come from one link"
+            what = "these are the symbols of another library"
+            raise PackageError("symbols-differ", what, where=str(path), why=why, hint=hint)
+        files.append(PackagedFile(path=f".build-id/{found[:2]}/{found[2:]}.debug", content=path))
+        files.append(PackagedFile(path=f"{part.abi}/{path.name}", content=path))
+    return files
+
+
+def _build_id(data: bytes, name: str) -> str:
+    return read_native_library(data, f"jni/symbols/{name}", 0, 0).build_id
+
+
+DIGESTS: Final = ("md5", "sha1", "sha256", "sha512")
+"""Maven checks the first two, Gradle all."""
+VARIANTS: Final = (("releaseApiElements", "java-api"), ("releaseRuntimeElements", "java-runtime"))
+ATTRIBUTES: Final = {
+    "org.gradle.category": "library",
+    "org.gradle.dependency.bundling": "external",
+    "org.gradle.libraryelements": "aar",
+}
+
+
+def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> tuple[PackagedFile, ...]:
+    """Return the files of the repository, by path from its top: the AAR, what describes it, and their digests.
+
+    `.module` is Gradle's own description, to which the POM refers; `maven-metadata.xml` lists the one version.
+    """
+    top = f"{coordinates.group.replace('.', '/')}/{coordinates.artifact}"
+    stem = f"{top}/{coordinates.version}/{coordinates.artifact}-{coordinates.version}"
+    values = {
+        "coordinates": coordinates,
+        "ort_version": inputs.first.plan.ort_version,
+        "spec_name": inputs.first.plan.spec_name,
+        "plan_digest": digest(inputs.first.plan)[:DIGEST_LETTERS],
+    }
+    files = (
+        PackagedFile(path=f"{stem}.aar", content=aar),
+        PackagedFile(path=f"{stem}.pom", content=rendered("android/pom.xml.j2", values)),
+        PackagedFile(path=f"{stem}.module", content=_module(coordinates, aar)),
+        PackagedFile(path=f"{top}/maven-metadata.xml", content=rendered("android/maven-metadata.xml.j2", values)),
+    )
+    return (*files, *(checksum for file in files for checksum in _checksums(file)))
+
+
+def _module(coordinates: Coordinates, aar: Path) -> bytes:
+    """Return Gradle's module metadata; format: docs of Gradle, "Gradle Module Metadata specification", version 1.1."""
+    name = f"{coordinates.artifact}-{coordinates.version}.aar"
+    file = {"name": name, "url": name, "size": aar.stat().st_size, **_digests(aar)}
+    content: dict[str, Any] = {
+        "formatVersion": "1.1",
+        "component": {
+            "group": coordinates.group,
+            "module": coordinates.artifact,
+            "version": coordinates.version,
+            "attributes": {"org.gradle.status": "release"},
+        },
+        "variants": [
+            {"name": variant, "attributes": ATTRIBUTES | {"org.gradle.usage": usage}, "files": [file]}
+            for variant, usage in VARIANTS
+        ],
+    }
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def _digests(content: bytes | Path) -> dict[str, str]:
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    return {name: hashlib.new(name, data, usedforsecurity=False).hexdigest() for name in DIGESTS}
+
+
+def _checksums(file: PackagedFile) -> tuple[PackagedFile, ...]:
+    digests = _digests(file.content)
+    return tuple(PackagedFile(path=f"{file.path}.{name}", content=digests[name].encode()) for name in DIGESTS)
+
+
+REPOSITORY: Final = "maven"
+DOCUMENTS: Final = ("manifest.json", "sbom.cdx.json", "LICENSE", "ThirdPartyNotices.txt")
+"""What stands in the AAR as well, so that it can be read without opening that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AndroidPackage:
+    """A finished package: its folder, the AAR, the Maven repository, and the zip of plain libraries.
+
+    `symbols` is the zip of unstripped libraries, None when no build left any.
+    """
+
+    folder: Path
+    aar: Path
+    repository: Path
+    jni_libs: Path
+    symbols: Path | None
+    manifest: AarManifest
+
+
+def make_android_package(inputs: AarInputs, jdk: Jdk, destination: Path) -> AndroidPackage:
+    """Make the package's folder, `ortrim-<spec>-android-<version>`, in the folder `destination`.
+
+    The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib;
+    with another of these, the AAR has other coordinates. The folder appears when it is complete and replaces an earlier
+    one. Raises as `check_aar_inputs` and `aar_content` do, `PackageError` (`symbols-differ`), and `StorageError`
+    (`package-not-written`).
+    """
+    check_aar_inputs(inputs)
+    folder = destination / inputs.name
+    try:
+        content, symbols = aar_content(inputs, jdk), symbol_files(inputs)
+        shutil.rmtree(folder, ignore_errors=True)
+        coordinates = inputs.coordinates(jdk.version)
+        publish_folder(folder, lambda temporary: _fill(temporary, inputs, coordinates, content, symbols))
+    except OSError as error:
+        what = "the package cannot be written"
+        raise StorageError("package-not-written", what, where=str(folder), why=str(error)) from error
+    return AndroidPackage(
+        folder=folder,
+        aar=folder / f"{inputs.name}.aar",
+        repository=folder / REPOSITORY,
+        jni_libs=folder / f"{inputs.name}-jniLibs.zip",
+        symbols=folder / f"{inputs.name}-symbols.zip" if symbols else None,
+        manifest=content.manifest,
+    )
+
+
+def _fill(
+    folder: Path,
+    inputs: AarInputs,
+    coordinates: Coordinates,
+    content: AarContent,
+    symbols: tuple[PackagedFile, ...],
+) -> None:
+    aar = folder / f"{inputs.name}.aar"
+    write_zip(aar, content.files)
+    write_zip(folder / f"{inputs.name}-jniLibs.zip", _plain_files(inputs, content))
+    if symbols:
+        write_zip(folder / f"{inputs.name}-symbols.zip", symbols)
+    (folder / REPOSITORY).mkdir()
+    write_contents(folder / REPOSITORY, repository_files(inputs, coordinates, aar), ())
+    documents = [PackagedFile(path=name, content=content.content(f"{OWN_FOLDER}/{name}")) for name in DOCUMENTS]
+    write_contents(folder, (*model_files(inputs.first), *documents), ())
+    write_sums(folder)
+
+
+def _plain_files(inputs: AarInputs, content: AarContent) -> tuple[PackagedFile, ...]:
+    """Return what a project that keeps its own `jniLibs` takes: libraries, classes, headers and the rules for R8."""
+    return (
+        *(
+            PackagedFile(path=f"jniLibs/{part.abi}/{name}", content=path)
+            for part in inputs.parts
+            for name, path in part.libraries
+        ),
+        *(PackagedFile(path=f"include/{path.name}", content=path) for path in inputs.first.headers),
+        PackagedFile(path="libs/onnxruntime.jar", content=content.content("classes.jar")),
+        PackagedFile(path="proguard.txt", content=content.content("proguard.txt")),
+        PackagedFile(path="LICENSE", content=content.content(f"{OWN_FOLDER}/LICENSE")),
+        PackagedFile(path="ThirdPartyNotices.txt", content=content.content(f"{OWN_FOLDER}/ThirdPartyNotices.txt")),
+    )

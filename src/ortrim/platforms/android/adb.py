@@ -1,0 +1,427 @@
+"""Devices that `adb` reaches: phones, tablets, emulators, and Linux machines that run `adbd`.
+
+- The `adb` program of this machine: found, looked at once, and run with the user's own server.
+- What adb and devices say when something is wrong, as diagnostics. Pure.
+- The devices that adb sees, and which of them is meant. Pure.
+- The adb server that is running already, asked without starting one and without ending it.
+- Whether a device that was opened runs what is built for an Android target: one ABI of several, from some level on.
+"""
+
+import os
+import re
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from ortrim.base.command import Completed, run
+from ortrim.base.tools import Tool, install_command, require
+from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.spec.targets import Target
+from ortrim.verify.devices.device import MOST_PRINTED_BYTES
+from ortrim.verify.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
+from ortrim.verify.devices.remote import Questions, asked_machine, base_folder, other_folder
+from ortrim.verify.devices.remote_shell import run_marked
+from ortrim.verify.devices.several import CooledDevice
+from ortrim.verify.measurements import Host
+from ortrim.verify.reports import NOT_FOR_DEVICE
+
+DEFAULT_PORT: Final = 5037
+ANSWER_SECONDS: Final = 3.0
+ANSWER: Final = re.compile(rb"OKAY[0-9a-fA-F]{4}([0-9a-fA-F]{1,8})")
+
+
+def server_version(environment: Mapping[str, str]) -> int | None:
+    """Return the protocol version of the running server that `adb` would use, None when there is none to ask.
+
+    Whatever else listens there and does not answer as a server does counts as none: `adb` itself then says more.
+    """
+    try:
+        with closing(_connected(environment)) as connection:
+            connection.sendall(b"000chost:version")
+            answer = _all_of(connection)
+    except OSError:
+        return None
+    found = ANSWER.fullmatch(answer)
+    return int(found[1], 16) if found else None
+
+
+def _connected(environment: Mapping[str, str]) -> socket.socket:
+    """Connect as `adb` does. Raises `OSError` when nobody listens, or the address is not one."""
+    address = environment.get("ADB_SERVER_SOCKET", "")
+    kind, _, rest = address.partition(":")
+    if kind == "localfilesystem":
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(ANSWER_SECONDS)
+        try:
+            connection.connect(rest)
+        except OSError:
+            connection.close()
+            raise
+        return connection
+    return socket.create_connection(_host_and_port(environment, rest if kind == "tcp" else ""), ANSWER_SECONDS)
+
+
+def _host_and_port(environment: Mapping[str, str], address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    host = host or environment.get("ANDROID_ADB_SERVER_ADDRESS", "") or "localhost"
+    port = port or environment.get("ANDROID_ADB_SERVER_PORT", "") or str(DEFAULT_PORT)
+    if not port.isdecimal() or int(port) > 65535:
+        raise OSError(f"not a port: {port}")
+    return host, int(port)
+
+
+def _all_of(connection: socket.socket) -> bytes:
+    """Read to the end, or as much as any answer has."""
+    answer = b""
+    while len(answer) < 64 and (part := connection.recv(64)):
+        answer += part
+    return answer
+
+
+ADB: Final = Tool(name="adb", package="adb", minimum=(1, 0, 41))
+"""1.0.41 is the protocol of every platform-tools since 2019; the last number is what client and server compare."""
+PACKAGE_HINT: Final = (
+    "run: {}; the package is called android-tools on Fedora and Arch, android-platform-tools in Homebrew"
+)
+START_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdbClient:
+    """`adb` as found, and the whole environment that it is run with."""
+
+    program: Path
+    environment: Mapping[str, str]
+
+    def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
+        """Run adb to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, `tool-endless`, ...)."""
+        # LC_ALL: what the system says inside adb's messages is told apart by its words.
+        environment = {**self.environment, "LC_ALL": "C"}
+        command = (self.program, *words)
+        return run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
+
+
+def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:
+    """Return adb with a server that runs.
+
+    `environment` replaces this process's own. Raises `ToolError`: `tool-missing`, `tool-broken`, `tool-too-old`,
+    `adb-server-mismatch` (another program's server would be ended by ours), `adb-server-failed`.
+    """
+    try:
+        installed = require(ADB)
+    except ToolError as error:
+        hint = PACKAGE_HINT.format(install_command(ADB.package))
+        raise ToolError(error.reference, error.what, where=error.where, why=error.why, hint=hint) from error
+    client = AdbClient(program=installed.path, environment=dict(os.environ if environment is None else environment))
+    _check_server(client, int(installed.version.split(".")[-1]))
+    _start_server(client)
+    return client
+
+
+def _check_server(client: AdbClient, version: int) -> None:
+    running = server_version(client.environment)
+    if running not in {None, version}:
+        what = f"the adb server that is running has version {running}, this adb has {version}"
+        why = "adb would end that server, and with it whatever uses it"
+        hint = "put the adb of that server first on PATH, or end the server: adb kill-server"
+        raise ToolError("adb-server-mismatch", what, where=str(client.program), why=why, hint=hint)
+
+
+def _start_server(client: AdbClient) -> None:
+    done = client.run("start-server", timeout_seconds=START_SECONDS)
+    if done.returncode != 0:
+        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+        hint = "another program may hold the port; name a free one in ANDROID_ADB_SERVER_PORT"
+        raise ToolError("adb-server-failed", "adb cannot start its server", where="adb", why=why, hint=hint)
+
+
+Fault = tuple[str, str, str]
+"""A diagnostic's reference, what happened, and a hint."""
+STATES: Final[Mapping[str, Fault]] = {
+    "unauthorized": (
+        "device-unauthorized",
+        "the device does not trust this computer",
+        "unlock it and accept 'Allow USB debugging'; if it does not ask: adb kill-server, then connect it anew",
+    ),
+    "authorizing": (
+        "device-unauthorized",
+        "the device has not yet said whether it trusts this computer",
+        "unlock it and accept 'Allow USB debugging', then run the same command again",
+    ),
+    "offline": (
+        "device-offline",
+        "the device is known to adb but does not answer",
+        "disconnect it and connect it again, or: adb reconnect offline",
+    ),
+    "no permissions": (
+        "device-no-permission",
+        "this user may not open the device's USB connection",
+        "install the udev rules (Debian: android-sdk-platform-tools-common), join the group plugdev, connect it anew",
+    ),
+}
+"""Of a device in `adb devices` that is not online."""
+NOT_READY: Final[Fault] = (
+    "device-not-ready",
+    "the device is not in the state in which commands can be run",
+    "start it into Android: adb reboot",
+)
+LOST: Final[Fault] = (
+    "device-lost",
+    "the device went away while it was used",
+    "connect it again (adb devices -l lists it as 'device' then), and run the same command again",
+)
+"""Also of a device that adb cannot reach."""
+FULL: Final[Fault] = (
+    "device-full",
+    "the device has no room",
+    "remove files from it; what ortrim left behind is called /data/local/tmp/ortrim-*",
+)
+NOT_PERMITTED: Final[Fault] = (
+    "device-not-permitted",
+    "the device's shell may not write there",
+    other_folder("adb:"),
+)
+COPY_FAILED: Final[Fault] = (
+    "copy-failed",
+    "adb could not copy a file",
+    "try it by hand: adb push FILE /data/local/tmp",
+)
+"""For a reason that adb did not name, with the device still there."""
+WORDS: Final[tuple[tuple[str, Fault | str], ...]] = (
+    ("No space left on device", FULL),
+    ("Disk quota exceeded", FULL),
+    ("device unauthorized", "unauthorized"),
+    ("device still authorizing", "unauthorized"),
+    ("insufficient permissions for device", "no permissions"),
+    ("device offline", LOST),
+    ("' not found", LOST),
+    ("no devices/emulators found", LOST),
+    ("Permission denied", NOT_PERMITTED),
+    ("Read-only file system", NOT_PERMITTED),
+)
+"""What each of adb's words means, or the state that they tell of. The first that fits counts. A device that was online
+when it was opened and is offline now has gone away."""
+
+
+def device_error(fault: Fault, serial: str, why: str) -> VerifyError:
+    """Return a fault of a device as a diagnostic."""
+    reference, what, hint = fault
+    return VerifyError(reference, what, where=f"adb:{serial}", why=why, hint=hint)
+
+
+def state_error(state: str, serial: str) -> VerifyError:
+    """Return the diagnostic of a device that is not online, by its state in `adb devices`."""
+    return device_error(STATES.get(state, NOT_READY), serial, f"its state is: {state}")
+
+
+def known_error(printed: str, serial: str) -> VerifyError | None:
+    """Return the diagnostic of an adb command that failed, by what it printed; None when nothing fits."""
+    meaning = next((meaning for words, meaning in WORDS if words in printed), None)
+    if isinstance(meaning, str):
+        return state_error(meaning, serial)
+    return device_error(meaning, serial, _last_lines(printed)) if meaning else None
+
+
+def adb_error(printed: str, serial: str) -> VerifyError:
+    """Return the diagnostic of a command whose end did not come back: `device-lost` unless adb says otherwise."""
+    return known_error(printed, serial) or device_error(LOST, serial, _last_lines(printed))
+
+
+def _last_lines(printed: str) -> str:
+    return "\n".join(printed.strip().splitlines()[-4:])
+
+
+ONLINE: Final = "device"
+LISTED_STATES: Final = (
+    "device|offline|unauthorized|authorizing|connecting|no permissions|bootloader|recovery|rescue|sideload|host|unknown"
+)
+LINE: Final = re.compile(rf"(?P<serial>\S.*?)\s+(?P<state>{LISTED_STATES})\b(?P<rest>.*)")
+FIELD: Final = re.compile(r"(?:^|\s)(?P<key>usb|product|model|device|transport_id):(?P<value>\S+)")
+CONNECT_HINT: Final = (
+    "connect one, with USB debugging on, or: adb connect ADDRESS; then look at what this prints: adb devices -l"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdbListing:
+    """One line of `adb devices -l`. `model` is empty for a device that says nothing of itself yet."""
+
+    serial: str
+    state: str
+    model: str
+
+    @property
+    def online(self) -> bool:
+        """Whether commands can be run on it."""
+        return self.state == ONLINE
+
+
+def read_listing(printed: str) -> tuple[AdbListing, ...]:
+    """Return the devices that `adb devices -l` printed; whatever else is printed among them is left out."""
+    _, _, lines = f"\n{printed}".partition("\nList of devices attached")
+    found = (LINE.fullmatch(line.strip()) for line in lines.splitlines()[1:] if not line.startswith("*"))
+    return tuple(_listing(match) for match in found if match)
+
+
+def _listing(match: re.Match[str]) -> AdbListing:
+    fields = {field["key"]: field["value"] for field in FIELD.finditer(match["rest"])}
+    # adb writes an underscore for what is not a letter or a digit.
+    return AdbListing(serial=match["serial"], state=match["state"], model=fields.get("model", "").replace("_", " "))
+
+
+def choose(devices: Sequence[AdbListing], serial: str | None) -> AdbListing:
+    """Return the device of a serial number, or the only one there is.
+
+    A single device that is online is taken even when there are others that are not. Raises `UsageError`
+    (`several-devices`, `unknown-device`) or `VerifyError` (`no-device`, `device-unauthorized`, `device-offline`,
+    `device-no-permission`, `device-not-ready`).
+    """
+    if serial is not None:
+        return _ready(_named(devices, serial))
+    online = [device for device in devices if device.online]
+    if len(online) > 1:
+        raise _several(online)
+    if not devices:
+        raise VerifyError("no-device", "adb sees no device", where="adb", hint=CONNECT_HINT)
+    return online[0] if online else _ready(devices[0])
+
+
+def _named(devices: Sequence[AdbListing], serial: str) -> AdbListing:
+    for device in devices:
+        if device.serial == serial:
+            return device
+    hint = f"adb sees: {', '.join(device.serial for device in devices)}" if devices else CONNECT_HINT
+    raise UsageError("unknown-device", "adb sees no device of this serial number", where=serial, hint=hint)
+
+
+def _ready(device: AdbListing) -> AdbListing:
+    if not device.online:
+        raise state_error(device.state, device.serial)
+    return device
+
+
+def _several(devices: Sequence[AdbListing]) -> Diagnostic:
+    names = ", ".join(f"adb:{device.serial}" for device in devices)
+    what = f"adb sees {len(devices)} devices, and none was chosen"
+    return UsageError("several-devices", what, where="adb", hint=f"name one or more of them: {names}")
+
+
+BASE: Final = "/data/local/tmp"
+"""Where Android lets the shell's user write, and run what it wrote. Our folder there is `ortrim-` and a number."""
+LIST_SECONDS: Final = 30.0
+FOLDER_SECONDS: Final = 30.0
+STATE_SECONDS: Final = 10.0
+COPY_SECONDS: Final = 300.0
+"""For one file: 2 GB, the most that a model in ONNX format has, over USB 2 (some 30 MB/s) take about 70."""
+QUESTIONS: Final = Questions(
+    facts=ANDROID_SURVEY,
+    read_facts=adb_host,
+    heat=THERMAL_SURVEY,
+    read_heat=adb_thermal,
+    keeps_time=lambda answer: adb_host(answer).kind == "physical",
+)
+
+
+class AdbTransport:
+    """A device by its serial number. All that it raises names it as `adb:SERIAL`."""
+
+    def __init__(self, client: AdbClient, serial: str) -> None:
+        self.serial = serial
+        self._client = client
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command, as `Transport` promises. Raises `VerifyError`, or `ToolError` when adb itself is gone."""
+        return run_marked(
+            words,
+            lambda script, seconds: self._adb("shell", script, seconds=seconds),
+            limit_seconds=timeout_seconds,
+            name=f"adb:{self.serial}",
+            explain=lambda printed: adb_error(printed, self.serial),
+        )
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy files to the device, each by itself: adb copies symbolic links in a folder as links."""
+        folders = sorted({str((PurePosixPath(folder) / name).parent) for name in files})
+        done = self.execute(("mkdir", "-p", *folders), timeout_seconds=FOLDER_SECONDS)
+        if done.returncode != 0:
+            why = done.stderr.strip()
+            raise known_error(done.stderr, self.serial) or device_error(NOT_PERMITTED, self.serial, why)
+        for name, path in files.items():
+            self._copy("push", path.resolve(), f"{folder}/{name}")
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy a folder's content; adb refuses names with slashes and makes no links."""
+        self._copy("pull", f"{folder}/.", destination)
+
+    def _copy(self, verb: str, source: Path | str, destination: Path | str) -> None:
+        done = self._copied(verb, source, destination)
+        if done.returncode == 0:
+            return
+        # adb reports a failed copy on standard output when that is not a terminal.
+        printed = f"{done.stdout}\n{done.stderr}".strip()
+        if error := known_error(printed, self.serial):
+            raise error
+        online = self._adb("get-state", seconds=STATE_SECONDS).returncode == 0
+        raise device_error(COPY_FAILED if online else LOST, self.serial, printed)
+
+    def _copied(self, verb: str, source: Path | str, destination: Path | str) -> Completed:
+        try:
+            return self._adb(verb, source, destination, seconds=COPY_SECONDS)
+        except ToolError as error:
+            if error.reference != "tool-timeout":
+                raise
+            why = f"adb {verb} did not end within {COPY_SECONDS:g} seconds"
+            raise device_error(LOST, self.serial, why) from error
+
+    def _adb(self, *words: str | Path, seconds: float) -> Completed:
+        return self._client.run("-s", self.serial, *words, timeout_seconds=seconds)
+
+
+def adb_devices(client: AdbClient) -> tuple[AdbListing, ...]:
+    """Return what adb sees, whatever its state. Raises `ToolError`."""
+    return read_listing(client.run("devices", "-l", timeout_seconds=LIST_SECONDS).stdout)
+
+
+def open_adb(
+    serial: str | None = None,
+    *,
+    client: AdbClient | None = None,
+    base: str = "",
+    cores: tuple[int, ...] = (),
+    announce: Callable[[str], None] = lambda _: None,
+) -> CooledDevice:
+    """Return the device of a serial number, or the only one there is, ready to run on `cores` (all, when empty).
+
+    `base` is the folder below which ours is made, without one that of `base_folder`.
+    `announce` is told when it waits for the device to cool down. Raises `UsageError` `bad-folder`, and what `find_adb`,
+    `choose` and `asked_machine` raise.
+    """
+    base = base or base_folder("adb", BASE)
+    client = client or find_adb()
+    transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
+    machine = asked_machine(transport, QUESTIONS, name=f"adb:{transport.serial}", base=base, cores=cores)
+    return CooledDevice(machine, announce)
+
+
+def require_fitting(host: Host, name: str, target: Target, api: int | None) -> None:
+    """Refuse a device whose ABIs or API level are not a target's, before anything is pushed to it.
+
+    `api` is the level that the library needs; levels that are not known are not compared. Raises `VerifyError`
+    `not-for-this-device`.
+    """
+    abi, known = target.identifier.removeprefix("android-"), tuple(filter(None, host.abi.split(",")))
+    if abi not in known:
+        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'nobody knows what'}"
+        hint = f"name a device or an emulator of that ABI too, or choose its own: --target {_offered(known)}"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
+    if api is not None and host.api_level is not None and host.api_level < api:
+        what = f"this library needs API level {api}, and the device has {host.api_level} ({host.os_version})"
+        hint = "name a newer device, or lower android.api in the buildspec"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
+
+
+def _offered(abis: tuple[str, ...]) -> str:
+    return f"android-{abis[0]}" if abis else "android-arm64-v8a"

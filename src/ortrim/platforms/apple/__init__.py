@@ -1,0 +1,1 @@
+"""All that is Apple's own: build arguments, frameworks, xcframework, gates, phones and simulators."""

@@ -1,0 +1,603 @@
+"""iPhones and iPads on a Mac's cable. A phone runs apps alone, so that an app of ours carries all that is to be run.
+
+- Commands of `xcrun devicectl`, whose answers are documents in files: what it prints is for people and changes.
+- What `devicectl` says when something is wrong, and how an app on a phone ended. Pure.
+- The phones and tablets that a Mac reaches, and which of them is meant. Pure.
+- How a run in our app on a phone ended, from what it left in its folder; and what the phone says of itself.
+- What the app on an iPhone carries: its requests, the library, models and cases. See `farms.harness_requests`.
+"""
+
+import dataclasses
+import json
+import re
+import secrets
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ortrim.base.command import Completed
+from ortrim.base.files import storage_errors
+from ortrim.base.json import from_json
+from ortrim.build.xcode import Xcrun, find_xcrun
+from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.verify.devices.device import (
+    MOST_PRINTED_BYTES,
+    RunnerOutput,
+    RunRequest,
+    endless_output,
+    not_startable,
+    runner_words,
+)
+from ortrim.verify.devices.facts import Thermal, throttling_text
+from ortrim.verify.devices.harness import (
+    FILES,
+    NATIVE,
+    REPORT,
+    RUN,
+    HarnessContent,
+    PhoneApp,
+    RequestedRun,
+    carried,
+    told,
+)
+from ortrim.verify.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
+from ortrim.verify.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
+from ortrim.verify.measurements import Host
+from ortrim.verify.runner_output import never_ended, place_of, read_output
+
+Fault = tuple[str, str, str]
+"""A diagnostic's reference, what happened, and a hint."""
+TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
+"""What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
+LOST: Final[Fault] = (
+    "device-lost",
+    "the phone went away while it was used",
+    "connect it again by cable, and run the same command again",
+)
+FAULTS: Final[tuple[tuple[str, Fault], ...]] = (
+    ("Unknown option '--console'", (
+        "xcode-too-old", "this Xcode's devicectl cannot wait for an app to end",
+        "choose Xcode 16 or newer: sudo xcode-select -s /Applications/Xcode.app",
+    )),
+    ("device was not, or could not be, unlocked", (
+        "device-locked", "the phone is locked", "unlock it, and keep its display on meanwhile"
+    )),
+    ("device is locked", ("device-locked", "the phone is locked", "unlock it, and keep its display on meanwhile")),
+    ("not been explicitly trusted by the user", (
+        "app-not-trusted", "the phone does not trust the app's developer",
+        "say so there: Settings, General, VPN & Device Management",
+    )),
+    ("Developer Mode", (
+        "device-not-ready", "the phone has its developer mode switched off",
+        "switch it on: Settings, Privacy & Security, Developer Mode",
+    )),
+    ("No space left", ("device-full", "the phone has no room", "remove something from it")),
+    ("not enough available storage", ("device-full", "the phone has no room", "remove something from it")),
+    ("MIInstallerErrorDomain", (
+        "app-refused", "the phone does not take the app",
+        "sign it for this phone: open the project in Xcode, choose your team, and build it again",
+    )),
+    ("The specified device was not found", LOST),
+    ("tunnel connection failed", LOST),
+    ("RemotePairingError", LOST),
+    ("is not connected", LOST),
+)  # fmt: skip
+"""What each of devicectl's words means; the first that fits counts."""
+MOST_LINES: Final = 6
+
+
+def devicectl_error(said: str, where: str) -> VerifyError:
+    """Return the diagnostic of a command that failed, by what it printed and wrote; `phone-trouble` when none fits."""
+    why = "\n".join(line.strip() for line in said.strip().splitlines()[-MOST_LINES:])
+    for words, (reference, what, hint) in FAULTS:
+        if words in said:
+            return VerifyError(reference, what, where=where, why=why, hint=hint)
+    hint = "try it by hand: xcrun devicectl list devices"
+    return VerifyError("phone-trouble", "devicectl failed", where=where, why=why, hint=hint)
+
+
+def signal_of(printed: str) -> int | None:
+    """Return the number of the signal that ended an app, None when it ended by itself."""
+    found = TERMINATED.search(printed)
+    return int(found[1]) if found else None
+
+
+PLATFORMS: Final = frozenset({"iOS", "iPadOS"})
+UNREACHABLE: Final = "unavailable"
+CONNECT_HINT: Final = "connect one by cable and unlock it; then look at what this prints: xcrun devicectl list devices"
+DEVELOPER_HINT: Final = "switch it on: Settings, Privacy & Security, Developer Mode, and restart the device"
+PAIR_HINT: Final = "unlock it, and say that it trusts this Mac"
+VERSION: Final = re.compile(r"(\d{1,3})(?:\.(\d{1,3}))?")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Connection(_Part):
+    pairing: str = Field(default="", alias="pairingState")
+    tunnel: str = Field(default="", alias="tunnelState")
+
+
+class _Properties(_Part):
+    name: str = ""
+    version: str = Field(default="", alias="osVersionNumber")
+    build: str = Field(default="", alias="osBuildUpdate")
+    developer_mode: str = Field(default="", alias="developerModeStatus")
+
+
+class _Processor(_Part):
+    name: str = ""
+
+
+class _Hardware(_Part):
+    platform: str = ""
+    reality: str = ""
+    udid: str = ""
+    product: str = Field(default="", alias="productType")
+    marketing: str = Field(default="", alias="marketingName")
+    board: str = Field(default="", alias="hardwareModel")
+    processor: _Processor = Field(default=_Processor(), alias="cpuType")
+
+
+class _Device(_Part):
+    identifier: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,63}$")
+    connection: _Connection = Field(default=_Connection(), alias="connectionProperties")
+    properties: _Properties = Field(default=_Properties(), alias="deviceProperties")
+    hardware: _Hardware = Field(default=_Hardware(), alias="hardwareProperties")
+
+
+class _Result(_Part):
+    devices: tuple[_Device, ...]
+
+
+class _Listing(_Part):
+    result: _Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phone:
+    """An iPhone or iPad. `problem` says why nothing can be run on it, with `hint`; both are empty when it can.
+
+    `name` is its owner's for it, `model` Apple's for the kind, `product` Apple's identifier of the kind.
+    """
+
+    identifier: str
+    udid: str
+    name: str
+    model: str
+    product: str
+    board: str
+    processor: str
+    system: str
+    build: str
+    problem: str = ""
+    hint: str = ""
+
+
+def read_phones(document: str) -> tuple[Phone, ...]:
+    """Return the phones and tablets in what `devicectl list devices` wrote, those that can be used first.
+
+    Raises `VerifyError` `phone-trouble` for what is no such list.
+    """
+    try:
+        devices = from_json(_Listing, document).result.devices
+    except ValidationError as error:
+        what = "devicectl did not write a list of devices"
+        why = "\n".join(str(error).splitlines()[:3])
+        raise VerifyError("phone-trouble", what, where="devicectl", why=why, hint=CONNECT_HINT) from error
+    phones = [_phone(each) for each in devices if _is_phone(each)]
+    return tuple(sorted(phones, key=lambda phone: bool(phone.problem)))
+
+
+def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
+    """Return the phone of a name, UDID or identifier, or the only one that can be used.
+
+    Raises `UsageError` (`several-devices`, `unknown-device`), `VerifyError` (`no-device`, `device-not-ready`).
+    """
+    if name:
+        return _ready(_named(phones, name))
+    usable = [phone for phone in phones if not phone.problem]
+    if len(usable) > 1:
+        raise _several(usable)
+    if not phones:
+        raise VerifyError("no-device", "this Mac sees no phone", where="devicectl", hint=CONNECT_HINT)
+    return _ready((usable or list(phones))[0])
+
+
+def _is_phone(each: _Device) -> bool:
+    return each.hardware.platform in PLATFORMS and each.hardware.reality in {"", "physical"}
+
+
+def _phone(each: _Device) -> Phone:
+    problem, hint = _problem(each)
+    version = each.properties.version
+    return Phone(
+        identifier=each.identifier,
+        udid=each.hardware.udid,
+        name=each.properties.name.strip(),
+        model=each.hardware.marketing or each.hardware.product,
+        product=each.hardware.product,
+        board=each.hardware.board,
+        processor=each.hardware.processor.name,
+        system=f"iOS {version}" if VERSION.match(version) else "",
+        build=each.properties.build,
+        problem=problem,
+        hint=hint,
+    )
+
+
+def _problem(each: _Device) -> tuple[str, str]:
+    if each.connection.pairing not in {"", "paired"}:
+        return "does not trust this Mac yet", PAIR_HINT
+    if each.connection.tunnel == UNREACHABLE:
+        return "is known to this Mac, but not connected", CONNECT_HINT
+    if each.properties.developer_mode == "disabled":
+        return "has its developer mode switched off", DEVELOPER_HINT
+    return "", ""
+
+
+def _named(phones: Sequence[Phone], name: str) -> Phone:
+    for phone in phones:
+        if name in {phone.name, phone.udid, phone.identifier}:
+            return phone
+    hint = f"this Mac sees: {', '.join(phone.name or phone.udid for phone in phones)}" if phones else CONNECT_HINT
+    raise UsageError("unknown-device", "this Mac sees no phone of that name", where=f"devicectl:{name}", hint=hint)
+
+
+def _ready(phone: Phone) -> Phone:
+    if phone.problem:
+        where = f"devicectl:{phone.name or phone.udid}"
+        raise VerifyError("device-not-ready", f"the phone {phone.problem}", where=where, hint=phone.hint)
+    return phone
+
+
+def _several(phones: Sequence[Phone]) -> Diagnostic:
+    names = ", ".join(f"devicectl:{phone.name or phone.udid}" for phone in phones)
+    what = f"this Mac sees {len(phones)} phones, and none was chosen"
+    return UsageError("several-devices", what, where="devicectl", hint=f"name one or more of them: {names}")
+
+
+DEVICECTL: Final = "devicectl"
+LIST_SECONDS: Final = 60.0
+COPY_SECONDS: Final = 300.0
+INSTALL_SECONDS: Final = 600.0
+UNINSTALL_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """How a command ended, and the document that it wrote, empty when it wrote none."""
+
+    done: Completed
+    document: str
+
+    @property
+    def said(self) -> str:
+        """All that may tell why it failed."""
+        return "\n".join(filter(None, (self.done.stdout, self.done.stderr, self.document)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhoneClient:
+    """A phone by devicectl's identifier; `where` is its name in diagnostics."""
+
+    xcrun: Xcrun
+    identifier: str
+    where: str
+
+    def install(self, app: Path) -> None:
+        """Install an app, or bring it up to date. Raises `VerifyError` as `devicectl_error` does, and `ToolError`."""
+        self._required(("device", "install", "app"), (), (app,), INSTALL_SECONDS)
+
+    def uninstall(self, app: str) -> None:
+        """Remove an app with all that it left. Raises as `install` does."""
+        self._required(("device", "uninstall", "app"), (), (app,), UNINSTALL_SECONDS)
+
+    def launch(self, app: str, environment: str, seconds: float) -> Answer:
+        """Run an app to its end, whatever that is; `environment` is a JSON object.
+
+        The app is ended with devicectl. Raises `ToolError` (`tool-timeout`, `tool-endless`, ...).
+        """
+        options = ("--console", "--terminate-existing", "--environment-variables", environment)
+        return self._asked(("device", "process", "launch"), options, (app,), seconds)
+
+    def copy_from(self, app: str, source: str, destination: Path) -> Answer:
+        """Copy a folder of an app's own into a folder of this machine. Raises `VerifyError` when it does not end."""
+        options = (
+            *("--domain-type", "appDataContainer", "--domain-identifier", app),
+            *("--source", source, "--destination", str(destination)),
+        )
+        return self._patient(("device", "copy", "from"), options, (), COPY_SECONDS)
+
+    def _required(
+        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
+    ) -> None:
+        answer = self._patient(verb, options, named, seconds)
+        if answer.done.returncode != 0:
+            raise devicectl_error(answer.said, self.where)
+
+    def _patient(
+        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
+    ) -> Answer:
+        try:
+            return self._asked(verb, options, named, seconds)
+        except ToolError as error:
+            if error.reference != "tool-timeout":
+                raise
+            reference, what, hint = LOST
+            why = f"devicectl {' '.join(verb)} {error.what}"
+            raise VerifyError(reference, what, where=self.where, why=why, hint=hint) from error
+
+    def _asked(
+        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
+    ) -> Answer:
+        words = (*verb, "--device", self.identifier, *options)
+        return ask(self.xcrun, words, named, seconds)
+
+
+def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> Answer:
+    """Run a command of devicectl to its end; what it names comes last. Raises `ToolError`."""
+    with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
+        document = Path(place) / "answer.json"
+        done = xcrun.run(DEVICECTL, *words, "--json-output", document, *named, timeout_seconds=seconds)
+        return Answer(done=done, document=text_of(document))
+
+
+def list_phones(xcrun: Xcrun) -> tuple[Phone, ...]:
+    """Return the phones that this Mac sees, ready or not.
+
+    Raises `VerifyError` as `devicectl_error` and `read_phones` do, and `ToolError`.
+    """
+    answer = ask(xcrun, ("list", "devices"), (), LIST_SECONDS)
+    if answer.done.returncode != 0:
+        raise devicectl_error(answer.said, DEVICECTL)
+    return read_phones(answer.document)
+
+
+END: Final = "end.json"
+STDERR: Final = "stderr.txt"
+OUTPUTS: Final = "outputs"
+NOT_STARTED: Final = -1
+"""The app's code for a request that it could not begin; `problem` says why."""
+STATUSES: Final[Mapping[int, int]] = MappingProxyType({0: 0, 1: 1, 2: 3, 3: 4})
+"""Apple's thermal states (nominal, fair, serious, critical) -> Android's (none, light, severe, critical)."""
+SERIOUS: Final = 2
+"""From here on Apple's documents say that the system takes performance away."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnd:
+    """What the app writes when the runner has ended: its exit code, and what the phone says."""
+
+    schema: Literal["ortrim-end/1"]
+    code: int
+    problem: str
+    seconds: float
+    thermal: int
+    cores: int
+    memory_bytes: int
+    page_bytes: int
+
+    @property
+    def status(self) -> int:
+        """The phone's heat in Android's words."""
+        return STATUSES.get(self.thermal, max(STATUSES.values()))
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the phone takes performance away for its heat."""
+        return self.thermal >= SERIOUS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhoneRun:
+    """The runner as if it had been a program of its own; `end` is None when the app died."""
+
+    completed: Completed
+    end: RunEnd | None
+
+
+def read_end(launched: Answer, copied: Answer, place: Path, request: RunRequest, where: str) -> PhoneRun:
+    """Return how a run ended whose folder was copied below `place`, and bring its outputs to where they are wanted.
+
+    Raises `VerifyError`: `runner-not-startable` (the app could not begin), `endless-output`, and those of
+    `devicectl_error` for an app that was not launched or whose folder did not come.
+    """
+    found = sorted(place.rglob(END)) + sorted(place.rglob(STDERR))
+    folder = next((path.parent for path in found if path.is_file() and not path.is_symlink()), place)
+    end = _end(folder / END, where)
+    number = signal_of(launched.said)
+    if end is None and number is None:
+        raise devicectl_error((launched if launched.done.returncode != 0 else copied).said, where)
+    if end is not None and end.code == NOT_STARTED:
+        raise not_startable(where, end.problem)
+    if request.outputs and (folder / OUTPUTS).is_dir() and not (folder / OUTPUTS).is_symlink():
+        copy_files(folder / OUTPUTS, request.outputs)
+    code = end.code if end is not None else -(number or 0)
+    done = Completed(argv=(), returncode=code, stdout=_report(folder, request), stderr=text_of(folder / STDERR))
+    return PhoneRun(completed=done, end=end)
+
+
+def phone_host(phone: Phone, ends: Sequence[RunEnd]) -> Host:
+    """Return what is known of a phone, after so many runs there."""
+    last = ends[-1] if ends else None
+    return Host(
+        system="iOS",
+        machine="arm64",
+        cpu=phone.processor or "arm64",
+        cores=last.cores if last else 1,
+        memory_bytes=last.memory_bytes if last else 0,
+        kind="physical",
+        model=f"{phone.model} ({phone.product})" if phone.product else phone.model,
+        soc=phone.board,
+        abi="arm64",
+        os_version=phone.system,
+        fingerprint=phone.build,
+        page_bytes=last.page_bytes if last else None,
+        thermal_before=ends[0].status if ends else None,
+        thermal_after=last.status if last else None,
+    )
+
+
+def _end(path: Path, where: str) -> RunEnd | None:
+    text = text_of(path)
+    if not text:
+        return None
+    try:
+        return from_json(RunEnd, text)
+    except ValidationError as error:
+        what, why = f"{END} is not what our app writes", "\n".join(str(error).splitlines()[:3])
+        raise VerifyError("phone-trouble", what, where=where, why=why, hint="compile the app anew") from error
+
+
+def _report(folder: Path, request: RunRequest) -> str:
+    path = folder / REPORT
+    if path.is_file() and path.stat().st_size > MOST_PRINTED_BYTES:
+        raise endless_output(place_of(request))
+    return text_of(path)
+
+
+ARCHIVE: Final = "libortrim.a"
+
+
+def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
+    """Return what the app has to carry for these requests, in their order.
+
+    The same requests on the same files give the same bytes. The runner is compiled into the app, whose library is one
+    of its frameworks, or a part of it when it is static. Raises `StorageError` for a file that cannot be read.
+    """
+    payload_of = cache(lambda request: make_payload(request, FILES, HARNESS_REQUESTS_OUTPUTS))
+    payloads = [(request, payload_of(told(request))) for request in requests]
+    return carried(
+        requests,
+        libraries={_library_name(request, payload): request.library for request, payload in payloads},
+        files={name: path for _, payload in payloads for name, path in _files(payload).items()},
+        runs=tuple(_run(request, payload) for request, payload in payloads),
+    )
+
+
+def _is_static(request: RunRequest) -> bool:
+    return request.library.suffix == Path(LINKED).suffix
+
+
+def _library_name(request: RunRequest, payload: Payload) -> str:
+    """Return a library's name in the project, by its digest for one that is opened."""
+    return ARCHIVE if _is_static(request) else f"libortrim_{payload.request.library.parent.name}.dylib"
+
+
+def _files(payload: Payload) -> dict[str, Path]:
+    """Return what the runner reads: neither itself nor the library."""
+    left = {payload.executable, payload.request.library.relative_to(FILES).as_posix()}
+    return {name: path for name, path in payload.files.items() if name not in left}
+
+
+def _run(request: RunRequest, payload: Payload) -> RequestedRun:
+    there = payload.request
+    if not _is_static(request):
+        there = dataclasses.replace(there, library=Path(NATIVE) / _library_name(request, payload))
+    words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
+    return RequestedRun(words=words, seconds=there.repetition.timeout_seconds)
+
+
+START_SECONDS: Final = 30.0
+"""For starting the app, besides the run itself."""
+NONCE_BYTES: Final = 8
+
+MakeApp = Callable[[HarnessContent], PhoneApp]
+"""Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
+
+
+class PhoneDevice:
+    """A phone on which nothing runs before `prepare` has installed our app; `close` removes that.
+
+    Each run is a process of its own. `heat` says why its times are not meaningful, empty while they are.
+    """
+
+    memory_meaningful = True
+
+    def __init__(self, xcrun: Xcrun, phone: Phone, make_app: MakeApp) -> None:
+        self.name = f"{DEVICECTL}:{phone.name or phone.udid}"
+        self.time_meaningful = True
+        self.heat = ""
+        self._phone = phone
+        self._client = PhoneClient(xcrun=xcrun, identifier=phone.identifier, where=self.name)
+        self._make_app = make_app
+        self._app: PhoneApp | None = None
+        self._numbers: dict[RunRequest, int] = {}
+        self._ends: list[RunEnd] = []
+
+    def prepare(self, requests: Sequence[RunRequest]) -> None:
+        """Install the app that carries all requests. Raises what `make_app` and `PhoneClient.install` raise."""
+        app = self._make_app(phone_content(requests))
+        self._numbers = {told(request): number for number, request in enumerate(requests)}
+        self._app = app
+        self._client.install(app.path)
+
+    def facts(self) -> Host:
+        """Describe the phone, as it was after the last run."""
+        host = phone_host(self._phone, self._ends)
+        return dataclasses.replace(host, time_meaningful=self.time_meaningful)
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run one of the requests that `prepare` was told of.
+
+        Raises `VerifyError`: `runner-timeout`, `endless-output`, those of `read_end` and of `read_output`;
+        `LookupError` for a request that is none of these: a fault of the program.
+        """
+        assert self._app is not None, "prepare comes first"
+        number = self._numbers.get(told(request))
+        if number is None:
+            raise LookupError(f"{self.name} was not told of this run: {place_of(request)}")
+        nonce = secrets.token_hex(NONCE_BYTES)
+        answer = self._launched(self._app, request, number, nonce)
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
+            copied = self._client.copy_from(self._app.identifier, f"Documents/ortrim-{nonce}", Path(place))
+            ended = read_end(answer, copied, Path(place), request, self.name)
+        self._note(ended.end)
+        return read_output(ended.completed, request)
+
+    def close(self) -> None:
+        """Remove the app, and with it all that it wrote."""
+        if self._app is not None:
+            with suppress(Diagnostic):
+                self._client.uninstall(self._app.identifier)
+        self._app = None
+
+    def _launched(self, app: PhoneApp, request: RunRequest, number: int, nonce: str) -> Answer:
+        environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
+        try:
+            return self._client.launch(app.identifier, environment, request.repetition.timeout_seconds + START_SECONDS)
+        except ToolError as error:
+            match error.reference:
+                case "tool-timeout":
+                    raise never_ended(request) from error
+                case "tool-endless":
+                    raise endless_output(place_of(request)) from error
+                case _:
+                    raise
+
+    def _note(self, end: RunEnd | None) -> None:
+        """Keep what the phone said of itself, and mark its times when it throttled."""
+        if end is None:
+            return
+        self._ends.append(end)
+        if not self.heat and end.throttled:
+            self.heat = throttling_text(Thermal(status=end.status, battery_celsius=None))
+            self.time_meaningful = False
+
+
+def open_phone(name: str, make_app: MakeApp, *, xcrun: Xcrun | None = None) -> PhoneDevice:
+    """Return the phone of a name, UDID or identifier, or the only one that there is.
+
+    Raises what `find_xcrun`, `list_phones` and `choose_phone` raise.
+    """
+    xcrun = xcrun or find_xcrun(DEVICECTL)
+    return PhoneDevice(xcrun, choose_phone(list_phones(xcrun), name), make_app)

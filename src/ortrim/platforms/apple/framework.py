@@ -1,0 +1,304 @@
+"""Frameworks: the files of one slice, flat for a phone, in a version with links to it for a Mac.
+
+- The property lists of frameworks, of the xcframework that holds them, and of debug symbols; sorted XML.
+- Why the libraries use what Apple wants a reason for, and the privacy manifest that says so.
+- Upstream's Objective-C API, which Swift imports: sources that an app compiles, as both package managers take them.
+- What reads crashes: a dSYM for each slice, apart from what ships, and found by its UUIDs.
+"""
+
+import plistlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
+from ortrim.binaries.macho import MachFile, MachKind, macho_of
+from ortrim.binaries.macho_image import universal_file
+from ortrim.binaries.xcframework import Category, categories, used_categories
+from ortrim.errors import PackageError
+from ortrim.package.package import rendered
+from ortrim.package.packing import PROGRAM_MODE, PackagedFile, PackagedLink
+from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs, ApplePart, AppleSliceInputs, RequiredReason
+
+FRAMEWORK: Final = "onnxruntime"
+BUNDLE: Final = f"{FRAMEWORK}.framework"
+XCFRAMEWORK: Final = f"{FRAMEWORK}.xcframework"
+BUNDLE_IDENTIFIER: Final = "ortrim.onnxruntime"
+"""Not Microsoft's: the identifier says who answers for a bundle. Letters, digits, hyphens and dots are allowed."""
+SUPPORTED: Final = {
+    (ApplePlatform.IOS, AppleVariant.NONE): "iPhoneOS",
+    (ApplePlatform.IOS, AppleVariant.SIMULATOR): "iPhoneSimulator",
+    (ApplePlatform.IOS, AppleVariant.CATALYST): "MacOSX",
+    (ApplePlatform.MACOS, AppleVariant.NONE): "MacOSX",
+}
+"""Platform and variant -> `CFBundleSupportedPlatforms`, without which an upload is refused (ITMS-90542)."""
+PLIST_VERSION: Final = re.compile(r"\d+(\.\d+){0,2}")
+CATALYST_MINORS: Final = {14: "00012345", 15: "0012345", 16: "0012345"}
+"""Major iOS -> the minor number of macOS for each minor number of iOS; later they are the same. From Apple's SDK:
+`VersionMap`, `iOSMac_macOS` in its `SDKSettings.json`."""
+SAME_NUMBERS: Final = 26
+"""From this version on, macOS has the number of the iOS beside it."""
+
+
+def is_versioned(part: Slice) -> bool:
+    """Whether a slice's framework has `Versions`, as a Mac's must, Mac Catalyst's included; a phone's must not."""
+    return part.platform is ApplePlatform.MACOS or part.variant is AppleVariant.CATALYST
+
+
+def framework_plist(part: Slice, minimum_os: str, version: str) -> bytes:
+    """Return a framework's `Info.plist`; `minimum_os` is that of the library's load command (ITMS-90208)."""
+    numbers = PLIST_VERSION.match(version)
+    assert numbers is not None
+    content = {
+        "CFBundleDevelopmentRegion": "en",
+        "CFBundleExecutable": FRAMEWORK,
+        "CFBundleIdentifier": BUNDLE_IDENTIFIER,
+        "CFBundleInfoDictionaryVersion": "6.0",
+        "CFBundleName": FRAMEWORK,
+        "CFBundlePackageType": "FMWK",
+        "CFBundleShortVersionString": numbers[0],
+        "CFBundleSupportedPlatforms": [SUPPORTED[part.platform, part.variant]],
+        "CFBundleVersion": numbers[0],
+        **_floor(part, minimum_os),
+    }
+    return plistlib.dumps(content)
+
+
+def xcframework_plist(slices: Iterable[Slice]) -> bytes:
+    """Return the `Info.plist` of the xcframework: which of its folders is for what."""
+    libraries = [_available(part) for part in sorted(slices, key=lambda each: each.identifier)]
+    content = {
+        "AvailableLibraries": libraries,
+        "CFBundlePackageType": "XFWK",
+        "XCFrameworkFormatVersion": "1.0",
+    }
+    return plistlib.dumps(content)
+
+
+def symbols_plist(version: str) -> bytes:
+    """Return the `Info.plist` of a dSYM."""
+    content = {
+        "CFBundleDevelopmentRegion": "English",
+        "CFBundleIdentifier": f"com.apple.xcode.dsym.{BUNDLE_IDENTIFIER}",
+        "CFBundleInfoDictionaryVersion": "6.0",
+        "CFBundlePackageType": "dSYM",
+        "CFBundleShortVersionString": version,
+        "CFBundleSignature": "????",
+        "CFBundleVersion": version,
+    }
+    return plistlib.dumps(content)
+
+
+def catalyst_macos(ios: str) -> str:
+    """Return the macOS whose Mac Catalyst is a version of iOS, as Apple's SDKs map them: 15.2 is 12.1."""
+    major, minor = (int(part) for part in f"{ios}.0".split(".")[:2])
+    if major < min(CATALYST_MINORS):
+        return "10.15"
+    minors = CATALYST_MINORS.get(major, "")
+    if minors:
+        minor = int(minors[min(minor, len(minors) - 1)])
+    return f"{major if major >= SAME_NUMBERS else major - 3}.{minor}"
+
+
+def _floor(part: Slice, minimum_os: str) -> dict[str, str]:
+    """Return the oldest system under the key that the slice's platform has for it (ITMS-90360: it is missing)."""
+    if part.variant is AppleVariant.CATALYST:
+        return {"LSMinimumSystemVersion": catalyst_macos(minimum_os)}
+    key = "LSMinimumSystemVersion" if part.platform is ApplePlatform.MACOS else "MinimumOSVersion"
+    return {key: minimum_os}
+
+
+def _available(part: Slice) -> dict[str, str | list[str]]:
+    inner = f"Versions/A/{FRAMEWORK}" if is_versioned(part) else FRAMEWORK
+    entry: dict[str, str | list[str]] = {
+        "BinaryPath": f"{BUNDLE}/{inner}",
+        "LibraryIdentifier": part.identifier,
+        "LibraryPath": BUNDLE,
+        "SupportedArchitectures": list(part.architectures),
+        "SupportedPlatform": part.platform.value,
+    }
+    if part.variant:
+        entry["SupportedPlatformVariant"] = part.variant.value
+    return entry
+
+
+PRIVACY_FILE: Final = "PrivacyInfo.xcprivacy"
+Undefined = Mapping[str, tuple[ApplePlatform, Iterable[str]]]
+"""Identifier of a slice -> its platform, and the symbols that it asks the system for."""
+
+
+def required_reasons(undefined: Undefined) -> tuple[RequiredReason, ...]:
+    """Return what of Apple's required reason API the libraries of all slices use, and our reasons.
+
+    Raises `PackageError` `no-required-reason` for a slice of iOS that uses what ONNX Runtime has no reason for; on a
+    Mac, Apple asks for none. A call that goes by the name of a method, `systemUptime`, shows in no symbol.
+    """
+    used = {identifier: used_categories(names) for identifier, (_, names) in undefined.items()}
+    for identifier, (platform, _) in undefined.items():
+        if platform is ApplePlatform.IOS:
+            _require_reasons(identifier, used[identifier])
+    found = ((each, _symbols(each, used.values())) for each in categories() if each.reasons)
+    return tuple(
+        RequiredReason(category=each.name, reasons=each.reasons, symbols=symbols) for each, symbols in found if symbols
+    )
+
+
+def privacy_manifest(reasons: Iterable[RequiredReason]) -> bytes:
+    """Return the content of `PrivacyInfo.xcprivacy`: nothing is collected, nobody is tracked, and these are used."""
+    used = [
+        {"NSPrivacyAccessedAPIType": each.category, "NSPrivacyAccessedAPITypeReasons": list(each.reasons)}
+        for each in reasons
+    ]
+    content = {
+        "NSPrivacyAccessedAPITypes": used,
+        "NSPrivacyCollectedDataTypes": [],
+        "NSPrivacyTracking": False,
+        "NSPrivacyTrackingDomains": [],
+    }
+    return plistlib.dumps(content)
+
+
+def _symbols(category: Category, used: Iterable[Mapping[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    return tuple(sorted({name for slice_used in used for name in slice_used.get(category.name, ())}))
+
+
+def _require_reasons(identifier: str, used: Mapping[str, tuple[str, ...]]) -> None:
+    for category in categories():
+        if not category.reasons and (symbols := used.get(category.name)):
+            what = f"the library uses {', '.join(symbols)}, which Apple wants a reason for"
+            why = f"{category.name}: ITMS-91053 (missing API declaration) would be the answer to an upload"
+            hint = "find what calls it: `invoke inspect` lists the symbols; ONNX Runtime itself has no use for it"
+            raise PackageError("no-required-reason", what, where=identifier, why=why, hint=hint)
+
+
+VERSION: Final = "A"
+CXX_HEADER: Final = "onnxruntime_cxx_api.h"
+C_HEADERS: Final = ("onnxruntime_c_api.h", "coreml_provider_factory.h")
+"""What can be imported as it is, from Swift too; the other headers are parts of these, or are included by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameworkLibrary:
+    """The library of one slice: all its architectures in one file, and what was read from that."""
+
+    inputs: AppleSliceInputs
+    content: bytes
+    facts: MachFile
+
+
+def framework_library(whole: AppleSliceInputs) -> FrameworkLibrary:
+    """Join the libraries of a slice's parts.
+
+    Raises `BinaryError` for what cannot be read, `PackageError` (`wrong-architecture`, `wrong-kind`) for a library that
+    does not belong into the slice.
+    """
+    content = universal_file({part.architecture: _checked(part) for part in whole.parts})
+    return FrameworkLibrary(inputs=whole, content=content, facts=macho_of(content, whole.slice.identifier))
+
+
+def framework_files(
+    library: FrameworkLibrary, headers: tuple[Path, ...], version: str, privacy: bytes | None
+) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
+    """Return the files and links of a slice's framework, with their paths from where the xcframework lies."""
+    part = library.inputs.slice
+    root = f"{XCFRAMEWORK}/{part.identifier}/{BUNDLE}"
+    inner = f"{root}/Versions/{VERSION}" if is_versioned(part) else root
+    resources = f"{inner}/Resources" if is_versioned(part) else root
+    files = (
+        PackagedFile(path=f"{inner}/{FRAMEWORK}", content=library.content, mode=PROGRAM_MODE),
+        PackagedFile(path=f"{resources}/Info.plist", content=framework_plist(part, library.inputs.minimum_os, version)),
+        PackagedFile(path=f"{inner}/Modules/module.modulemap", content=module_map(headers)),
+        *(PackagedFile(path=f"{inner}/Headers/{path.name}", content=path) for path in headers),
+        *([] if privacy is None else [PackagedFile(path=f"{resources}/{PRIVACY_FILE}", content=privacy)]),
+    )
+    return files, tuple(_links(root)) if is_versioned(part) else ()
+
+
+def module_map(headers: tuple[Path, ...]) -> bytes:
+    """Return what makes `import onnxruntime` work in Swift and in C."""
+    names = {path.name for path in headers}
+    plain = [name for name in C_HEADERS if name in names]
+    return rendered("apple/module.modulemap.j2", {"headers": plain, "cxx_header": CXX_HEADER})
+
+
+def _links(root: str) -> Iterator[PackagedLink]:
+    """Yield what leads from a Mac's framework into its version; `codesign` refuses one whose layout is another."""
+    yield PackagedLink(path=f"{root}/Versions/Current", target=VERSION)
+    for name in ("Headers", "Modules", "Resources", FRAMEWORK):
+        yield PackagedLink(path=f"{root}/{name}", target=f"Versions/Current/{name}")
+
+
+def _checked(part: ApplePart) -> bytes:
+    """Return a part's library when it is one that can be joined with the others of its slice."""
+    content, where = part.library.read_bytes(), part.inputs.job.target.identifier
+    facts = macho_of(content, where)
+    if facts.architectures != (part.architecture,):
+        why = f"it is for {', '.join(facts.architectures)}"
+        raise PackageError("wrong-architecture", "the library is for another processor", where=where, why=why)
+    (image,) = facts.images
+    expected = MachKind.LIBRARY if part.inputs.job.linkage == "shared" else MachKind.ARCHIVE
+    if image.kind is not expected:
+        what, why = f"the framework should hold a {expected}", f"the file is a {image.kind}"
+        raise PackageError("wrong-kind", what, where=where, why=why)
+    return content
+
+
+TRAINING: Final = ("onnxruntime_training", "ort_checkpoint", "ort_training_session")
+"""How the names of files begin that need a runtime which can train."""
+ENDINGS: Final = (".h", ".m", ".mm")
+PUBLIC: Final = "include"
+
+
+def objective_c_files(inputs: AppleInputs, privacy: bytes | None) -> tuple[PackagedFile, ...]:
+    """Return the sources and headers with their paths from the root of the package, and the privacy manifest.
+
+    The manifest goes along since a static framework's own does not get into an app in every way of linking.
+    """
+    found = [path for path in _sources(inputs.objective_c) if not path.name.startswith(TRAINING)]
+    files = (_file(inputs.objective_c, path) for path in found)
+    own = [] if privacy is None else [PackagedFile(path=f"{OBJECTIVE_C}/{PRIVACY_FILE}", content=privacy)]
+    return (*files, *own)
+
+
+def _sources(folder: Path) -> list[Path]:
+    """Return the files of the API; its tests and documents lie in folders of their own."""
+    candidates = (*folder.iterdir(), *(folder / PUBLIC).iterdir())
+    return sorted(path for path in candidates if path.suffix in ENDINGS and path.is_file())
+
+
+def _file(folder: Path, path: Path) -> PackagedFile:
+    return PackagedFile(path=f"{OBJECTIVE_C}/{path.relative_to(folder).as_posix()}", content=path)
+
+
+def symbol_files(libraries: tuple[FrameworkLibrary, ...], version: str) -> tuple[PackagedFile, ...]:
+    """Return a dSYM for each slice whose parts all have symbols, as Xcode lays them; what is static becomes the app's.
+
+    Raises `PackageError` (`symbols-differ`) for those of another link, and `BinaryError` for what cannot be read.
+    """
+    return tuple(file for library in libraries for file in _of_slice(library, version))
+
+
+def _of_slice(library: FrameworkLibrary, version: str) -> tuple[PackagedFile, ...]:
+    parts, contents = library.inputs.parts, f"{library.inputs.slice.identifier}/{BUNDLE}.dSYM/Contents"
+    dynamic = [part for part in parts if part.symbols is not None and part.inputs.job.linkage == "shared"]
+    found = {part.architecture: _symbols_checked(part, library.facts) for part in dynamic}
+    if len(found) < len(parts):
+        return ()
+    return (
+        PackagedFile(path=f"{contents}/Info.plist", content=symbols_plist(version)),
+        PackagedFile(path=f"{contents}/Resources/DWARF/{FRAMEWORK}", content=universal_file(found)),
+    )
+
+
+def _symbols_checked(part: ApplePart, shipped: MachFile) -> bytes:
+    assert part.symbols is not None
+    content = part.symbols.read_bytes()
+    (image,) = macho_of(content, str(part.symbols)).images
+    library = next(each for each in shipped.images if each.architecture == part.architecture)
+    if not image.uuid or (image.uuid, image.architecture) != (library.uuid, library.architecture):
+        why = f"UUID {image.uuid or 'none'}; the library that ships has {library.uuid or 'none'}"
+        what, hint = "these are the symbols of another library", "build the target again: both come from one link"
+        raise PackageError("symbols-differ", what, where=str(part.symbols), why=why, hint=hint)
+    return content

@@ -1,0 +1,163 @@
+"""Apple's systems: one library for each architecture of a platform, and one xcframework of all. Pure.
+
+Upstream's own `--ios` and `--macos MacOSX` want Xcode's generator, with which nothing can be left out of a build and
+nothing goes by the wrappers. CMake itself compiles for these systems with Ninja, told by the definitions below.
+
+Upstream's `--macos Catalyst` goes with Ninja too, and hands MLAS's sources all flags of C as one word, which newer
+clangs refuse as a triple (upstream's issue 25920). All that it says besides is the triple, which the wrappers have.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from ortrim.binaries.apple import EXPORTS, ApplePlatform, AppleVariant, Slice, slice_of
+from ortrim.build.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.build.upstream_arguments import (
+    DEFINITIONS,
+    RUNNER_SOURCES,
+    common_arguments,
+    cpuinfo_definitions,
+    hook_definitions,
+    provider_definitions,
+    provider_flags,
+)
+from ortrim.build.xcode import sdk_folder
+from ortrim.build.zig_apple import cross_definitions, is_cross_built
+from ortrim.errors import PlanError
+
+ASSEMBLY: Final = "apple"
+LIBRARY: Final = "libonnxruntime.dylib"
+LINKED: Final = f"MinSizeRel/{LIBRARY}"
+"""The library as it was linked, or the link to it under its version."""
+ARCHIVE: Final = "libonnxruntime.a"
+SYMBOLS: Final = "libonnxruntime.dylib.dwarf"
+"""What a dSYM holds for the library, for who reads crashes: its table of symbols."""
+JOINED: Final = "onnxruntime.o"
+ROOT: Final = "${build}/MinSizeRel/CMakeFiles/onnxruntime.dir/generated_source.c.o"
+"""The one object of the shared library itself, which asks for all that is exported."""
+
+WITHOUT: Final = ("protobuf_BUILD_PROTOC_BINARIES=OFF", "CMAKE_CXX_SCAN_FOR_MODULES=OFF")
+"""A compiler of protobuf's own, which upstream leaves out for phones too, since CMake would make an app of it; and the
+search for modules of C++20, of which upstream has none and for which Apple's clang has no program."""
+
+
+def build_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return upstream's `build.py` arguments for an Apple target."""
+    own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job), *_system(job))
+    definitions = (*DEFINITIONS, *own)
+    return (*common_arguments(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
+
+
+def runner_arguments(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's arguments that make the runner: plain C, nothing needed but the system's own library.
+
+    A static library also wants the system's C++ library, and the frameworks of what is inside.
+    """
+    include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
+    sources = tuple(f"${{runner}}/{name}" for name in RUNNER_SOURCES)
+    plain = ("-std=c11", "-O2", include)
+    if job.linkage == "shared":
+        return (*plain, *sources, "-o", "${build}/runner")
+    inside = ("-lc++", *(word for name in frameworks(job) for word in ("-framework", name)))
+    return (*plain, "-DORTRIM_LINKED", *sources, "${archive}", "-o", "${build}/runner", *inside)
+
+
+def frameworks(job: BuildJob) -> tuple[str, ...]:
+    """Return the system's frameworks that a job's library needs."""
+    return ("Foundation", *(("CoreML",) if "coreml" in _options(job).providers else ()))
+
+
+def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that make of the linked library what a framework holds, and the symbols apart from it.
+
+    Apple's linker strips nothing when upstream asks it to. A framework's library is loaded by another name than the one
+    that it was linked under; a change of it voids the signature without which no Apple processor of ARM loads it.
+    """
+    if job.toolchain.kind != "xcode":
+        return ()
+    linked, library = f"${{build}}/{LINKED}", f"${{build}}/{LIBRARY}"
+    dynamic = (
+        ("${wrappers}/dsymutil", "--flat", linked, "-o", f"${{build}}/{SYMBOLS}"),
+        ("${wrappers}/strip", "-x", "-S", "-o", library, linked),
+        ("${wrappers}/install_name_tool", "-id", install_name(slice_of(job.target)), library),
+        ("${wrappers}/codesign", "--force", "--sign", "-", "--timestamp=none", library),
+    )
+    return (*dynamic, *_joining()) if job.linkage == "static" else dynamic
+
+
+def install_name(part: Slice) -> str:
+    """Return the name by which apps look for the library of a framework: frameworks of a Mac have versions."""
+    versions = "Versions/A/" if part.platform is ApplePlatform.MACOS or part.variant is AppleVariant.CATALYST else ""
+    return f"@rpath/onnxruntime.framework/{versions}onnxruntime"
+
+
+def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
+    """Return the library, its symbols, and the archive if that is wanted; cross-built it is as it was linked."""
+    if job.toolchain.kind != "xcode":
+        return (PurePosixPath(LINKED),)
+    static = (ARCHIVE,) if job.linkage == "static" else ()
+    return tuple(map(PurePosixPath, (LIBRARY, SYMBOLS, *static)))
+
+
+def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
+    """Return the job that makes one xcframework of all slices.
+
+    Raises `PlanError`: `mixed-frameworks`, `mixed-deployment-targets` (one slice has one oldest system).
+    """
+    if not jobs:
+        return None
+    names = tuple(job.target.identifier for job in jobs)
+    if len({job.linkage for job in jobs}) > 1:
+        what, hint = "some slices are dynamic and others static", "choose one: apple.framework at the top, in no target"
+        raise PlanError("mixed-frameworks", what, where=", ".join(names), hint=hint)
+    _require_one_floor(jobs)
+    return AssemblyJob(identifier=ASSEMBLY, targets=names)
+
+
+def _require_one_floor(jobs: Sequence[BuildJob]) -> None:
+    floors: dict[tuple[str, str], BuildJob] = {}
+    for job in jobs:
+        part = slice_of(job.target)
+        other = floors.setdefault((part.platform, part.variant), job)
+        if _options(other).deployment_target != _options(job).deployment_target:
+            what = "are joined into one file and made for different systems"
+            why = f"{_options(other).deployment_target} and {_options(job).deployment_target}"
+            hint = "choose one deployment target at the top of the buildspec, and in no target"
+            where = f"{other.target.identifier}, {job.target.identifier}"
+            raise PlanError("mixed-deployment-targets", what, where=where, why=why, hint=hint)
+
+
+def _joining() -> tuple[tuple[str, ...], ...]:
+    """Return the commands that make the archive: one object that shows the C API, and hides what else it is made of.
+
+    An app may have another abseil or protobuf; with these names inside it the two would be at odds.
+    """
+    joined = f"${{build}}/{JOINED}"
+    return (
+        ("${wrappers}/join", f"-Wl,-exported_symbols_list,{EXPORTS}", "-o", joined, ROOT),
+        ("${wrappers}/libtool", "-static", "-D", "-o", f"${{build}}/{ARCHIVE}", joined),
+    )
+
+
+def _system(job: BuildJob) -> tuple[str, ...]:
+    """Name the target's system, the host's own too, so that the plan is the same on every host."""
+    part = slice_of(job.target)
+    if is_cross_built(job):
+        return cross_definitions(job, install_name(part))
+    catalyst = part.variant is AppleVariant.CATALYST
+    phone = part.platform is ApplePlatform.IOS and not catalyst
+    floor = "" if catalyst else _options(job).deployment_target  # CMake would take it for a version of macOS
+    return (
+        f"CMAKE_SYSTEM_NAME={'iOS' if phone else 'Darwin'}",
+        f"CMAKE_SYSTEM_PROCESSOR={part.architectures[0]}",
+        f"CMAKE_OSX_ARCHITECTURES={part.architectures[0]}",
+        f"CMAKE_OSX_DEPLOYMENT_TARGET={floor}",
+        f"CMAKE_OSX_SYSROOT=${{xcode}}/{sdk_folder(part)}",
+        *WITHOUT,
+    )
+
+
+def _options(job: BuildJob) -> AppleBuild:
+    assert job.apple is not None
+    return job.apple

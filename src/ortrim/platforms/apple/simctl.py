@@ -1,0 +1,406 @@
+"""Simulators of iPhones on a Mac. What runs there is a program of the Mac's, so that its numbers are a Mac's.
+
+- What `simctl` says when something is wrong, and how a program in a simulator ended. Pure.
+- The simulators that a Mac has, and which of them is meant. Pure.
+- A Mac's simulators and the phones on its cable, as lines of the list of devices.
+"""
+
+import dataclasses
+import re
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ortrim.base.command import Completed
+from ortrim.base.files import storage_errors
+from ortrim.base.json import from_json
+from ortrim.build.xcode import Xcrun, find_xcrun
+from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.platforms.apple.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
+from ortrim.platforms.apple.mac import kill_with, mac_facts
+from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
+from ortrim.verify import measurements
+from ortrim.verify.devices.device import RunnerOutput, RunRequest, endless_output, not_startable, runner_words
+from ortrim.verify.devices.emulators import is_simulated, simulated_here
+from ortrim.verify.devices.host import absolute
+from ortrim.verify.devices.names import ListedDevice, absent
+from ortrim.verify.devices.remote import text_of
+from ortrim.verify.devices.remote_shell import signalled
+from ortrim.verify.runner_output import never_ended, place_of, read_output
+
+SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
+LOST: Final = "the simulator went away while it was used"
+FAULTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
+    "Invalid device": (LOST, "run the same command again"),
+    "current state: Shutdown": (LOST, "leave it alone while it is used, and run the same command again"),
+    "device is not booted": (LOST, "leave it alone while it is used, and run the same command again"),
+    "CoreSimulatorService connection": ("the Mac's simulator service does not answer", "restart the Mac"),
+    "No space left": ("the Mac has no room", "make room: xcrun simctl delete unavailable"),
+})  # fmt: skip
+"""What each of simctl's words means, and what helps."""
+NOT_STARTED: Final = "An error was encountered processing the command"
+
+
+def simctl_error(done: Completed, where: str) -> VerifyError:
+    """Return the diagnostic of a command of simctl's that failed: `device-lost`, or `simulator-trouble`."""
+    said = (done.stderr or done.stdout).strip()
+    why = "\n".join(said.splitlines()[-4:]) or f"exit code {done.returncode}"
+    for words, (what, hint) in FAULTS.items():
+        if words in said:
+            reference = "device-lost" if what == LOST else "simulator-trouble"
+            return VerifyError(reference, what, where=where, why=why, hint=hint)
+    what, hint = "simctl failed", "try it by hand: xcrun simctl list devices"
+    return VerifyError("simulator-trouble", what, where=where, why=why, hint=hint)
+
+
+def ended(done: Completed, report: str, where: str) -> Completed:
+    """Return how a program that was spawned ended, with its report.
+
+    Raises `VerifyError` when it was simctl that failed: `runner-not-startable`, and those of `simctl_error`.
+    """
+    if found := SIGNAL.search(done.stderr):
+        return replace(done, returncode=-int(found[1]), stdout=report)
+    if not report and done.returncode != 0:
+        if any(words in done.stderr for words in FAULTS):
+            raise simctl_error(done, where)
+        if NOT_STARTED in done.stderr:
+            raise not_startable(where, "\n".join(done.stderr.strip().splitlines()[-4:]))
+    return replace(done, returncode=signalled(done.returncode), stdout=report or done.stdout)
+
+
+BOOTED: Final = "Booted"
+PREFIX: Final = "com.apple.CoreSimulator.SimRuntime."
+IOS: Final = re.compile(r"iOS-(\d{1,4}(?:-\d{1,4})*)")
+RUNTIME_HINT: Final = "run: xcodebuild -downloadPlatform iOS"
+LIST_HINT: Final = "this lists them: xcrun simctl list devices available"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Type(_Answer):
+    identifier: str
+    name: str = ""
+    product_family: str = Field(default="", alias="productFamily")
+
+
+class _Runtime(_Answer):
+    identifier: str
+    available: bool = Field(default=False, alias="isAvailable")
+    architectures: tuple[str, ...] = Field(default=(), alias="supportedArchitectures")
+    types: tuple[_Type, ...] = Field(default=(), alias="supportedDeviceTypes")
+
+
+class _Device(_Answer):
+    udid: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,63}$")
+    name: str
+    state: str
+    available: bool = Field(default=False, alias="isAvailable")
+
+
+class _Listing(_Answer):
+    devices: dict[str, tuple[_Device, ...]]
+    runtimes: tuple[_Runtime, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulator:
+    """A simulated iPhone or iPad that is there. `version` is iOS's."""
+
+    udid: str
+    name: str
+    version: tuple[int, ...]
+    booted: bool
+
+    @property
+    def system(self) -> str:
+        """Name and version of its system: `iOS 18.2`."""
+        return f"iOS {'.'.join(map(str, self.version))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """What a simulator can be made of: identifiers of a kind of iPhone and of a version of iOS, which it supports."""
+
+    device_type: str
+    runtime: str
+    name: str
+    version: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulators:
+    """What is there, newest iOS first, and what could be made, None without any iOS."""
+
+    ready: tuple[Simulator, ...]
+    model: Model | None
+
+
+def read_simulators(printed: str, architecture: str) -> Simulators:
+    """Return what `simctl list -j` printed, as far as it runs programs for Apple's word for an architecture.
+
+    Raises `VerifyError` `simulator-trouble` for what is no such list.
+    """
+    try:
+        listing = from_json(_Listing, printed)
+    except ValidationError as error:
+        what = "simctl did not print a list of simulators"
+        why = "\n".join(str(error).splitlines()[:3])
+        raise VerifyError("simulator-trouble", what, where="simctl", why=why, hint=LIST_HINT) from error
+    runtimes = {runtime.identifier: runtime for runtime in listing.runtimes if _runs(runtime, architecture)}
+    found = [
+        Simulator(udid=device.udid, name=device.name, version=_version(runtime), booted=device.state == BOOTED)
+        for runtime, devices in listing.devices.items()
+        for device in devices
+        if runtime in runtimes and device.available
+    ]
+    return Simulators(ready=tuple(sorted(found, key=_order)), model=_newest(tuple(runtimes.values())))
+
+
+def choose_simulator(found: Simulators, name: str) -> Simulator | Model:
+    """Return the simulator of a name or UDID; without one the best that is there, or what one can be made of.
+
+    The best is a booted one, then an iPhone, each of the newest iOS. Of several of one name the newest counts. Raises
+    `UsageError` `unknown-device`, `VerifyError` `no-simulator`.
+    """
+    if name:
+        named = [each for each in found.ready if name in {each.udid, each.name}]
+        if not named:
+            near = ", ".join(dict.fromkeys(each.name for each in found.ready[:6]))
+            hint = f"there are: {near}; {LIST_HINT}" if near else RUNTIME_HINT
+            raise UsageError("unknown-device", f"there is no simulator {name!r}", where=f"simctl:{name}", hint=hint)
+        return min(named, key=lambda each: not each.booted)
+    if found.ready:
+        return found.ready[0]
+    if found.model is None:
+        what = "Xcode has no iOS for simulators that runs this target"
+        raise VerifyError("no-simulator", what, where="simctl", hint=RUNTIME_HINT)
+    return found.model
+
+
+def _order(each: Simulator) -> tuple[bool, bool, tuple[int, ...], str]:
+    return (not each.booted, "iPhone" not in each.name, tuple(-part for part in each.version), each.name)
+
+
+def _runs(runtime: _Runtime, architecture: str) -> bool:
+    """Whether a runtime is an iOS that runs an architecture; older Xcodes do not say which ones theirs run."""
+    known = runtime.architectures or (architecture,)
+    return runtime.available and bool(_version(runtime.identifier)) and architecture in known
+
+
+def _version(runtime: str) -> tuple[int, ...]:
+    """Return the version in an identifier of iOS; empty for another system's."""
+    found = IOS.fullmatch(runtime.removeprefix(PREFIX))
+    return tuple(map(int, found[1].split("-"))) if found else ()
+
+
+def _newest(runtimes: tuple[_Runtime, ...]) -> Model | None:
+    for runtime in sorted(runtimes, key=lambda each: _version(each.identifier), reverse=True):
+        for kind in runtime.types:
+            if kind.product_family == "iPhone" or kind.name.startswith("iPhone"):
+                version = _version(runtime.identifier)
+                return Model(device_type=kind.identifier, runtime=runtime.identifier, name=kind.name, version=version)
+    return None
+
+
+SIMCTL: Final = "simctl"
+LIST_SECONDS: Final = 120.0
+"""The first answer after an update of Xcode comes late."""
+BOOT_SECONDS: Final = 900.0
+"""A new simulator migrates its data first, which can take minutes."""
+SHUTDOWN_SECONDS: Final = 120.0
+MARK_BYTES: Final = 8
+
+
+class SimulatorDevice:
+    """Runs the runner in a booted simulator, which shares this Mac's files.
+
+    `close` shuts it down when it was `booted` for this, and deletes it when it was `made` for this.
+    """
+
+    memory_meaningful = False
+    time_meaningful = False
+
+    def __init__(self, xcrun: Xcrun, simulator: Simulator, *, booted: bool, made: bool) -> None:
+        self.name = f"{SIMCTL}:{simulator.name}"
+        self._xcrun = xcrun
+        self._simulator = simulator
+        self._booted = booted
+        self._made = made
+
+    def facts(self) -> measurements.Host:
+        """Describe the Mac, and which phone it simulates. Raises `ToolError` when it cannot be asked."""
+        mac = mac_facts()
+        return dataclasses.replace(
+            mac,
+            kind="simulator",
+            model=f"{self._simulator.name}, simulated on {mac.model or 'a Mac'}",
+            cpu=f"{mac.cpu} of the Mac ({mac.os_version})",
+            os_version=self._simulator.system,
+            fingerprint="",
+            memory_meaningful=False,
+            time_meaningful=False,
+        )
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once.
+
+        Raises `VerifyError`: `runner-timeout`, `endless-output`, those of `ended` and of `read_output`.
+        """
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
+            report = Path(place) / f"{secrets.token_hex(MARK_BYTES)}.json"
+            done = self._spawned(request, report)
+            finished = ended(done, text_of(report), self.name)
+        return read_output(finished, request)
+
+    def boot(self) -> None:
+        """Boot the simulator and wait until it has. Raises `VerifyError` as `simctl_error` does, and `ToolError`."""
+        done = self._xcrun.run(SIMCTL, "bootstatus", self._simulator.udid, "-b", timeout_seconds=BOOT_SECONDS)
+        if done.returncode != 0:
+            raise simctl_error(done, self.name)
+
+    def close(self) -> None:
+        """Leave the simulator as it was found."""
+        for asked, verb in ((self._booted, "shutdown"), (self._made, "delete")):
+            if asked:
+                with suppress(Diagnostic):
+                    self._xcrun.run(SIMCTL, verb, self._simulator.udid, timeout_seconds=SHUTDOWN_SECONDS)
+        self._booted = self._made = False
+
+    def _spawned(self, request: RunRequest, report: Path) -> Completed:
+        """Run the runner to its end. Whatever else happens it is ended too, which outlives `simctl` otherwise."""
+        words = (*runner_words(absolute(request)), "--json", str(report))
+        limit = request.repetition.timeout_seconds
+        try:
+            return self._xcrun.run(SIMCTL, "spawn", self._simulator.udid, *words, timeout_seconds=limit)
+        except ToolError as error:
+            kill_with(str(report))
+            match error.reference:
+                case "tool-timeout":
+                    raise never_ended(request) from error
+                case "tool-endless":
+                    raise endless_output(place_of(request)) from error
+                case _:
+                    raise
+        except BaseException:  # Ctrl-C
+            kill_with(str(report))
+            raise
+
+
+def list_simulators(xcrun: Xcrun, architecture: str) -> Simulators:
+    """Return the simulators here that run programs for Apple's word for an architecture.
+
+    Raises `VerifyError` as `simctl_error` and `read_simulators` do, and `ToolError`.
+    """
+    done = xcrun.run(SIMCTL, "list", "-j", timeout_seconds=LIST_SECONDS)
+    if done.returncode != 0:
+        raise simctl_error(done, SIMCTL)
+    return read_simulators(done.stdout, architecture)
+
+
+def open_simulator(
+    name: str, architecture: str, *, xcrun: Xcrun | None = None, announce: Callable[[str], None] = lambda _: None
+) -> SimulatorDevice:
+    """Return the simulator of a name or UDID, or the best one, booted; one is made where there is none.
+
+    `announce` is told when one is made or booted. Raises what `find_xcrun`, `list_simulators`, `choose_simulator` and
+    `SimulatorDevice.boot` raise; what was made or booted until then is gone again.
+    """
+    xcrun = xcrun or find_xcrun(SIMCTL)
+    chosen = choose_simulator(list_simulators(xcrun, architecture), name)
+    made = isinstance(chosen, Model)
+    simulator = _made(xcrun, chosen, announce) if isinstance(chosen, Model) else chosen
+    device = SimulatorDevice(xcrun, simulator, booted=not simulator.booted, made=made)
+    try:
+        if not simulator.booted:
+            announce(f"booting {simulator.name} ({simulator.system})")
+        device.boot()
+    except ToolError as error:
+        device.close()
+        if error.reference != "tool-timeout":
+            raise
+        what, hint = "the simulator did not boot", f"try it by hand: xcrun simctl bootstatus {simulator.udid} -b"
+        raise VerifyError("simulator-trouble", what, where=device.name, why=error.what, hint=hint) from error
+    except BaseException:
+        device.close()
+        raise
+    return device
+
+
+def _made(xcrun: Xcrun, model: Model, announce: Callable[[str], None]) -> Simulator:
+    """Make a simulator under a name of our own."""
+    name = f"ortrim-{secrets.token_hex(MARK_BYTES)}"
+    announce(f"making a simulator: {model.name}")
+    done = xcrun.run(SIMCTL, "create", name, model.device_type, model.runtime, timeout_seconds=LIST_SECONDS)
+    udid = done.stdout.strip()
+    if done.returncode != 0 or not udid.replace("-", "").isalnum():
+        raise simctl_error(done, SIMCTL)
+    return Simulator(udid=udid, name=model.name, version=model.version, booted=False)
+
+
+SIMULATOR_FORM: Final = f"{SIMCTL}:[NAME]"
+PHONE_FORM: Final = f"{DEVICECTL}:[NAME]"
+
+
+def listed_simulators() -> ListedDevice:
+    """Return the form of simulators' names, with which one is taken without a name."""
+    targets = [target for target in TARGETS.values() if is_simulated(target)]
+    here = [target for target in targets if simulated_here(target)] or targets
+    try:
+        found, problem, remedy = _simulated(here[0]), "", ""
+    except Diagnostic as error:
+        found, problem, remedy = "", f"{error.where} {error.what}", error.hint.removeprefix("run: ")
+    names = tuple(target.identifier for target in here)
+    return ListedDevice(
+        name=SIMULATOR_FORM, targets=names, memory=False, time=False, found=found, problem=problem, remedy=remedy
+    )
+
+
+def _simulated(target: Target) -> str:
+    """Say which simulators run a target. Raises `VerifyError` `no-simulator`, and as `list_simulators` does."""
+    found = list_simulators(find_xcrun(SIMCTL), APPLE_ARCHITECTURES[target.architecture])
+    if found.ready:
+        first = found.ready[0]
+        return f"{first.name} ({first.system})" + (f" and {len(found.ready) - 1} more" if found.ready[1:] else "")
+    if found.model:
+        return f"none yet; {found.model.name} would be made"
+    raise VerifyError("no-simulator", "has no iOS for simulators", where="Xcode", hint=RUNTIME_HINT)
+
+
+def listed_phones() -> Iterator[ListedDevice]:
+    """Yield each phone that this Mac sees, or why it sees none. Raises nothing for what is missing."""
+    try:
+        seen = list_phones(find_xcrun(DEVICECTL))
+    except Diagnostic as error:
+        yield absent(PHONE_FORM, f"{error.where} {error.what}", error.hint.removeprefix("run: "), _phone_targets())
+        return
+    yield from map(_phone, seen)
+    if not seen:
+        yield absent(PHONE_FORM, "this Mac sees no phone", CONNECT_HINT, _phone_targets())
+
+
+def _phone(phone: Phone) -> ListedDevice:
+    found = " · ".join(filter(None, (phone.model, phone.system)))
+    name = f"{DEVICECTL}:{phone.name or phone.udid}"
+    return ListedDevice(
+        name=name,
+        targets=_phone_targets(),
+        memory=True,
+        time=True,
+        found=found,
+        problem=phone.problem,
+        remedy=phone.hint,
+    )
+
+
+def _phone_targets() -> tuple[str, ...]:
+    phones = (target for target in TARGETS.values() if target.system is OperatingSystem.IOS)
+    return tuple(target.identifier for target in phones if not is_simulated(target))

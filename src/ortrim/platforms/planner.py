@@ -1,0 +1,272 @@
+"""From what is asked for to what will be done: `make_plan`. Pure.
+
+- Models that are written for one kind of processor, and the targets that have it. Pure.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ortrim.build.plan import (
+    AndroidBuild,
+    AppleBuild,
+    AssemblyJob,
+    BuildJob,
+    BuildPlan,
+    PlannedModel,
+    PlannedTarget,
+    RunnerJob,
+    SourcePin,
+    Toolchain,
+    digest,
+)
+from ortrim.build.upstream_arguments import compiled_sources, require_providers
+from ortrim.errors import PlanError, UsageError
+from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
+from ortrim.platforms import PLATFORMS
+from ortrim.spec.build_options import Levers, applicable
+from ortrim.spec.buildspec import (
+    BuildSpec,
+    TargetSpec,
+    android_of,
+    apple_of,
+    deployment_target_of,
+    levers_of,
+    linkage_of,
+    merged_budgets,
+)
+from ortrim.spec.targets import (
+    APPLE,
+    FIRST_ANDROID,
+    TARGETS,
+    Architecture,
+    OperatingSystem,
+    Target,
+    minimum_glibc,
+    selected,
+)
+
+AVX512: Final = "x86-64-v4"
+"""The least processor, as buildspecs name it, that has AVX-512."""
+BLOCKS: Final = ("nchwc8", "nchwc16")
+
+
+def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
+    """Refuse models that the target's processors, or one library, cannot run.
+
+    Raises `PlanError` (`layout-elsewhere`, `layouts-mixed`).
+    """
+    laid_out = [model for model in models if model.layout in BLOCKS]
+    for model in laid_out:
+        if job.target.architecture is not Architecture.X64:
+            what = f"model {model.name} is laid out for x64 (layout = '{model.layout}')"
+            why = "the runtime has kernels for that layout on x64 alone"
+            hint = "build this target from a buildspec of its own, with a model without 'layout'"
+            raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
+        if model.layout == "nchwc16" and job.cpu != AVX512:
+            what = f"model {model.name} is laid out for AVX-512 (layout = 'nchwc16')"
+            why = "the target's least processor need not have it"
+            hint = f"{_floor_words(job)}take layout = 'nchwc8'"
+            raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
+    _require_one_width(job, laid_out)
+
+
+def _floor_words(job: BuildJob) -> str:
+    """Say how to promise AVX-512, where a target can: `target_rules.py` refuses a floor elsewhere."""
+    can = job.toolchain.kind == "zig" and job.target.system is OperatingSystem.LINUX
+    return f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
+
+
+def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
+    first = {model.layout: model.name for model in reversed(laid_out)}
+    if len(first) > 1:
+        what = " and ".join(f"model {first[layout]} has layout = '{layout}'" for layout in BLOCKS)
+        why = "a library takes channels in blocks of 8 or of 16, for all its models"
+        hint = "give both the same layout, or build them from buildspecs of their own"
+        raise PlanError("layouts-mixed", what, where=job.target.identifier, why=why, hint=hint)
+
+
+def make_plan(
+    spec: BuildSpec,
+    operators: RequiredOperators,
+    *,
+    targets: tuple[TargetSpec, ...],
+    models: tuple[PlannedModel, ...],
+    sources: tuple[SourcePin, ...],
+    tools: tuple[tuple[str, str], ...],
+    toolchains: Mapping[str, Toolchain],
+    runner_sha256: str,
+    hooks_sha256: str,
+    ortrim_version: str,
+    unused_types: tuple[str, ...] = (),
+    hot_operators: tuple[str, ...] = (),
+) -> BuildPlan:
+    """Decide every job that a buildspec comes to, for the `targets` selected from it.
+
+    `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
+    which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
+    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build;
+    `hot_operators` are those that `invoke hot` found, none for all. Raises `PlanError` for what is
+    valid but cannot work, such as an execution provider without its sources.
+    """
+    config = render_config(operators)
+    jobs = tuple(
+        BuildJob(
+            target=TARGETS[target.id],
+            ort_version=spec.onnxruntime.version,
+            profile=spec.profile,
+            levers=_levers(spec, target, toolchains[target.id], operators),
+            exceptions=spec.exceptions,
+            minimum_glibc=_promised_glibc(target, toolchains[target.id]),
+            cpu=target.cpu or "",
+            linkage=linkage_of(spec, target),
+            android=android,
+            apple=apple,
+            operator_config=config,
+            without_types=() if levers_of(spec).unused_types else unused_types,
+            hot_operators=_hot_operators(spec, hot_operators),
+            wide_blocks=any(model.layout == "nchwc16" for model in models),
+            toolchain=toolchains[target.id],
+            tools=tools,
+            hooks_sha256=hooks_sha256,
+            sources=compiled_sources(TARGETS[target.id], sources, _providers(android or apple)),
+        )
+        for target in targets
+        for android, apple in [(_android_build(spec, target), _apple_build(spec, target))]
+    )
+    for job in jobs:
+        require_providers(job, models)
+        require_layouts(job, models)
+    return BuildPlan(
+        ortrim_version=ortrim_version,
+        spec_name=spec.name,
+        ort_version=spec.onnxruntime.version,
+        models=models,
+        targets=tuple(
+            _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
+        ),
+        assemblies=_assemblies(spec, targets, jobs),
+    )
+
+
+def select_targets(
+    spec: BuildSpec, pattern: str | None, host: Target | None, note: Callable[[str], None] = lambda _: None
+) -> tuple[TargetSpec, ...]:
+    """Return the buildspec's targets that `pattern` (globs or dash-bounded prefixes, with commas between) selects.
+
+    Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` may be
+    None with one. A buildspec without targets offers every one, and then `android` is the ABI that every phone of today
+    has, not all four. `note` is told what other names of targets were taken for. Raises `UsageError`: `no-such-target`
+    when nothing is selected, `ambiguous-target`.
+    """
+    offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
+    wanted = pattern
+    if pattern is None:
+        assert host is not None
+        wanted = host.identifier
+    elif pattern == OperatingSystem.ANDROID and not spec.targets:
+        wanted = FIRST_ANDROID
+    names = tuple(target.id for target in offered)
+    found = {name for each in (wanted or "").split(",") for name in selected(each, names, note=note)}
+    if not found:
+        what = (
+            f"the host's target {wanted} is not among the targets"
+            if pattern is None
+            else f"no target matches {pattern!r}"
+        )
+        hint = f"choose among: {', '.join(names)}"
+        raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)
+    return tuple(target for target in offered if target.id in found)
+
+
+def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
+    """Only zig promises a glibc; what a compiler of the system makes loads where its own does."""
+    return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
+
+
+def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators: RequiredOperators) -> Levers:
+    known = TARGETS[target.id]
+    return applicable(
+        levers_of(spec),
+        toolchain=toolchain.kind,
+        elf=known.system not in APPLE,
+        x64=known.architecture is Architecture.X64,
+        exceptions=spec.exceptions,
+        wide_characters=needs_wide_characters(operators),
+        static=linkage_of(spec, target) == "static",
+    )
+
+
+def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the hot operators, in an order of their own, where what is hot is compiled otherwise than the rest."""
+    levers = levers_of(spec)
+    return tuple(sorted(set(operators))) if levers.hot != levers.cold else ()
+
+
+def _android_build(spec: BuildSpec, target: TargetSpec) -> AndroidBuild | None:
+    if TARGETS[target.id].system is not OperatingSystem.ANDROID:
+        return None
+    chosen = android_of(spec, target)
+    assert chosen.api is not None
+    assert chosen.stl is not None
+    return AndroidBuild(api=chosen.api, stl=chosen.stl, providers=tuple(sorted(set(chosen.providers or ()))))
+
+
+def _apple_build(spec: BuildSpec, target: TargetSpec) -> AppleBuild | None:
+    system = TARGETS[target.id].system
+    if system not in APPLE:
+        return None
+    floor = deployment_target_of(spec, target)
+    assert floor is not None
+    providers = apple_of(spec, target).providers or ()
+    return AppleBuild(deployment_target=floor, providers=tuple(sorted(set(providers))))
+
+
+def _providers(build: AndroidBuild | AppleBuild | None) -> tuple[str, ...]:
+    return build.providers if build else ()
+
+
+def _assemblies(
+    spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[BuildJob, ...]
+) -> tuple[AssemblyJob, ...]:
+    made = (
+        platform.assembly(tuple(job for job in jobs if PLATFORMS[job.target.system] is platform))
+        for platform in dict.fromkeys(PLATFORMS.values())
+    )
+    return tuple(
+        replace(assembly, models_as_assets=_models_as_assets(spec, targets, assembly))
+        for assembly in made
+        if assembly is not None
+    )
+
+
+def _models_as_assets(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: AssemblyJob) -> bool:
+    asked = {bool(android_of(spec, target).models_as_assets) for target in targets if target.id in assembly.targets}
+    if len(asked) > 1:
+        what = "some ABIs want the models in the AAR and others do not"
+        hint = "choose once: android.models_as_assets at the top of the buildspec, and in no target"
+        raise PlanError("mixed-assets", what, where=", ".join(assembly.targets), hint=hint)
+    return asked == {True}
+
+
+def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:
+    runner = RunnerJob(
+        target=job.target,
+        toolchain=job.toolchain,
+        headers=job.sources[0],
+        runner_sha256=runner_sha256,
+        arguments=PLATFORMS[job.target.system].runner_arguments(job),
+        links=digest(job) if job.linkage == "static" else "",
+    )
+    return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
+
+
+def with_arguments(job: BuildJob) -> BuildJob:
+    """Return a job with the arguments that its operator configuration and options come to on its platform."""
+    platform = PLATFORMS[job.target.system]
+    return replace(
+        job,
+        arguments=platform.build_arguments(job),
+        finishing=platform.finishing(job),
+        expected_outputs=platform.expected_outputs(job),
+    )

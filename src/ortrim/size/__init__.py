@@ -1,0 +1,1 @@
+"""Where the bytes of a library are, and what tells two libraries apart."""

@@ -1,0 +1,143 @@
+"""The page about where a library's bytes are: a treemap, and tables of the same figures.
+
+- The page about what tells two libraries apart: bars of the components, and tables.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from ortrim.base.console import counted, printable
+from ortrim.report.charts import FAMILIES, FULL_WIDTH, STYLES, Bar, bar_chart, family
+from ortrim.report.figures import bytes_text, share_text
+from ortrim.report.html import rendered
+from ortrim.report.treemap import leaf_tiles, treemap
+from ortrim.size.accounting import NO_OPERATOR, by_component, shares
+from ortrim.size.content import Sized, change_lines, difference_headline, rows, shown_name, signed
+from ortrim.size.library import Change
+
+TABLES: Final = (
+    ("component", "By component", 60),
+    ("operator", "Kernels by operator", 60),
+    ("file", "Largest object files", 60),
+    ("symbol", "Largest symbols", 120),
+    ("section", "By section", 60),
+)
+"""Grouping, heading, and how many rows of it a page has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Legend:
+    """A family's colour, name, bytes and share."""
+
+    style: str
+    name: str
+    size: str
+    share: str
+
+
+def size_page(sized: Sized) -> str:
+    """Return the page about one library: its treemap, and tables of the same figures."""
+    account = sized.accounting
+    label = f"treemap of {printable(sized.name)}: areas are bytes of the file; the tables below have the figures"
+    return rendered(
+        "size.html.j2",
+        title=f"{printable(sized.name)}: where the bytes are",
+        subtitle=_subtitle(sized),
+        notes=account.notes,
+        legend=_legend(sized),
+        treemap=treemap(label, leaf_tiles(account.leaves)),
+        tables=[_table(sized, *each) for each in TABLES if tells(sized, each[0])],
+    )
+
+
+def _subtitle(sized: Sized) -> str:
+    account = sized.accounting
+    leaves = counted(len(account.leaves), "part")
+    zeros = f", {counted(account.zeroed_bytes, 'byte')} of zeros more in memory" if account.zeroed_bytes else ""
+    return f"{counted(account.file_bytes, 'byte')} in {leaves}, each byte in exactly one{zeros}"
+
+
+def _legend(sized: Sized) -> list[Legend]:
+    sizes = dict.fromkeys(FAMILIES, 0)
+    for share in shares(sized.accounting.leaves, by_component):
+        sizes[family(share.name[0])] += share.size_bytes
+    whole = max(1, sized.accounting.file_bytes)
+    return [
+        Legend(style=STYLES[name], name=name, size=bytes_text(size), share=share_text(size / whole))
+        for name, size in sizes.items()
+        if size
+    ]
+
+
+def tells(sized: Sized, by: str) -> bool:
+    """Whether a grouping says anything of this library."""
+    return by not in {"operator", "file"} or sized.accounting.mapped
+
+
+def _table(sized: Sized, by: str, heading: str, most: int) -> dict[str, Any]:
+    found = [row for row in rows(sized.accounting, by) if row.name != NO_OPERATOR]
+    return {
+        "by": by,
+        "heading": heading,
+        "rows": found[:most],
+        "left_out": found[most:],
+        "left_out_bytes": sum(row.size_bytes for row in found[most:]),
+        "placed": any(row.place for row in found[:most]),
+    }
+
+
+CHARTED: Final = 14
+"""How many changes are drawn."""
+
+
+def difference_page(before: Sized, after: Sized) -> str:
+    """Return the page about two libraries: what grew and what shrank."""
+    notes = dict.fromkeys((*before.accounting.notes, *after.accounting.notes))
+    return rendered(
+        "size-diff.html.j2",
+        title=difference_headline(before, after),
+        subtitle=f"{printable(before.name)} and {printable(after.name)}",
+        notes=tuple(notes),
+        chart=_chart(change_lines(before, after, "component")),
+        tables=[
+            _changes(change_lines(before, after, by), heading, most)
+            for by, heading, most in TABLES
+            if tells(before, by) or tells(after, by)
+        ],
+    )
+
+
+def _changes(found: tuple[Change, ...], heading: str, most: int) -> dict[str, Any]:
+    lines = [
+        {
+            "name": shown_name(change.name),
+            "place": printable(change.name[1]) if len(change.name) > 1 else "",
+            "kind": change.kind,
+            "before": f"{change.before:,}",
+            "after": f"{change.after:,}",
+            "difference": signed(change.difference),
+        }
+        for change in found[:most]
+    ]
+    return {
+        "heading": heading,
+        "rows": lines,
+        "left_out": len(found) - len(lines),
+        "left_out_bytes": signed(sum(change.difference for change in found[most:])),
+        "placed": any(line["place"] for line in lines),
+    }
+
+
+def _chart(found: tuple[Change, ...]) -> Markup:
+    bars = [
+        Bar(
+            label=shown_name(change.name),
+            value=abs(change.difference),
+            text=f"{signed(change.difference)} B",
+            style="grown" if change.difference > 0 else "shrunk",
+        )
+        for change in found[:CHARTED]
+    ]
+    return bar_chart("change by component", bars, FULL_WIDTH)

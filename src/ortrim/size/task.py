@@ -1,0 +1,95 @@
+"""`invoke size`: where the bytes of a library are."""
+
+import json as json_module
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+from invoke.tasks import task
+
+from ortrim.base.console import Console
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import HELP, count_option, help_for, request_from
+from ortrim.errors import UsageError
+from ortrim.size.accounting import GROUPINGS
+from ortrim.size.content import TOP, Sized, difference_data, difference_tables, size_data, size_table
+from ortrim.size.run import size_of, sizes_of_two, write_difference_page, write_size_page
+
+DEFAULT_BY: Final = "component"
+
+
+@task(
+    positional=["library"],
+    help={
+        "library": "a library, a folder that holds one, or a buildspec (its finished build)",
+        "diff": "an older library to compare with: --diff OLD NEW",
+        "by": f"{', '.join(GROUPINGS)} (default: {DEFAULT_BY}; with --diff: the three that say most)",
+        "top": f"how many lines (default: {TOP}; with --json: all)",
+        "link-map": "the link map of the library (default: the one beside it, or of the build with the same bytes)",
+        "target": HELP["target"],
+        "html": "also write a page with a treemap, or with what differs, to this file",
+        **help_for("profile", "ndk", "json"),
+    },
+)
+def size(
+    _context: Context,
+    library: str,
+    diff: str = "",
+    by: str = "",
+    top: str = "",
+    link_map: str = "",
+    target: str | None = None,
+    profile: str | None = None,
+    ndk: str | None = None,
+    html: str = "",
+    json: bool = False,
+) -> None:
+    """Show where the bytes of a library are, or why it grew."""
+    with boundary(json_mode=json) as console:
+        _check(by, diff, link_map)
+        asked = Asked(by=by, top=count_option(top, "top"), html=html, json=json)
+        request = request_from(None, target=target, profile=profile, ndk=ndk)
+        if diff:
+            _show_difference(sizes_of_two((diff, library), request, console), asked, console)
+        else:
+            _show_size(size_of(library, request, Path(link_map) if link_map else None, console), asked, console)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How the answer is to be shown."""
+
+    by: str
+    top: int | None
+    html: str
+    json: bool
+
+
+def _show_size(sized: Sized, asked: Asked, console: Console) -> None:
+    by = asked.by or DEFAULT_BY
+    if asked.html:
+        write_size_page(sized, Path(asked.html))
+    if asked.json:
+        console.result(json_module.dumps(size_data(sized, by, asked.top), indent=2))
+    else:
+        console.render(size_table(sized, by, asked.top))
+
+
+def _show_difference(pair: tuple[Sized, Sized], asked: Asked, console: Console) -> None:
+    before, after = pair
+    if asked.html:
+        write_difference_page(before, after, Path(asked.html))
+    if asked.json:
+        console.result(json_module.dumps(difference_data(before, after, asked.by or DEFAULT_BY, asked.top), indent=2))
+    else:
+        console.render(difference_tables(before, after, asked.by, asked.top))
+
+
+def _check(by: str, diff: str, link_map: str) -> None:
+    if by and by not in GROUPINGS:
+        hint = f"choose one of {', '.join(GROUPINGS)}"
+        raise UsageError("bad-option", f"{by!r} is not possible here", where="--by", hint=hint)
+    if diff and link_map:
+        hint = "put each map beside its library as link.map"
+        raise UsageError("bad-option", "one map cannot be that of two libraries", where="--link-map", hint=hint)

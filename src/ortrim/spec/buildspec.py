@@ -1,0 +1,513 @@
+"""What the user asks for: a buildspec as written, checked but not interpreted.
+
+- The models of a buildspec as written: where they come from, how they are converted, tested and loaded.
+- The targets of a buildspec as written: what is chosen for each, and what it may use.
+- What a buildspec comes to for one target or one model: its own choices where it makes them, else the common ones.
+- Session settings that go with a model: chosen in the buildspec, packaged as `session.json`, measured with. Pure.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ortrim.base.json import to_json
+from ortrim.spec.build_options import PROFILES, Levers, Optimization, ProfileName
+from ortrim.spec.step_specs import Step
+from ortrim.spec.targets import APPLE, CATALYST, TARGETS, OperatingSystem
+from ortrim.spec.tolerances import ElementType, Tolerance
+from ortrim.spec.values import (
+    APPLE_VERSION,
+    CONFIG,
+    GLIBC,
+    NAME,
+    NDK,
+    REQUIREMENT,
+    VERSION,
+    XCODE,
+    Dimension,
+    Name,
+    Scalar,
+    Sha256,
+)
+
+Layout = Literal["nchwc8", "nchwc16", "s8s8"]
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class InputSpec:
+    """How to make one input of a test case."""
+
+    shape: tuple[Dimension, ...] | None = None
+    """Shape, when it cannot be derived from the model and `dimensions`."""
+    value: Scalar | None = None
+    """One value that fills the whole tensor; excludes `low` and `high`."""
+    low: float | None = None
+    """Smallest random value (default: -1 for floats, 0 for integers)."""
+    high: float | None = None
+    """Largest random value (default: 1 for floats, 9 for integers)."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class CaseSpec:
+    """One set of inputs: recorded (`data`) or random from a seed."""
+
+    name: Name
+    """Name in logs and reports, unique in the model."""
+    data: Path | None = None
+    """Recorded inputs, relative to the buildspec: an `.npz` keyed by input name, or an ONNX `test_data_set_*` folder.
+
+    Excludes `seed`, `dimensions` and `inputs`.
+    """
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the random inputs."""
+    dimensions: dict[str, Dimension] = Field(default_factory=dict)
+    """Values of the model's dynamic dimensions, by their name in the model."""
+    inputs: dict[str, InputSpec] = Field(default_factory=dict)
+    """Exceptions for single inputs, by input name."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class SessionSpec:
+    """How applications create a model's session, see docs/session.md. A model's own key replaces the buildspec's."""
+
+    load: Literal["map", "bytes", "file"] | None = None
+    """How the model reaches the runtime: the application maps the file (`map`, by default) or reads it (`bytes`), or
+    the runtime reads it (`file`).
+    """
+    in_place: bool | None = None
+    """Leave the weights in the mapped or read bytes, which then outlive the session; by default, if all are aligned."""
+    prepacking: bool | None = None
+    """Lay weights out for the processor when the model is loaded; by default it is done, for shorter runs."""
+    arena: bool | None = None
+    """Keep memory for later runs; by default it is kept."""
+    memory_pattern: bool | None = None
+    """Take the memory of a run in one piece, by what a run of the same shapes took; by default it is done."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Threads within an operator; by default 1."""
+    branches: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Operators that may run at the same time; by default 1, one after the other."""
+    spinning: bool | None = None
+    """Let threads without work burn time to be quick; by default they sleep, for batteries and for other threads."""
+
+    def replaced_by(self, own: "SessionSpec") -> "SessionSpec":
+        """Return these choices with the ones that `own` gives in their place."""
+        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
+        return dataclasses.replace(self, **given)
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class ModelSpec:
+    """One ONNX model, where it comes from and how it is converted and tested.
+
+    Exactly one of `path`, `url` and `wheel` is given.
+    """
+
+    name: Name
+    """Name of the model in packages and reports, unique in the buildspec."""
+    path: Path | None = None
+    """File, relative to the buildspec."""
+    url: str | None = None
+    """HTTPS address (plain HTTP on loopback only); `sha256` is required."""
+    wheel: Annotated[str, Field(pattern=REQUIREMENT)] | None = None
+    """A requirement `name==version` whose wheel holds the model; `member` and `sha256` are required."""
+    member: str | None = None
+    """Path of the model inside the wheel."""
+    sha256: Sha256 | None = None
+    """Digest of the model file."""
+    allow_links: bool = False
+    """Follow links that lead from the model's external data out of its folder."""
+    style: Literal["fixed", "runtime"] = "fixed"
+    """Optimization style of the conversion."""
+    level: Literal["disable", "basic", "extended", "all"] = "extended"
+    """Optimization level of the conversion."""
+    layout: Layout | None = None
+    """Write the model for one kind of processor, see docs/session.md: `nchwc8` for x64, where convolutions take their
+    channels in blocks of 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM, where quantized
+    operators stay signed (needs `extended` or `all`).
+    """
+    steps: tuple[Step, ...] = ()
+    """What is done to the model before it is converted, in order, see docs/prepare.md."""
+    cases: tuple[CaseSpec, ...] = ()
+    """Test cases; without any, one seeded random case with every dynamic dimension 1."""
+    tolerances: dict[ElementType, Tolerance] = Field(default_factory=dict)
+    """Tolerances by element type of the output."""
+    expect: Literal["empty"] | None = None
+    """`empty` for a model of which no case gives an output that could be judged, see docs/parity.md: without it, such a
+    model leaves the whole package inconclusive.
+    """
+    session: SessionSpec | None = None
+    """Choices for this model's session; keys given here replace the buildspec's."""
+    reference: bool = False
+    """Reckon from this model how long the others should take on a device, see docs/cost.md; true for one at most."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class Budgets:
+    """The most that a target may use. A budget that is not given is not checked."""
+
+    library_bytes: Annotated[int, Field(gt=0)] | None = None
+    """Stripped library, bytes."""
+    library_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Stripped library divided by the official one of the same version (none for Android: no ratio is judged there)."""
+    peak_rss_bytes: Annotated[int, Field(gt=0)] | None = None
+    """Peak resident memory of a process that loads and runs the model, bytes."""
+    peak_rss_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Peak resident memory divided by the baseline's."""
+    load_ms: Annotated[float, Field(gt=0)] | None = None
+    """Session creation, milliseconds, median, without waiting for a processor that other programs had."""
+    load_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Session creation divided by the baseline's."""
+    p50_ms: Annotated[float, Field(gt=0)] | None = None
+    """Median latency of an inference, milliseconds."""
+    p50_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Median latency divided by the baseline's."""
+    p99_ms: Annotated[float, Field(gt=0)] | None = None
+    """99th percentile of latency, milliseconds."""
+    deadline_ms: Annotated[float, Field(gt=0)] | None = None
+    """Real-time budget: the time for one run, input and output included, in milliseconds; see docs/runner.md."""
+
+    def replaced_by(self, own: "Budgets") -> "Budgets":
+        """Return these budgets with the ones that `own` gives in their place."""
+        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
+        return dataclasses.replace(self, **given)
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class AndroidSpec:
+    """What is chosen for Android. A target's own key replaces the buildspec's."""
+
+    api: Annotated[int, Field(ge=21, le=99)] | None = None
+    """API level of the oldest Android that the library runs on, `minSdk` or less; by default 24, Android 7."""
+    stl: Literal["c++_static", "c++_shared"] | None = None
+    """C++ library: inside (`c++_static`, by default), or in `libc++_shared.so` beside it, of which an app has one."""
+    ndk: Annotated[str, Field(pattern=NDK)] | None = None
+    """Version of the NDK; by default the one that upstream builds this ONNX Runtime with."""
+    providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
+    """Execution providers beside the CPU's, by default none; see docs/targets.md. Android 15 deprecates NNAPI."""
+
+    models_as_assets: bool | None = None
+    """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""
+
+    def replaced_by(self, own: "AndroidSpec") -> "AndroidSpec":
+        """Return these choices with the ones that `own` gives in their place."""
+        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
+        return dataclasses.replace(self, **given)
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class AppleSpec:
+    """What is chosen for Apple's systems. A target's own key replaces the buildspec's."""
+
+    ios_deployment_target: Annotated[str, Field(pattern=APPLE_VERSION)] | None = None
+    """Oldest iOS that the library runs on, also for Mac Catalyst; by default the oldest that upstream supports."""
+    macos_deployment_target: Annotated[str, Field(pattern=APPLE_VERSION)] | None = None
+    """Oldest macOS that the library runs on; by default the oldest that upstream supports."""
+    framework: Literal["dynamic", "static"] | None = None
+    """Kind of framework; by default as `linkage` says: `shared` is `dynamic`."""
+    providers: tuple[Literal["coreml"], ...] | None = None
+    """Execution providers beside the CPU's, by default none; they make the library larger: see docs/targets.md."""
+    xcode: Annotated[str, Field(pattern=XCODE)] | None = None
+    """Version of Xcode; by default the Mac's own, and on GitHub the one that is pinned for the ONNX Runtime version."""
+
+    def replaced_by(self, own: "AppleSpec") -> "AppleSpec":
+        """Return these choices with the ones that `own` gives in their place."""
+        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
+        return dataclasses.replace(self, **given)
+
+
+FRAMEWORK_LINKAGE: Final[dict[str, Literal["shared", "static"]]] = {"dynamic": "shared", "static": "static"}
+"""What a framework is, as Apple names it -> as other systems do."""
+DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), models_as_assets=False)
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class LeverChoices:
+    """Levers that are to stand otherwise than the profile has them; what each brings is in docs/profiles.md.
+
+    Profile `upstream` takes none: beside `profile = "upstream"` they are refused, `--profile upstream` sets them aside.
+    """
+
+    cold: Optimization | None = None
+    """How sources are optimised that run seldom."""
+    hot: Optimization | None = None
+    """How sources are optimised that run in every inference: kernels, MLAS, the executor, memory and tensors."""
+    frame_pointers: bool | None = None
+    """Keep a register in every function for profilers."""
+    link_time: bool | None = None
+    """Optimise once more when everything is linked, MLAS aside: smaller, and a link takes ten times as long."""
+    precompiled: bool | None = None
+    """Compile common headers once: a faster build, the same code."""
+    folding: bool | None = None
+    """Keep one of several functions of the same code."""
+    compressible: bool | None = None
+    """Lay functions and data out so that the library compresses better, for a smaller download."""
+    unwinding: bool | None = None
+    """Keep tables of unwinding; a library with exceptions always does."""
+    both_hashes: bool | None = None
+    """Keep System V's table of symbols beside GNU's."""
+    packing: bool | None = None
+    """Pack relocations in the best form that every loader of the target reads."""
+    lean_runtime: bool | None = None
+    """Compile the C++ library along, without exceptions and wide characters (zig only)."""
+    unused_types: bool | None = None
+    """Keep kinds of tensors and of elements that none of the models has."""
+    unreached_kernels: bool | None = None
+    """Keep the kernels of MLAS's table that nothing in the library can reach."""
+    wide_vectors: bool | None = None
+    """Bring MLAS's kernels for AVX-512, which minimal builds go without, where they were measured to be quicker."""
+    demangler: bool | None = None
+    """Make C++ names readable in the last message of a program that ends by an exception (never on Android)."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class TargetSpec:
+    """One target and what is chosen for it."""
+
+    id: str
+    """Target identifier, for example `linux-x64`."""
+    compiler: Literal["zig", "gcc", "clang"] = "zig"
+    """`zig` is the pinned hermetic toolchain; the others are the system's. Android and Apple have their own."""
+    glibc: Annotated[str, Field(pattern=GLIBC)] = "2.17"
+    """Oldest glibc on which the library loads (zig only); at least the first that the architecture has."""
+    cpu: Annotated[str, Field(pattern=NAME)] | None = None
+    """Least processor that the library runs on, such as `cortex-a53` (zig only); without, any of the architecture."""
+    linkage: Literal["shared", "static"] | None = None
+    """`static` packages one archive, `libonnxruntime.a`, instead of the shared library; by default the buildspec's."""
+    android: AndroidSpec | None = None
+    """Choices for this Android target; keys given here replace the buildspec's."""
+    apple: AppleSpec | None = None
+    """Choices for this Apple target; keys given here replace the buildspec's."""
+    budgets: Budgets | None = None
+    """Budgets for this target; keys given here replace the buildspec's."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class RuntimeSpec:
+    """Which ONNX Runtime to build and where its sources come from."""
+
+    version: Annotated[str, Field(pattern=VERSION)] = "1.21.0"
+    """ONNX Runtime version; models are converted by the full runtime of exactly this version."""
+    source: Literal["auto", "archive", "git", "debian", "path"] = "auto"
+    """Kind of source; `auto` takes the first that is pinned and can be reached here."""
+    path: Path | None = None
+    """Checkout to build from when `source` is `path`, relative to the buildspec."""
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class BuildSpec:
+    """A buildspec: which models, for which targets, within which budgets."""
+
+    name: Name
+    """Name of the product in packages and reports; by default the file's stem."""
+    onnxruntime: RuntimeSpec = Field(default_factory=RuntimeSpec)
+    """ONNX Runtime version and source."""
+    profile: ProfileName = "balanced"
+    """Set of levers; see docs/profiles.md."""
+    levers: LeverChoices = Field(default_factory=LeverChoices)
+    """Single levers that are to stand otherwise than the profile has them."""
+    exceptions: bool = False
+    """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
+    linkage: Literal["shared", "static"] = "shared"
+    """How applications link the runtime, for every target that does not say it itself."""
+    android: AndroidSpec = Field(default_factory=AndroidSpec)
+    """Choices for every Android target."""
+    apple: AppleSpec = Field(default_factory=AppleSpec)
+    """Choices for every Apple target."""
+    budgets: Budgets = Field(default_factory=Budgets)
+    """Budgets for every target."""
+    session: SessionSpec = Field(default_factory=SessionSpec)
+    """Choices for the session of every model."""
+    models: Annotated[tuple[ModelSpec, ...], Field(min_length=1)]
+    """Models that share the runtime."""
+    targets: tuple[TargetSpec, ...] = ()
+    """Targets; without any, the host's."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadedSpec:
+    """A valid buildspec and the file that it was read from; `notes` say what in it was read as something else."""
+
+    spec: BuildSpec
+    file: Path
+    notes: tuple[str, ...] = ()
+
+    def resolve(self, path: Path) -> Path:
+        """Return `path`, as written in the buildspec, seen from where the program runs."""
+        return self.file.parent / path
+
+
+def levers_of(spec: BuildSpec) -> Levers:
+    """Return the levers of a buildspec: its profile's, but for those that it chooses itself.
+
+    Profile `upstream` is upstream's own flags, whatever a buildspec for another profile chooses.
+    """
+    if spec.profile == "upstream":
+        return PROFILES[spec.profile]
+    chosen = {name: value for name, value in vars(spec.levers).items() if value is not None}
+    return dataclasses.replace(PROFILES[spec.profile], **chosen)
+
+
+def linkage_of(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
+    """Return how applications link the runtime of one target; a dynamic framework is linked as a shared library."""
+    known = TARGETS.get(target.id)
+    framework = apple_of(spec, target).framework if known and known.system in APPLE else None
+    return target.linkage or (FRAMEWORK_LINKAGE[framework] if framework else spec.linkage)
+
+
+def session_of(spec: BuildSpec, model: ModelSpec) -> SessionSpec:
+    """Return the choices for one model's session: its own where it makes them, the buildspec's for the rest."""
+    return spec.session.replaced_by(model.session) if model.session else spec.session
+
+
+def android_of(spec: BuildSpec, target: TargetSpec) -> AndroidSpec:
+    """Return the choices for one Android target; all are made but `ndk`, which is None for the pinned version."""
+    common = DEFAULT_ANDROID.replaced_by(spec.android)
+    return common.replaced_by(target.android) if target.android else common
+
+
+def apple_of(spec: BuildSpec, target: TargetSpec) -> AppleSpec:
+    """Return the choices for one Apple target; None where the default depends on more than the buildspec."""
+    return spec.apple.replaced_by(target.apple) if target.apple else spec.apple
+
+
+def deployment_key(identifier: str) -> Literal["ios_deployment_target", "macos_deployment_target"]:
+    """Return the key that holds an Apple target's deployment target; Mac Catalyst goes by versions of iOS."""
+    mac = TARGETS[identifier].system is OperatingSystem.MACOS and identifier != CATALYST
+    return "macos_deployment_target" if mac else "ios_deployment_target"
+
+
+def deployment_target_of(spec: BuildSpec, target: TargetSpec) -> str | None:
+    """Return the oldest system that is asked for of an Apple target; None when nothing is asked."""
+    chosen = apple_of(spec, target)
+    asked: str | None = getattr(chosen, deployment_key(target.id))
+    return asked
+
+
+def merged_budgets(spec: BuildSpec, target: TargetSpec) -> Budgets:
+    """Return the budgets of one target: its own where it gives them, the buildspec's for the rest."""
+    return spec.budgets.replaced_by(target.budgets) if target.budgets else spec.budgets
+
+
+Load = Literal["map", "bytes", "file"]
+Entry = tuple[str, str]
+DIRECTLY: Final[Entry] = ("session.use_ort_model_bytes_directly", "1")
+"""The entry of a session's configuration with which a model is read from the application's bytes, not from a copy."""
+IN_PLACE: Final[Entry] = ("session.use_ort_model_bytes_for_initializers", "1")
+"""The entry with which tensors stay in those bytes, which then have to outlive the session."""
+NO_PREPACKING: Final[Entry] = ("session.disable_prepacking", "1")
+DEFAULTS: Final = SessionSpec(
+    load="map", prepacking=True, arena=True, memory_pattern=True, threads=1, branches=1, spinning=False
+)
+"""What is chosen where a buildspec leaves it open; docs/session.md has the measurements."""
+SPINNING: Final = ("session.intra_op.allow_spinning", "session.inter_op.allow_spinning")
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class SessionSettings:
+    """How a session is created. `branches` are the parts of a model that may run at the same time.
+
+    Without an `optimization_level` the runtime's own default holds.
+    `configuration` holds what has a key of its own in ONNX Runtime, spinning apart.
+    """
+
+    load: Load = "file"
+    threads: int = 1
+    branches: int = 1
+    allow_spinning: bool = False
+    arena: bool = True
+    memory_pattern: bool = True
+    optimization_level: Literal["none", "basic", "extended", "all"] | None = None
+    configuration: tuple[Entry, ...] = ()
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class ModelSession:
+    """One model of `session.json`: its file beside it, how it is to be loaded, and the options of its session."""
+
+    file: str
+    load: Load
+    intra_op_num_threads: int
+    inter_op_num_threads: int
+    execution_mode: Literal["ORT_SEQUENTIAL", "ORT_PARALLEL"]
+    graph_optimization_level: Literal["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"]
+    enable_cpu_mem_arena: bool
+    enable_mem_pattern: bool
+    session_configuration: dict[str, str]
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class SessionFile:
+    """`session.json`: the settings of each model, by its name."""
+
+    schema: Literal["ortrim-session/1"] = "ortrim-session/1"
+    onnxruntime: str
+    models: dict[str, ModelSession]
+
+
+def settings_of(chosen: SessionSpec, *, style: str, aligned: bool) -> SessionSettings:
+    """Return the settings that a buildspec's choices come to.
+
+    A model of the `style` `fixed` was optimized when it was converted, one of `runtime` has that saved for the device.
+    `aligned` says whether every tensor of the model lies where any processor can read it; if not, none is read in
+    place unless the buildspec says so.
+    """
+    made = DEFAULTS.replaced_by(chosen)
+    load = made.load or "map"
+    in_place = aligned if made.in_place is None else made.in_place
+    return SessionSettings(
+        load=load,
+        threads=made.threads or 1,
+        branches=made.branches or 1,
+        allow_spinning=bool(made.spinning),
+        arena=bool(made.arena),
+        memory_pattern=bool(made.memory_pattern),
+        optimization_level="none" if style == "fixed" else "all",
+        configuration=(
+            *((DIRECTLY,) if load != "file" else ()),
+            *((IN_PLACE,) if load != "file" and in_place else ()),
+            *(() if made.prepacking else (NO_PREPACKING,)),
+        ),
+    )
+
+
+def as_the_official(settings: SessionSettings) -> SessionSettings:
+    """Return what the official library is measured with: the same threads, and for the rest what it does unasked.
+
+    That is what an application has before it takes a trimmed library; its model in ONNX format cannot be used in place.
+    """
+    return replace(
+        settings,
+        load="file",
+        allow_spinning=True,
+        arena=True,
+        memory_pattern=True,
+        optimization_level=None,
+        configuration=(),
+    )
+
+
+def session_json(ort_version: str, models: Mapping[str, SessionSettings]) -> str:
+    """Return the text of `session.json`, for the models by their names."""
+    sessions = {name: _model_session(name, settings) for name, settings in models.items()}
+    return to_json(SessionFile(onnxruntime=ort_version, models=sessions))
+
+
+def _model_session(name: str, settings: SessionSettings) -> ModelSession:
+    spinning = dict.fromkeys(SPINNING, str(int(settings.allow_spinning)))
+    return ModelSession(
+        file=f"{name}.ort",
+        load=settings.load,
+        intra_op_num_threads=settings.threads,
+        inter_op_num_threads=settings.branches,
+        execution_mode="ORT_PARALLEL" if settings.branches > 1 else "ORT_SEQUENTIAL",
+        graph_optimization_level="ORT_DISABLE_ALL" if settings.optimization_level == "none" else "ORT_ENABLE_ALL",
+        enable_cpu_mem_arena=settings.arena,
+        enable_mem_pattern=settings.memory_pattern,
+        session_configuration=spinning | dict(settings.configuration),
+    )

@@ -1,0 +1,119 @@
+"""How far outputs may differ, as a buildspec says it.
+
+- How far outputs may differ: the default of each element type, and what a buildspec changes of it. Pure.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from dataclasses import dataclass as plain_dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ortrim.spec.values import CONFIG
+
+ElementType = Literal[
+    "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64",
+    "uint8", "uint16", "uint32", "uint64", "bool", "string",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, config=CONFIG)
+class Tolerance:
+    """The largest differences from the full runtime that count as parity, for one element type.
+
+    An element may differ by `absolute` + `relative` x its own magnitude + `scale` x the largest magnitude of the output
+    + `ulps` units in its last place. A key that is left out has the element type's own default.
+    """
+
+    absolute: Annotated[float, Field(ge=0)] | None = None
+    """Difference that every element is allowed, whatever its value; by default what rounding changes (parity.md)."""
+    relative: Annotated[float, Field(ge=0)] | None = None
+    """Difference as a share of the reference's element."""
+    scale: Annotated[float, Field(ge=0)] | None = None
+    """Difference as a share of the largest magnitude in the output; of the row's, in a distribution over classes."""
+    ulps: Annotated[float, Field(ge=0)] | None = None
+    """Difference in units in the last place of the reference's element; for float16 and bfloat16 alone."""
+    rms: Annotated[float, Field(ge=0)] | None = None
+    """Largest root mean square of an output's differences, as a share of that of the reference."""
+    cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
+    """Smallest cosine similarity of a whole output."""
+    argmax_agreement: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Smallest share of rows with the same largest element, ties aside; by default judged where an output is a
+    distribution over classes.
+    """
+    iou: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Smallest intersection over union of two boxes, judged where an output holds boxes."""
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The bounds that an output of one element type is compared with: the fields of `Tolerance`, and `rounding`.
+
+    Without `argmax_agreement`, only a distribution over classes is judged by it. `rounding` is what rounding numbers
+    near 1 may change, whatever becomes of them: a Sigmoid's 0.0002 is 0.5 less 0.4998. A distribution over classes has
+    none, for a Softmax subtracts nothing; others have at most 1 % of the output's largest magnitude in any case, so
+    that outputs of tiny numbers are compared, too.
+    """
+
+    absolute: float = 0.0
+    rounding: float = 0.0
+    relative: float = 0.0
+    scale: float = 0.0
+    ulps: float = 0.0
+    rms: float = math.inf
+    cosine: float = -1.0
+    argmax_agreement: float | None = None
+    iou: float = 0.0
+
+
+EXACT: Final = Bounds()
+"""No difference at all; what is equal needs no other bound."""
+
+DEFAULTS: Final[Mapping[str, Bounds]] = {
+    "float64": Bounds(rounding=2**-52, relative=1e-7, scale=1e-8, rms=1e-8, cosine=0.9999, iou=0.95),
+    "float32": Bounds(rounding=2**-23, relative=1e-4, scale=1e-4, rms=1e-4, cosine=0.9999, iou=0.95),
+    "float16": Bounds(relative=1e-2, scale=8e-2, rms=6e-2, cosine=0.999, iou=0.9),
+    "bfloat16": Bounds(relative=2e-2, scale=3e-2, rms=2e-2, cosine=0.999, iou=0.9),
+}
+"""Bounds of the types that may differ at all from the original model's outputs."""
+
+LEVELS: Final = Bounds(scale=2.0, rms=0.2, cosine=0.98)
+"""A quantized model's numbers lie on few levels: an element may jump by the whole range, the output as a whole not."""
+
+QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULTS, "int8", "uint8"), LEVELS)
+"""The same bounds for models that compute with quantized numbers."""
+
+SAME_GRAPH: Final[Mapping[str, Bounds]] = {
+    "float64": DEFAULTS["float64"],
+    "float32": Bounds(relative=1e-5, scale=2e-5, rms=2e-5, cosine=0.9999, iou=0.95),
+    "float16": Bounds(ulps=2, scale=2e-3, rms=2e-3, cosine=0.9999, iou=0.95),
+    "bfloat16": Bounds(ulps=2, scale=8e-3, rms=8e-3, cosine=0.9999, iou=0.95),
+}
+"""Bounds of differences from the full runtime with the same converted model on the same machine: the same kernels."""
+
+SAME_GRAPH_ELSEWHERE: Final[Mapping[str, Bounds]] = {
+    "float64": DEFAULTS["float64"],
+    "float32": DEFAULTS["float32"],
+    "float16": Bounds(ulps=2, scale=5e-3, rms=5e-3, cosine=0.9999, iou=0.95),
+    "bfloat16": Bounds(ulps=2, scale=1e-2, rms=1e-2, cosine=0.9999, iou=0.95),
+}
+"""The same bounds for devices with other instructions: the same graph, by other kernels.
+
+docs/parity.md has the measurements that all of these rest on.
+"""
+
+
+def bounds_of(
+    element_type: str, tolerances: Mapping[Any, Tolerance], defaults: Mapping[str, Bounds] = DEFAULTS
+) -> Bounds:
+    """Return the bounds of an element type: key by key the buildspec's, else the type's default.
+
+    A buildspec's `absolute` takes the place of `rounding`, too.
+    """
+    default = defaults.get(element_type, EXACT)
+    own = tolerances.get(element_type)
+    given = {key: value for key, value in asdict(own).items() if value is not None} if own else {}
+    return replace(default, **({"rounding": 0.0} if "absolute" in given else {}), **given)

@@ -1,1 +1,0 @@
-"""Other people's programs: how they are run, found and installed."""

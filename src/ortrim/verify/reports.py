@@ -1,0 +1,125 @@
+"""The report of a target's verification, device by device: the content of `report.json`."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.build.plan import CompiledUnits, CompilerCacheUse
+from ortrim.verify.measurements import (
+    Comparison,
+    Coverage,
+    Gate,
+    Host,
+    LeastMemory,
+    OutputParity,
+    RunnerResult,
+    Verdict,
+)
+
+NOT_FOR_DEVICE: Final = "not-for-this-device"
+"""Reference of the failure of a device that does not run what the target is for: a fault of neither."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFailure:
+    """Why a device could not finish: the fields of a `Diagnostic`."""
+
+    reference: str
+    what: str
+    where: str
+    why: str
+    hint: str
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceReport:
+    """What was found out on one device; `failure` says why there is nothing, when it could not finish.
+
+    `run_id` is a UUID, another for each verification. `started` is in UTC, as ISO 8601 has it, and `duration_s` the
+    seconds until the device was closed, opening it included. `exit_code` and `signal` are those with which the runner
+    ended: 0 when every run ended well, and both None when it was not the runner that failed. `provider_url` is where a
+    farm shows the run. `log` is the device's own log, and `traces` are the profiles of single operators, one of each
+    model, all as paths relative to the report's folder.
+    """
+
+    device: str
+    run_id: str = ""
+    started: str = ""
+    duration_s: float = 0.0
+    exit_code: int | None = None
+    signal: str | None = None
+    provider_url: str | None = None
+    log: str | None = None
+    host: Host | None
+    baseline: str
+    comparisons: tuple[Comparison, ...]
+    parity: tuple[OutputParity, ...]
+    runs: tuple[RunnerResult, ...]
+    least_memory: tuple[LeastMemory, ...] = ()
+    traces: tuple[str, ...] = ()
+    failure: DeviceFailure | None = None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """A file that was verified, by which a report can be held against what is shipped.
+
+    `build_id` is None for what is not a shared library, and for one that was linked without.
+    """
+
+    name: str
+    size_bytes: int
+    sha256: str
+    build_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedModel:
+    """A model that was verified: digests of the file as given, with which the baseline runs, and as converted.
+
+    `coverage` is what its cases execute, None where it was run nowhere. `expect` is the buildspec's.
+    """
+
+    name: str
+    original_sha256: str
+    sha256: str
+    coverage: Coverage | None = None
+    expect: Literal["empty"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReport:
+    """All that was measured of one target: the content of `report.json`.
+
+    `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
+    whose outputs ours are held against.
+    `damaged_cache` says what in the cache was not what had been written there, and was made anew.
+    `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
+    """
+
+    schema: Literal["ortrim-report/4"] = "ortrim-report/4"
+    name: str
+    target: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    profile: str
+    baseline: str
+    package: str
+    package_bytes: int
+    artifacts: tuple[Artifact, ...]
+    models: tuple[VerifiedModel, ...]
+    parity_reference: str
+    library: LibraryFacts
+    size: LibrarySize
+    baseline_size: LibrarySize
+    comparisons: tuple[Comparison, ...]
+    gates: tuple[Gate, ...]
+    devices: tuple[DeviceReport, ...]
+    build_seconds: float
+    compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
+    damaged_cache: tuple[str, ...] = ()
+    verdict: Verdict

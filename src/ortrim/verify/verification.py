@@ -1,0 +1,500 @@
+"""Verification on one device: parity, what runs take, and what else was asked for.
+
+- Verification of one target on all its devices, from the package to the report's data.
+- What a verification is about: the models, the package, what the report says of both, and what to do with them.
+- How far several devices are together, whichever thread says so.
+- Which devices may be at work at the same time without spoiling each other's measurements. Pure.
+- What identifies the files that are verified.
+"""
+
+import os
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.binaries.elf import build_id_of
+from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.build.plan import CompiledUnits, CompilerCacheUse
+from ortrim.errors import Diagnostic
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.platforms.apple.devicectl import PhoneDevice
+from ortrim.platforms.apple.simctl import SimulatorDevice
+from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
+from ortrim.spec.tolerances import SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from ortrim.verify import measurements
+from ortrim.verify.cases import Case
+from ortrim.verify.devices.batch import FarmDevice, batch_requests
+from ortrim.verify.devices.device import DEFAULT_REPETITION, Device, Repetition
+from ortrim.verify.devices.host import Host, saturates_here
+from ortrim.verify.devices.names import DeviceName
+from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
+from ortrim.verify.devices.several import CooledDevice, OnDevice, on_each
+from ortrim.verify.judge import (
+    Meaningless,
+    failed_device,
+    library_comparisons,
+    model_comparisons,
+    overall,
+    parity_of,
+    settled,
+)
+from ortrim.verify.measure import (
+    ONCE,
+    Baseline,
+    Measurement,
+    Round,
+    Rounds,
+    device_folder,
+    measure,
+    our_outputs,
+    request_of,
+    results,
+    trace_of,
+    without_failing,
+)
+from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
+from ortrim.verify.parity import compare, not_computed, with_same_graph
+from ortrim.verify.reference import References, SavedOutputs
+from ortrim.verify.reports import Artifact, DeviceReport, VerifiedModel, VerifyReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One model to verify: as given, as converted, what the buildspec says of it, its cases, and their outputs.
+
+    `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one;
+    `session` are the package's settings.
+    """
+
+    prepared: PreparedModel
+    converted: OrtModel
+    spec: ModelSpec
+    cases: tuple[Case, ...]
+    reference: References
+    same_graph: SavedOutputs
+    session: SessionSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What a report says of its subject; the names are those of `VerifyReport`."""
+
+    name: str
+    target: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    profile: str
+    build_seconds: float
+    compiler_cache: CompilerCacheUse | None
+    units: CompiledUnits | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """What is verified: the package's archive, its library, and what was read from both.
+
+    `gates` are the properties that it must have; `sizes` are lines of the report that tell more of its size;
+    `companions` are the libraries in the package that its library needs, as `RunRequest` has them.
+    """
+
+    archive: Path
+    library: Path
+    facts: LibraryFacts
+    gates: tuple[Gate, ...]
+    size: LibrarySize
+    sizes: tuple[Comparison, ...] = ()
+    companions: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What every device is given alike: the library, the models, and what it is all held against.
+
+    Outputs are kept below `folder`, each device's in a folder of its own. `least_memory` is searched for where there
+    is a ceiling to be lowered; with `trace`, each model is run once more with the profile of single operators.
+    """
+
+    delivery: Delivery
+    subjects: tuple[Subject, ...]
+    budgets: Budgets
+    baseline: Baseline
+    baseline_size: LibrarySize
+    runner: Path
+    folder: Path
+    repetition: Repetition = DEFAULT_REPETITION
+    least_memory: bool = False
+    trace: bool = False
+
+
+OnProgress = Callable[[int, int, str], None]
+"""Is told how many runs are done, of how many, and what is done next."""
+
+
+class Together:
+    """Sums up what each of `devices` says of itself, and names the one that speaks when there are several.
+
+    Those that have not begun are taken to be like the others, so that the sum does not fall back when they do.
+    """
+
+    def __init__(self, show: OnProgress, devices: int) -> None:
+        self._show = show
+        self._devices = devices
+        self._states: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, name: str) -> OnProgress:
+        """Return what one device tells its progress."""
+
+        def tell(done: int, total: int, text: str) -> None:
+            with self._lock:
+                self._states[name] = (done, total)
+                all_done, known = (sum(numbers) for numbers in zip(*self._states.values(), strict=True))
+                all_there_is = round(known * self._devices / len(self._states))
+                self._show(all_done, all_there_is, f"{name}: {text}" if self._devices > 1 else text)
+
+        return tell
+
+
+class Runs:
+    """Counts the runs of one device."""
+
+    def __init__(self, total: int, tell: OnProgress) -> None:
+        self._done = 0
+        self._total = total
+        self._tell = tell
+
+    def doing(self, text: str) -> None:
+        """Say what comes next."""
+        self._tell(self._done, self._total, text)
+
+    def done(self, text: str) -> None:
+        """Say that a run of this has ended."""
+        self._done += 1
+        self._tell(self._done, self._total, text)
+
+    @contextmanager
+    def one(self, text: str) -> Iterator[None]:
+        """Say what the run inside is about, and count it."""
+        self.doing(text)
+        yield
+        self.done(text)
+
+
+MEMORY_ROUNDS: Final = 3
+"""Enough where time means nothing: an emulated machine takes the same memory each time, to a few pages."""
+MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1)
+
+
+def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) -> DeviceReport:
+    """Return all that was found out on a device, whatever it says of the library.
+
+    Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
+    baseline, under the same settings; what means nothing is not measured again and not judged. Raises `VerifyError`
+    and whatever else `Device.run` raises when something cannot be carried out.
+    """
+    plans = tuple(_measurement(subject, task) for subject in task.subjects)
+    timed = _timed(plans, device)
+    if isinstance(device, FarmDevice | PhoneDevice):
+        device.prepare(batch_requests(plans, timed, trace=task.trace))
+    work = _Work(device=device, task=task, runs=Runs(_count(plans, timed, device, task), tell))
+    proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
+    # A phone that has become hot by now is spared the rounds; what a farm was told of cannot be changed any more.
+    timed = timed if isinstance(device, FarmDevice) else _timed(plans, device)
+    timed, baseline = without_failing(timed, task.baseline, device)
+    measured = tuple(map(work.measured, timed)) or tuple(proof.once for proof in proofs)
+    traces = tuple(map(work.trace, plans)) if task.trace else ()
+    least = tuple(map(work.least_memory, plans)) if task.least_memory and isinstance(device, QemuSystem) else ()
+    comparisons = model_comparisons(task.budgets, measured, _meaningless(device))
+    parity = tuple(output for proof in proofs for output in proof.parity)
+    return DeviceReport(
+        device=device.name,
+        exit_code=0,
+        host=_described(device),
+        baseline=baseline.name,
+        comparisons=comparisons,
+        parity=parity,
+        runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
+        least_memory=least,
+        traces=traces,
+        verdict=overall((line.verdict for line in comparisons), (proof.verdict for proof in proofs)),
+    )
+
+
+def _measurement(subject: Subject, task: Task) -> Measurement:
+    return Measurement(
+        model=subject.prepared.name,
+        runner=task.runner,
+        library=task.delivery.library,
+        ort_model=subject.converted.path,
+        baseline_library=task.baseline.library,
+        onnx_model=subject.prepared.path,
+        cases=subject.cases,
+        companions=task.delivery.companions,
+        session=subject.session,
+        repetition=task.repetition,
+    )
+
+
+def _timed(plans: tuple[Measurement, ...], device: Device) -> tuple[Measurement, ...]:
+    """Return the plans to be measured: none where that says nothing, and few runs where times say nothing."""
+    if device.time_meaningful:
+        return plans
+    short = tuple(replace(plan, repetition=MEMORY_REPETITION, rounds=MEMORY_ROUNDS) for plan in plans)
+    return short if device.memory_meaningful else ()
+
+
+def _count(plans: tuple[Measurement, ...], timed: tuple[Measurement, ...], device: Device, task: Task) -> int:
+    """Return how many runs there will be, for a progress bar."""
+    searched = tries(_most_memory(device)) if task.least_memory and isinstance(device, QemuSystem) else 0
+    return len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in timed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Proof:
+    """What one run of our library showed of a model: its outputs' parity with the verdict, and what that run took."""
+
+    parity: tuple[OutputParity, ...]
+    verdict: Verdict
+    once: Rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """The runs on one device."""
+
+    device: Device
+    task: Task
+    runs: Runs
+
+    def proof(self, subject: Subject, plan: Measurement) -> _Proof:
+        """Compare one model's outputs with the reference."""
+        with self.runs.one(f"parity of {plan.model}"):
+            ours, ran = our_outputs(plan, self.device, self._outputs(plan))
+        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
+        if bounds := _same_graph_bounds(self.device, subject):
+            again = compare(plan.model, subject.same_graph, ours, subject.spec.tolerances, defaults=bounds)
+            parity = with_same_graph(parity, again)
+        if not subject.reference.coverage.nodes:
+            parity = not_computed(parity)
+        found = parity_of(parity)
+        expected = found is Verdict.INCONCLUSIVE and subject.spec.expect == "empty"
+        once = Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),), warmup=ONCE.warmup)
+        return _Proof(parity=parity, verdict=Verdict.PASS if expected else found, once=once)
+
+    def measured(self, plan: Measurement) -> Rounds:
+        """Measure one model; where all is run as asked for and times mean something, until its verdicts are clear."""
+        text = f"measuring {plan.model}"
+        self.runs.doing(text)
+        rounds = measure(self.device, plan, lambda: self.runs.done(text))
+        if isinstance(self.device, FarmDevice | PhoneDevice) or not self.device.time_meaningful:
+            return rounds
+        return settled(
+            self.device,
+            plan,
+            rounds,
+            self.task.budgets,
+            meaningless=lambda: _meaningless(self.device),
+            tell=self.runs.doing,
+        )
+
+    def trace(self, plan: Measurement) -> str:
+        """Profile one model, and return the file's path as the report names it."""
+        with self.runs.one(f"profile of {plan.model}"):
+            trace = trace_of(plan, self.device, self._outputs(plan))
+        return trace.relative_to(self.task.folder.parent).as_posix()
+
+    def least_memory(self, plan: Measurement) -> LeastMemory:
+        """Find the least memory of one model."""
+        assert isinstance(self.device, QemuSystem)
+        request = request_of(replace(plan, repetition=REPETITION), plan.library, plan.ort_model)
+        return least_memory(
+            self.device,
+            request,
+            model=plan.model,
+            upper_mib=_most_memory(self.device),
+            on_try=lambda mib: self.runs.done(f"{plan.model} in {mib} MiB"),
+        )
+
+    def _outputs(self, plan: Measurement) -> Path:
+        return self.task.folder / device_folder(self.device.name) / plan.model
+
+
+def _same_graph_bounds(device: Device, subject: Subject) -> Mapping[str, Bounds] | None:
+    """Return the bounds for outputs of the same converted model; None where those of this machine say nothing."""
+    if device.name == Host.name:
+        return SAME_GRAPH
+    return None if subject.reference.quantized and saturates_here() else SAME_GRAPH_ELSEWHERE
+
+
+def _most_memory(device: QemuSystem) -> int:
+    return max(DEFAULT_MEMORY_MIB, device.machine.memory_mib)
+
+
+def _meaningless(device: Device) -> Meaningless:
+    why = f"what it takes on {device.name} says nothing of a real device"
+    if isinstance(device, SimulatorDevice):
+        why = f"what it takes on {device.name} is a Mac's number, not a phone's"
+    heat = device.heat if isinstance(device, CooledDevice | FarmDevice | PhoneDevice) else ""
+    return Meaningless(
+        memory="" if device.memory_meaningful else f"memory: {why}",
+        time="" if device.time_meaningful else f"time: {heat or why}",
+    )
+
+
+def _described(device: Device) -> measurements.Host:
+    return replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
+
+
+EMULATED: Final = re.compile(r"emulator-[0-9]+")
+"""How `adb` names Android's emulators, which run on this machine."""
+LOOPBACK: Final = re.compile(r"(?:ssh://)?(?:[^@]*@)?(?:localhost|127\.[0-9.]+|\[?::1\]?)(?::[0-9]+)?")
+
+
+def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, ...], ...]:
+    """Return groups of devices that may run side by side, one group after the other.
+
+    A device that measures time on this machine runs alone, first, while nothing else does. Emulators take this
+    machine's processor and measure no time: no more of them run at once than there are `cores`, since one that gets
+    no processor reaches its time limits. Other machines do not feel each other, nor emulators here.
+    """
+    alone = [device for device in devices if _times_this_machine(device)]
+    emulated = [device for device in devices if _is_emulated_here(device)]
+    elsewhere = [device for device in devices if device not in (*alone, *emulated)]
+    size = max(1, cores)
+    together = [emulated[start : start + size] for start in range(0, len(emulated), size)] or [[]]
+    first, *rest = [[*elsewhere, *together[0]], *together[1:]]
+    groups = [*([device] for device in alone), first, *rest]
+    return tuple(tuple(group) for group in groups if group)
+
+
+def _is_emulated_here(device: DeviceName) -> bool:
+    return device.kind in {"qemu-user", "qemu-system", "simctl"} or _is_android_emulator(device)
+
+
+def _is_android_emulator(device: DeviceName) -> bool:
+    return device.kind == "adb" and bool(EMULATED.fullmatch(device.detail))
+
+
+def _times_this_machine(device: DeviceName) -> bool:
+    """Whether it is this machine, which a network address may lead back to."""
+    return device.kind == "host" or (device.kind in {"adb", "ssh"} and bool(LOOPBACK.fullmatch(device.detail)))
+
+
+def artifacts_of(delivery: Delivery) -> tuple[Artifact, ...]:
+    """Return what is delivered: the package, then its library and the companions of that.
+
+    Raises `StorageError` for a file that cannot be read, and `BinaryError` as `build_id_of` does.
+    """
+    return tuple(map(_artifact, _files(delivery)))
+
+
+def _files(delivery: Delivery) -> Iterator[Path]:
+    yield delivery.archive
+    yield delivery.library
+    yield from delivery.companions
+
+
+def _artifact(path: Path) -> Artifact:
+    with storage_errors(path):
+        size_bytes, sha256 = path.stat().st_size, sha256_of(path)
+    return Artifact(name=path.name, size_bytes=size_bytes, sha256=sha256, build_id=build_id_of(path))
+
+
+Open = Callable[[DeviceName], Device]
+
+
+def verify_target(
+    identity: Identity,
+    task: Task,
+    devices: Sequence[DeviceName],
+    open_device: Open,
+    on_progress: OnProgress = lambda *_: None,
+) -> VerifyReport:
+    """Verify one target on each device and return all that was found out, failed or not.
+
+    Devices that do not disturb each other are at work at the same time. One that fails, or cannot even be opened, has
+    its failure in its report and leaves the others theirs; a missed budget or a lack of parity is a verdict, not an
+    error. `on_progress` is told how many runs are done, of about how many.
+    """
+    artifacts = artifacts_of(task.delivery)
+    together = Together(on_progress, len(devices))
+    found: dict[DeviceName, DeviceReport] = {}
+    for turn in turns(devices, os.cpu_count() or 1):
+        found.update(zip(turn, _one_turn(task, turn, open_device, together), strict=True))
+    return _report(identity, task, artifacts, tuple(found[device] for device in devices))
+
+
+def _one_turn(task: Task, turn: Sequence[DeviceName], open_device: Open, together: Together) -> Iterator[DeviceReport]:
+    def opener(name: DeviceName) -> Callable[[], Device]:
+        return lambda: open_device(name)
+
+    def action(device: Device) -> DeviceReport:
+        try:
+            report = verify_on(device, task, together.of(device.name))
+        except Diagnostic as error:
+            report = failed_device(device.name, task.baseline.name, error)
+        return _with_farms_own(report, device, task) if isinstance(device, FarmDevice) else report
+
+    ended = on_each([(str(name), opener(name)) for name in turn], action)
+    return (_report_of(each, task) for each in ended)
+
+
+def _with_farms_own(report: DeviceReport, device: FarmDevice, task: Task) -> DeviceReport:
+    """Add what a farm keeps of a run, well ended or not."""
+    log = os.path.relpath(device.log, task.folder.parent) if device.log else None
+    return replace(report, provider_url=device.url or None, log=log)
+
+
+def _report_of(ended: OnDevice[DeviceReport], task: Task) -> DeviceReport:
+    report = ended.result
+    if report is None:
+        assert ended.error is not None
+        report = failed_device(ended.name, task.baseline.name, ended.error)
+    started = ended.started.isoformat(timespec="seconds")
+    return replace(report, run_id=str(uuid.uuid4()), started=started, duration_s=ended.seconds)
+
+
+def _report(
+    identity: Identity, task: Task, artifacts: tuple[Artifact, ...], devices: tuple[DeviceReport, ...]
+) -> VerifyReport:
+    delivery = task.delivery
+    package_bytes = artifacts[0].size_bytes
+    sizes = library_comparisons(task.budgets, delivery.size, task.baseline_size, package_bytes)
+    lines = (*sizes, *delivery.sizes)
+    return VerifyReport(
+        **{field.name: getattr(identity, field.name) for field in fields(identity)},
+        baseline=task.baseline.name,
+        package=os.path.relpath(delivery.archive, task.folder.parent),
+        package_bytes=package_bytes,
+        artifacts=artifacts,
+        models=tuple(_verified(subject) for subject in task.subjects),
+        parity_reference=f"ort-full@{identity.ort_version}",
+        library=delivery.facts,
+        size=delivery.size,
+        baseline_size=task.baseline_size,
+        comparisons=lines,
+        gates=delivery.gates,
+        devices=devices,
+        verdict=overall(
+            (*(line.verdict for line in lines), *(gate.verdict for gate in delivery.gates)),
+            (device.verdict for device in devices),
+        ),
+    )
+
+
+def _verified(subject: Subject) -> VerifiedModel:
+    prepared, converted = subject.prepared, subject.converted
+    return VerifiedModel(
+        name=prepared.name,
+        original_sha256=prepared.facts.sha256,
+        sha256=converted.sha256,
+        coverage=subject.reference.coverage,
+        expect=subject.spec.expect,
+    )

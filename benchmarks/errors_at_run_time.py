@@ -4,7 +4,7 @@ usage: errors_at_run_time.py PACKAGE_WITHOUT PACKAGE_WITH
 
 Both are unpacked packages of the demo, `buildspecs/silero-vad.toml`, one with `exceptions = false` and one with
 `exceptions = true`. Each attempt is a process of its own (`errors_at_run_time.c`), since some of them end it. Prints
-the tables of `docs/errors-at-run-time.md`. Takes a minute.
+the tables of `benchmarks/results/errors-at-run-time.md`. Takes a minute.
 """
 
 import random

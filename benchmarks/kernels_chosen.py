@@ -3,8 +3,9 @@
 usage: kernels_chosen.py [SPEC]
 
 SPEC is a buildspec that was built for linux-arm64 here, by default `benchmarks/kernels.toml`:
-`invoke build -s benchmarks/kernels.toml -t linux-arm64`. Prints the table of `docs/targets.md`: for each model and
-kernel, how many different instructions of it were executed. Takes half a minute.
+`invoke build -s benchmarks/kernels.toml -t linux-arm64`. Prints the table of
+`benchmarks/results/kernels.md`: for each model and kernel, how many different instructions of it were executed.
+Takes half a minute.
 """
 
 import re

@@ -61,7 +61,7 @@ def built_pair(spec: Path, jobs: int | None, output: Path, console: Console) -> 
     request = Request(spec=spec, profile=PROFILE, jobs=jobs, output=output)
     loaded = load(request)
     if not any(model.steps for model in loaded.spec.models):
-        what, hint = "no model of it has steps, so that there is nothing to measure", "see docs/prepare.md"
+        what, hint = "no model of it has steps, so that there is nothing to measure", "see docs/guides/prepare.md"
         raise UsageError("no-steps", what, where=str(spec), hint=hint)
     given = planned_of(without_steps(loaded), request, console, to_run=True)
     prepared = planned_of(loaded, request, console, to_run=True)

@@ -7,7 +7,7 @@ MOST_TOLD = 20
 
 
 class ExitCode(IntEnum):
-    """The program's exit codes, one per class of diagnostic. Documented in `docs/exit-codes.md`."""
+    """The program's exit codes, one per class of diagnostic. Documented in `docs/reference/errors.md`."""
 
     OK = 0
     UNEXPECTED = 1

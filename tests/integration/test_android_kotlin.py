@@ -1,4 +1,4 @@
-"""The guide's Kotlin, as it stands in `docs/android.md`: compiled for Android, and run on a trimmed library."""
+"""The guide's Kotlin, as it stands in `docs/start/android.md`: compiled for Android, and run on a trimmed library."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from ortrim.pipeline.planned import make_planned
 from ortrim.platforms.android.aar import FOLDERS, classes_jar
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("apt-get", "dpkg-deb", "java", "javac")]
-GUIDE: Final = Path(__file__).parents[2] / "docs" / "android.md"
+GUIDE: Final = Path(__file__).parents[2] / "docs" / "start" / "android.md"
 APP: Final = Path(__file__).with_name("data") / "kotlin"
 OFFSET: Final = 4100
 """Where the model begins in the APK: zipalign promises a multiple of four."""

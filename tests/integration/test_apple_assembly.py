@@ -38,7 +38,7 @@ IN_CXX: Final = """
 const OrtApi *api() { return &Ort::GetApi(); }
 """
 
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "apple.md"
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "start" / "apple.md"
 CALLED: Final = {
     "ORTEnv(loggingLevel: .warning)": ("initWithLoggingLevel", "error"),
     "ORTSession(env: environment, modelPath: model.path, sessionOptions: options)": (

@@ -1,6 +1,6 @@
 """Whatever happens to a run, on every kind of device: a verdict that says what, and no process and no file behind.
 
-`docs/devices-machines.md` has the table of these cases; those of one kind of device alone are in `test_adb.py`,
+`docs/reference/errors.md` has the table of these cases; those of one kind of device alone are in `test_adb.py`,
 `test_ssh.py`, `test_emulated_machines.py` and `test_lost_connections.py`.
 """
 

@@ -1,4 +1,4 @@
-"""The command that docs/apple.md gives for Firebase Test Lab, put before gcloud's own reader of command lines."""
+"""The command of docs/guides/devices.md for Firebase Test Lab, read by gcloud's own parser."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ import pytest
 from ortrim.farms.firebase import find_gcloud
 
 pytestmark = pytest.mark.needs("gcloud")
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "apple.md"
+DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "guides" / "devices.md"
 WRONG: Final = 2
 """What gcloud ends with when it does not understand its words."""
 

@@ -1,4 +1,4 @@
-"""The C++ of docs/session.md, compiled and run on the wheel's library."""
+"""The C++ of docs/start/linux.md, compiled and run on the wheel's library."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ from ortrim.models.full_runtime import full_runtime
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "session.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "start" / "linux.md"
 MAIN = """
 #include <cstdio>
 int main(int, char** words) {

@@ -22,7 +22,7 @@ def declared() -> set[str]:
 
 def test_every_dependency_says_why_it_is_there() -> None:
     """The document has a row for each dependency, and none for what is gone."""
-    rows = re.findall(r"^\| (`.*?`) \| \S", (ROOT / "docs" / "dependencies.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (`.*?`) \| \S", (ROOT / "docs" / "dev" / "dependencies.md").read_text(), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == declared()
 
 

@@ -7,7 +7,7 @@ import pytest
 from ortrim import errors
 from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode, SpecError
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "exit-codes.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 
 
 def subclasses(kind: type[Diagnostic]) -> Iterator[type[Diagnostic]]:

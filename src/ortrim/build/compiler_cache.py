@@ -262,7 +262,7 @@ def sccache(
     `secrets` are the variables of the `store`, which only the server gets; `folder` is for a level of the cache on
     this machine, if the variables ask for one. `base_folders` are left out of the keys. The preprocessor runs for
     every request, because sccache's way around it returns the dependency file of another folder
-    (docs/compiler-cache.md). When the server dies, the launcher compiles. Raises `ToolError`
+    (docs/guides/build.md). When the server dies, the launcher compiles. Raises `ToolError`
     `compiler-cache-unusable` when the server does not start, what `ask` raises, and `StorageError`.
     """
     launcher = _launcher(folder)

@@ -349,7 +349,7 @@ CAUSES: Final = (
         kind=NetworkError,
         reference="image-not-found",
         what="the registry does not have the base image with this digest, or does not give it to this user",
-        hint="sign in ({engine} login), or pin an image that you have in your own images.toml (docs/containers.md)",
+        hint="sign in ({engine} login), or pin an image that you have in your own images.toml (docs/guides/build.md)",
     ),
     Cause(
         words=r"short-name .* did not resolve",

@@ -220,7 +220,7 @@ def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
             raise _bad("engine-flag", word, "write each as one word: --engine-flag=--memory=8g")
         if word.partition("=")[0] in OURS:
             raise _bad(
-                "engine-flag", word, "ortrim sets this itself (docs/containers.md); for folders there is --mount"
+                "engine-flag", word, "ortrim sets this itself (docs/guides/build.md); for folders there is --mount"
             )
     return tuple(words)
 

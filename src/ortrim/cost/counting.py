@@ -1,7 +1,7 @@
-"""How much arithmetic a node does: the rules of `docs/cost.md`, one for each operator that multiplies and adds up.
+"""How much arithmetic a node does, by the rules of `docs/explanation/how-it-measures.md`.
 
-Shapes are known in all dimensions or None. The operators' definitions are ONNX's `docs/Operators.md` and ONNX
-Runtime's `docs/ContribOperators.md`.
+There is one rule for each operator that multiplies and adds up. Shapes are known in all dimensions or None. The
+operators' definitions are ONNX's `docs/Operators.md` and ONNX Runtime's `docs/ContribOperators.md`.
 
 - Multiply-accumulates of attention: queries with keys, and weights with values; masks leave nothing out.
 - Multiply-accumulates of Einsum: one for each combination of its indices, and each operand after the first.

@@ -172,7 +172,7 @@ CAUSES: Final = (
         words=re.compile(r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project"),
         reference="farm-project",
         what="the project is unknown, or the account may not use it",
-        hint="see docs/farms-firebase.md for the roles; for a bucket of your own billing must be enabled",
+        hint="see docs/guides/devices.md for the roles; for a bucket of your own billing must be enabled",
     ),
 )
 """The first that fits counts."""

@@ -335,7 +335,7 @@ def failure_of(linted: Linted) -> Diagnostic | None:
         "lint-errors",
         f"{bad} of {len(linted.models)} models have errors",
         why="\n".join((*lines[:MOST_LINES], *rest)),
-        hint="each error is shown with the step that mends it; docs/lint.md lists the rules",
+        hint="each error is shown with the step that mends it; docs/reference/errors.md lists the rules",
     )
 
 

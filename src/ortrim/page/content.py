@@ -272,7 +272,7 @@ def cost_notes(cost: ModelCost) -> tuple[str, ...]:
 
 
 def memory_text(cost: ModelCost) -> str:
-    """Say both figures of memory, and that the one is drawn which is nearer to what is measured (docs/cost.md)."""
+    """Say both figures of memory, and that the one is drawn which is nearer to what is measured."""
     least = "at least " if cost.at_least else ""
     run, alive = (least + bytes_text(peak.size_bytes) for peak in (cost.memory, cost.peak))
     drawn = f"A run of ONNX Runtime takes {run} by its own plan of buffers, kernels' working memory included"

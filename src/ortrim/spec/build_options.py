@@ -1,6 +1,6 @@
 """Profiles: named sets of the levers that decide how large and how fast a library is. Pure.
 
-What each lever was measured to bring is in docs/profiles.md.
+What each lever was measured to bring is in benchmarks/results/levers.md.
 """
 
 from collections.abc import Mapping

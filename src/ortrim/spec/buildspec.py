@@ -74,7 +74,7 @@ class CaseSpec:
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class SessionSpec:
-    """How applications create a model's session, see docs/session.md. A model's own key replaces the buildspec's."""
+    """How applications create a model's session (docs/reference/session.md). A model's own key replaces these."""
 
     load: Literal["map", "bytes", "file"] | None = None
     """How the model reaches the runtime: the application maps the file (`map`, by default) or reads it (`bytes`), or
@@ -127,24 +127,26 @@ class ModelSpec:
     level: Literal["disable", "basic", "extended", "all"] = "extended"
     """Optimization level of the conversion."""
     layout: Layout | None = None
-    """Write the model for one kind of processor, see docs/session.md: `nchwc8` for x64, where convolutions take their
-    channels in blocks of 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM, where quantized
-    operators stay signed (needs `extended` or `all`).
+    """Write the model for one kind of processor, see docs/reference/session.md: `nchwc8` for x64, where convolutions
+    take their channels in blocks of 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM, where
+    quantized operators stay signed (needs `extended` or `all`).
     """
     steps: tuple[Step, ...] = ()
-    """What is done to the model before it is converted, in order, see docs/prepare.md."""
+    """What is done to the model before it is converted, in order, see docs/guides/prepare.md."""
     cases: tuple[CaseSpec, ...] = ()
     """Test cases; without any, one seeded random case with every dynamic dimension 1."""
     tolerances: dict[ElementType, Tolerance] = Field(default_factory=dict)
     """Tolerances by element type of the output."""
     expect: Literal["empty"] | None = None
-    """`empty` for a model of which no case gives an output that could be judged, see docs/parity.md: without it, such a
-    model leaves the whole package inconclusive.
+    """`empty` for a model of which no case gives an output that could be judged: without it, such a model leaves the
+    whole package inconclusive, see docs/explanation/how-it-measures.md.
     """
     session: SessionSpec | None = None
     """Choices for this model's session; keys given here replace the buildspec's."""
     reference: bool = False
-    """Reckon from this model how long the others should take on a device, see docs/cost.md; true for one at most."""
+    """Reckon from this model how long the others should take on a device, see docs/guides/models.md; true for one at
+    most.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -170,7 +172,9 @@ class Budgets:
     p99_ms: Annotated[float, Field(gt=0)] | None = None
     """99th percentile of latency, milliseconds."""
     deadline_ms: Annotated[float, Field(gt=0)] | None = None
-    """Real-time budget: the time for one run, input and output included, in milliseconds; see docs/runner.md."""
+    """Real-time budget: the time for one run, input and output included, in milliseconds; see
+    docs/explanation/how-it-measures.md.
+    """
 
     def replaced_by(self, own: "Budgets") -> "Budgets":
         """Return these budgets with the ones that `own` gives in their place."""
@@ -189,7 +193,7 @@ class AndroidSpec:
     ndk: Annotated[str, Field(pattern=NDK)] | None = None
     """Version of the NDK; by default the one that upstream builds this ONNX Runtime with."""
     providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
-    """Execution providers beside the CPU's, by default none; see docs/targets.md. Android 15 deprecates NNAPI."""
+    """Execution providers beside the CPU's, none by default (docs/reference/targets.md). Android 15 deprecates NNAPI."""
 
     models_as_assets: bool | None = None
     """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""
@@ -211,7 +215,7 @@ class AppleSpec:
     framework: Literal["dynamic", "static"] | None = None
     """Kind of framework; by default as `linkage` says: `shared` is `dynamic`."""
     providers: tuple[Literal["coreml"], ...] | None = None
-    """Execution providers beside the CPU's, by default none; they make the library larger: see docs/targets.md."""
+    """Execution providers beside the CPU's, which enlarge the library (docs/reference/targets.md); none by default."""
     xcode: Annotated[str, Field(pattern=XCODE)] | None = None
     """Version of Xcode; by default the Mac's own, and on GitHub the one that is pinned for the ONNX Runtime version."""
 
@@ -228,7 +232,7 @@ DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), mod
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class LeverChoices:
-    """Levers that are to stand otherwise than the profile has them; what each brings is in docs/profiles.md.
+    """Levers that are to stand otherwise than the profile has them; what each brings is in docs/guides/size.md.
 
     Profile `upstream` takes none: beside `profile = "upstream"` they are refused, `--profile upstream` sets them aside.
     """
@@ -308,7 +312,7 @@ class BuildSpec:
     onnxruntime: RuntimeSpec = Field(default_factory=RuntimeSpec)
     """ONNX Runtime version and source."""
     profile: ProfileName = "balanced"
-    """Set of levers; see docs/profiles.md."""
+    """Set of levers; see docs/guides/size.md."""
     levers: LeverChoices = Field(default_factory=LeverChoices)
     """Single levers that are to stand otherwise than the profile has them."""
     exceptions: bool = False
@@ -404,7 +408,7 @@ NO_PREPACKING: Final[Entry] = ("session.disable_prepacking", "1")
 DEFAULTS: Final = SessionSpec(
     load="map", prepacking=True, arena=True, memory_pattern=True, threads=1, branches=1, spinning=False
 )
-"""What is chosen where a buildspec leaves it open; docs/session.md has the measurements."""
+"""What is chosen where a buildspec leaves it open; benchmarks/results/session.md has the measurements."""
 SPINNING: Final = ("session.intra_op.allow_spinning", "session.inter_op.allow_spinning")
 
 

@@ -28,7 +28,7 @@ from ortrim.spec.structure import parse, structure_problems
 from ortrim.spec.targets import TARGETS, meant_by
 
 LARGEST_BYTES: Final = 1 << 20
-NOT_A_MODEL: Final = "--spec takes a buildspec, a TOML file that names models; see docs/buildspec.md"
+NOT_A_MODEL: Final = "--spec takes a buildspec, a TOML file that names models; see docs/reference/buildspec.md"
 
 
 def read_document(file: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The JSON Schema of buildspecs, made from the types in `core.buildspec`.
 
 - TOML data to JSON data: the values that JSON lacks, which no key of a buildspec takes, are problems.
-- The buildspec reference, `docs/buildspec.md`, rendered from the schema.
+- The buildspec reference, `docs/reference/buildspec.md`, rendered from the schema.
 """
 
 import math

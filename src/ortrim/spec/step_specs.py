@@ -122,7 +122,7 @@ class Conv1dTo2d(StepChoices):
     """Convolutions and pooling along one axis as such along two, of which one has size 1.
 
     ONNX Runtime's optimised layouts (NCHWc, XNNPACK's) know two axes alone. Measure before and after: see
-    docs/prepare-numbers.md.
+    docs/guides/prepare.md.
     """
 
     use: Literal["conv1d-to-2d"]

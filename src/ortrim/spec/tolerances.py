@@ -102,7 +102,7 @@ SAME_GRAPH_ELSEWHERE: Final[Mapping[str, Bounds]] = {
 }
 """The same bounds for devices with other instructions: the same graph, by other kernels.
 
-docs/parity.md has the measurements that all of these rest on.
+benchmarks/results/parity.md has the measurements that all of these rest on.
 """
 
 

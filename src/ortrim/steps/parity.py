@@ -304,7 +304,7 @@ def no_case_left(left: tuple[CaseLeft, ...], where: str) -> ModelError:
     """Return the diagnostic of a step after which nothing can be checked."""
     what = "the model takes none of its cases any more, so that nothing can be checked"
     why = "\n".join(f"case '{each.case}': {each.reason}" for each in left)
-    return ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits, see docs/prepare.md")
+    return ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits (docs/guides/prepare.md)")
 
 
 def require_parity(parity: tuple[OutputParity, ...], where: str) -> None:

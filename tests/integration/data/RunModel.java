@@ -17,7 +17,7 @@ import java.util.Map;
 /**
  * Runs a model as an app does: RunModel copied|mapped MODEL FOLDER NAME:TYPE:SHAPE... reads FOLDER/NAME.raw for each input and
  * leaves each output there. Numbers are little-endian; a shape is written 2,1,128 and may be empty. A mapped model stays in
- * its file and is read in place, as docs/android.md shows it.
+ * its file and is read in place, as docs/start/android.md shows it.
  */
 public final class RunModel {
   public static void main(String[] words) throws Exception {

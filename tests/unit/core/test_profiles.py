@@ -87,7 +87,7 @@ def test_a_plan_says_which_levers_are_pulled() -> None:
 
 def test_the_documentation_has_the_profiles_as_they_are() -> None:
     """A row for each lever, in the order of the code, with the value of each profile."""
-    text = (Path(__file__).parents[3] / "docs" / "profiles.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
     text = text.partition("## What each lever does")[0]
     rows = [[word.strip(" `") for word in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
     (heads, *table) = [row for row in rows if len(row) == len(PROFILES) + 1]

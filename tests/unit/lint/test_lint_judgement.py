@@ -15,7 +15,7 @@ from ortrim.lint.rules import RULES, Linted, ModelFindings, judge, lines_of
 from ortrim.lint.run import sarif_log
 from ortrim.steps.table import EQUIPPED, PLAIN
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "lint.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "errors.md"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The buildspec of the guide for Android, as it stands in `docs/android.md`, is one, and goes with what follows it."""
+"""The buildspec in `docs/start/android.md` is valid, and agrees with the code that follows it."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from ortrim.platforms.planner import select_targets
 from ortrim.spec.load import load_spec
 from ortrim.spec.targets import TARGETS, OperatingSystem
 
-GUIDE: Final = (Path(__file__).parents[3] / "docs" / "android.md").read_text(encoding="utf-8")
+GUIDE: Final = (Path(__file__).parents[3] / "docs" / "start" / "android.md").read_text(encoding="utf-8")
 
 
 def test_the_guides_buildspec(tmp_path: Path) -> None:

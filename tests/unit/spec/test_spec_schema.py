@@ -69,8 +69,8 @@ def test_there_are_shipped_buildspecs() -> None:
 
 
 def test_the_reference_is_up_to_date() -> None:
-    """docs/buildspec.md is what `render_reference()` returns now."""
-    assert (ROOT / "docs" / "buildspec.md").read_text() == render_reference()
+    """docs/reference/buildspec.md is what `render_reference()` returns now."""
+    assert (ROOT / "docs" / "reference" / "buildspec.md").read_text() == render_reference()
 
 
 def test_the_example_of_the_reference_loads(load: Callable[[str], LoadedSpec], folder: Path) -> None:

@@ -1,5 +1,5 @@
 # The C++ library for a library without exceptions, compiled from the toolchain's own sources. What the toolchain links by
-# itself can throw and print every locale, which makes a fifth of a small library: see docs/profiles.md.
+# itself can throw and print every locale, which makes a fifth of a small library: see docs/guides/size.md.
 #
 # ORTRIM_RUNTIME is the folder that holds libcxx and libcxxabi. Wide characters are left out of these files alone: the
 # headers that everything else is compiled with stay as they are.

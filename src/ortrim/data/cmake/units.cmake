@@ -1,5 +1,6 @@
 # Compiles only the units that the link takes. CMake reads this file at upstream's project(), because
-# CMAKE_PROJECT_onnxruntime_INCLUDE names it; upstream's own files stay as they are. See docs/build-time.md.
+# CMAKE_PROJECT_onnxruntime_INCLUDE names it; upstream's own files stay as they are. See
+# docs/explanation/how-it-works.md.
 #
 # The executor writes ORTRIM_SELECTION, which sets
 #   ORTRIM_UNITS        the sources to compile; when it is empty, all of them are
@@ -11,7 +12,8 @@ set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 set(ORTRIM_PRECOMPILED_TARGETS
   onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session)
 
-# What runs in every inference, besides MLAS: kernels, the executor, memory and tensors; measured in docs/profiles.md.
+# What runs in every inference, besides MLAS: kernels, the executor, memory and tensors. The measurements
+# are in docs/dev/engineering-notes.md.
 set(ORTRIM_HOT_SOURCES
   "/core/providers/cpu/" "/contrib_ops/cpu/" "/core/util/math"
   "/core/framework/(sequential_executor|execution_frame|op_kernel|stream_execution|execution_steps|transpose_helper)"

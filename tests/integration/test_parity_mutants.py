@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.network, pytest.m
 SPEC = BENCHMARKS.parent / "buildspecs" / "silero-vad.toml"
 BUILD_SECONDS = 2400.0
 CONDITIONS = 1e-4
-"""Largest difference, as a share of an output's largest magnitude, by conditions alone: benchmarks/results/parity.md."""
+"""Largest difference, as a share of an output's largest magnitude, by conditions: benchmarks/results/parity.md."""
 
 
 @pytest.fixture(scope="module")

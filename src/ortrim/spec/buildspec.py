@@ -193,7 +193,7 @@ class AndroidSpec:
     ndk: Annotated[str, Field(pattern=NDK)] | None = None
     """Version of the NDK; by default the one that upstream builds this ONNX Runtime with."""
     providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
-    """Execution providers beside the CPU's, none by default (docs/reference/targets.md). Android 15 deprecates NNAPI."""
+    """Execution providers beside the CPU's, by default none: docs/reference/targets.md. Android 15 deprecates NNAPI."""
 
     models_as_assets: bool | None = None
     """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""

@@ -43,12 +43,12 @@ def anchors(page: Path) -> list[str]:
 
 def broken_links(page: Path) -> Iterator[str]:
     """Yield the links of a page that lead to no file, or to no heading of one."""
-    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(prose(page))):
+    for target in re.findall(r"\]\(([^)\s]*)\)", "\n".join(prose(page))):
         path, _, part = target.partition("#")
         if path.startswith(("https://", "http://")):
             continue
         file = (page.parent / path).resolve() if path else page
-        if not file.exists() or (part and part not in anchors(file)):
+        if not target or not file.exists() or (part and part not in anchors(file)):
             yield target
 
 

@@ -5,6 +5,7 @@
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
@@ -171,6 +172,8 @@ Everything that is wrong with a buildspec is said at once, each problem with its
 |---|---|
 """
 
+PAGE: Final = re.compile(r"docs/([a-z]+)/([a-z-]+)\.md")
+"""A page as docstrings name it, from the root of the checkout; the reference links to it."""
 BOUNDS: Final = {
     "exclusiveMinimum": "over {}",
     "minimum": "at least {}",
@@ -201,7 +204,7 @@ def render_reference() -> str:
     first = {table.node["title"]: table for table in reversed(tables)}
     sections = [_section(table, first[table.node["title"]], root) for table in tables]
     problems = PROBLEMS + "".join(f"| `{reference}` | {meaning} |\n" for reference, meaning in REFERENCES.items())
-    return "\n".join([INTRODUCTION, *sections, problems])
+    return PAGE.sub(r"[\2](../\1/\2.md)", "\n".join([INTRODUCTION, *sections, problems]))
 
 
 def _tables(table: _Table, root: dict[str, Any]) -> Iterator[_Table]:

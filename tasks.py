@@ -1,5 +1,7 @@
 """Invoke's entry point in a checkout; the installed program `ortrim` has the same tasks."""
 
-from ortrim.cli.tasks import namespace
+import sys
 
-__all__ = ["namespace"]
+from ortrim.cli.tasks import namespace_for
+
+namespace = namespace_for(sys.argv[1:])

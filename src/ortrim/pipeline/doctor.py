@@ -23,8 +23,6 @@ from ortrim.build.jni import find_jdk
 from ortrim.build.ndk import installed_ndk
 from ortrim.build.xcode import find_xcode, find_xcrun
 from ortrim.errors import Diagnostic, StorageError, ToolError
-from ortrim.farms.farm import absent_variables, aws_credentials
-from ortrim.farms.firebase import find_gcloud, has_account
 
 XCODE: Final = "Xcode"
 COMPILING: Final = "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github"
@@ -100,6 +98,8 @@ SIGN_IN_TO_AWS: Final = "aws configure, aws sso login, or set AWS_PROFILE"
 
 
 def _gcloud() -> Finding:
+    from ortrim.farms.firebase import find_gcloud, has_account  # noqa: PLC0415 - loaded when asked for
+
     try:
         gcloud = find_gcloud()
     except ToolError as error:
@@ -111,6 +111,8 @@ def _gcloud() -> Finding:
 
 
 def _boto3() -> Finding:
+    from ortrim.farms.farm import aws_credentials  # noqa: PLC0415 - as above
+
     try:
         version = importlib.metadata.version("boto3")
     except importlib.metadata.PackageNotFoundError:
@@ -122,6 +124,8 @@ def _boto3() -> Finding:
 
 
 def _browserstack() -> Finding:
+    from ortrim.farms.farm import absent_variables  # noqa: PLC0415 - as above
+
     absent = absent_variables(os.environ)
     if absent:
         remedy = "set both, from https://www.browserstack.com/accounts/profile"

@@ -11,7 +11,7 @@ import pytest
 
 from fake_sources import private_cache
 from ortrim.cli.program import program
-from ortrim.cli.tasks import namespace
+from ortrim.cli.tasks import namespace_for
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Ended:
 
 
 Run = Callable[..., Ended]
-COLLECTIONS = (namespace, *namespace.collections.values())
+NAMESPACE = namespace_for(())
+COLLECTIONS = (NAMESPACE, *NAMESPACE.collections.values())
 TASKS = tuple(task for collection in COLLECTIONS for task in collection.tasks.values())
 HELP = [(task, dict(task.help)) for task in TASKS]
 """Invoke empties a task's help while it reads the command line; a process normally does that once."""

@@ -161,7 +161,7 @@ def test_all_farms_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("unforeseen")
 
     program(Path(os.environ["PATH"]), "auth*) exit 1;;")
-    monkeypatch.setattr(doctor, "has_account", refuse)
+    monkeypatch.setattr("ortrim.farms.firebase.has_account", refuse)
     found = {finding.name: finding for finding in examine()}
     assert {"boto3", "BrowserStack"} <= found.keys()
     assert (found["gcloud"].problem, found["gcloud"].required) == ("cannot be examined: unforeseen", False)

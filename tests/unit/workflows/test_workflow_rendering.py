@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.cli.tasks import namespace
+from ortrim.cli.tasks import namespace_for
 from ortrim.errors import DiagnosticGroup, ExitCode, SourcesError, StorageError, UsageError
 from ortrim.fetch.offers import PLAIN
 from ortrim.github.workflow_files import (
@@ -53,7 +53,7 @@ def test_a_step_calls_one_task(name: str, run: str) -> None:
 def test_a_step_calls_a_task_that_exists(run: str) -> None:
     """With options that it has."""
     _, _, name, *words = run.split()
-    task = namespace[name]
+    task = namespace_for((name,))[name]
     known = {flag for argument in task.get_arguments() for flag in argument.names}
     assert {word.removeprefix("--") for word in words if word.startswith("--")} <= known
 

@@ -58,16 +58,6 @@ class GitHub:
         answer = self.session.answered("POST", self.url(path), headers, body)
         return None if answer is None or answer.status >= 500 else answer
 
-    def delete(self, path: str) -> Answer:
-        """Remove what is at `path` and return the answer, whatever its status; asking twice does no harm.
-
-        Raises `NetworkError` (`github-no-token`, `github-rate-limited`, `github-unreachable`).
-        """
-        self.require_token(path)
-        answer = self.session.answered("DELETE", self.url(path), VERSION, None)
-        assert answer is not None
-        return answer
-
     @contextmanager
     def open(self, path: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
         """Give the answer to one GET, whatever its status, its body still to be read. Raises `Trouble`."""

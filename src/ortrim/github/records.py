@@ -21,17 +21,9 @@ SHA256: Final = re.compile(r"sha256:([0-9a-f]{64})")
 
 @dataclass(frozen=True, kw_only=True)
 class RepositoryFacts:
-    """A repository; `private` also for one that only a company's own people see."""
+    """A repository."""
 
     default_branch: Text
-    private: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class GitObject:
-    """Something in git's store: its name."""
-
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 
 @dataclass(frozen=True, kw_only=True)

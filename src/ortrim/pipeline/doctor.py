@@ -94,33 +94,23 @@ FIREBASE: Final = "verification on 'firebase' devices"
 AWS: Final = "verification on 'devicefarm' devices"
 BROWSERSTACK: Final = "verification on 'browserstack' devices"
 EXTRA: Final = 'pip install "ortrim[devicefarm]"'
-SIGN_IN_TO_AWS: Final = "aws configure, aws sso login, or set AWS_PROFILE"
 
 
 def _gcloud() -> Finding:
-    from ortrim.farms.firebase import find_gcloud, has_account  # noqa: PLC0415 - loaded when asked for
+    from ortrim.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
 
     try:
         gcloud = find_gcloud()
     except ToolError as error:
         return _finding("gcloud", FIREBASE, "", error.what, error.hint.removeprefix("run: "))
-    about = f"{gcloud.version} ({gcloud.program})"
-    if has_account(gcloud):
-        return _finding("gcloud", FIREBASE, f"{about}, with an account")
-    return _finding("gcloud", FIREBASE, f"{about}, no account", "nobody is signed in", "gcloud auth login")
+    return _finding("gcloud", FIREBASE, f"{gcloud.version} ({gcloud.program})")
 
 
 def _boto3() -> Finding:
-    from ortrim.farms.farm import aws_credentials  # noqa: PLC0415 - as above
-
     try:
-        version = importlib.metadata.version("boto3")
+        return _finding("boto3", AWS, importlib.metadata.version("boto3"))
     except importlib.metadata.PackageNotFoundError:
         return _finding("boto3", AWS, "", "is not installed", EXTRA)
-    method, problem = aws_credentials()
-    if method:
-        return _finding("boto3", AWS, f"{version}, with credentials ({method})")
-    return _finding("boto3", AWS, f"{version}, no credentials", problem, SIGN_IN_TO_AWS)
 
 
 def _browserstack() -> Finding:

@@ -9,8 +9,9 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import Field, ValidationError
 
+from ortrim.base.http import Answer
 from ortrim.base.json import from_json
-from ortrim.github.transport import Answer, unexpected
+from ortrim.github.transport import unexpected
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
 }
 COLLECTIONS: Final[Mapping[str, Callable[[], ModuleType]]] = {
     "ci": lambda: import_module("ortrim.cli.ci"),
-    "measure": lambda: import_module("ortrim.cli.measure"),
     "pins": lambda: import_module("ortrim.cli.pins"),
     "release": lambda: import_module("ortrim.cli.release"),
 }

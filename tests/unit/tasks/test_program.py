@@ -21,9 +21,8 @@ TASKS = (
     "accept-build", "attach", "bench", "build", "check-build", "check-compat", "compare", "convert", "cost",
     "devices", "doctor", "fetch", "history", "hot", "inspect", "lint", "page", "plan", "prepare", "profile", "reduce",
     "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver", "ci.farm",
-    "ci.judge", "ci.plan", "ci.prepare", "measure.build", "measure.footprint", "measure.levers", "measure.memory",
-    "measure.parity", "measure.preparation", "measure.session", "measure.verdicts", "pins.compare", "pins.index",
-    "pins.propose", "pins.update", "release.draft", "release.publish",
+    "ci.judge", "ci.plan", "ci.prepare", "pins.compare", "pins.index", "pins.propose", "pins.update", "release.draft",
+    "release.publish",
 )  # fmt: skip
 
 

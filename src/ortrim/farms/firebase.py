@@ -26,7 +26,6 @@ from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
 from ortrim.farms.firebase_answers import (
     FirebaseDevice,
     MatrixProgress,
-    check_device,
     gcloud_error,
     named_device,
     time_limit,
@@ -298,7 +297,6 @@ def run_matrix(gcloud: Gcloud, matrix: Matrix, progress: MatrixProgress) -> Comp
         raise
 
 
-CATALOGUE: Final = ("firebase", "test", "android", "models", "list", "--format=json")
 OWN_BUCKET: Final = "ORTRIM_FIREBASE_BUCKET"
 """A service account may not read the bucket that Google gives unless it may edit the whole project."""
 
@@ -327,11 +325,8 @@ class FirebaseFarm:
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job as `Farm.run` says, on a device named `MODEL-VERSION[-LOCALE-ORIENTATION]`."""
         began = time.monotonic()
-        where = f"{self.name}:{job.device}"
         device = named_device(job.device)
         _check_files(job)
-        tell("looking the device up")
-        check_device(ask(self.gcloud, where, *CATALOGUE).stdout, device, job.timeout_seconds, where)
         with termination_raises(), tempfile.TemporaryDirectory(prefix="ortrim-firebase-") as work:
             passed, url = self._run(job, device, Path(work), tell)
         return FarmRun(

@@ -4,9 +4,11 @@
 """
 
 import hashlib
+import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
@@ -39,21 +41,27 @@ def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> 
     with locked(destination), storage_errors(destination):
         if destination.is_file() and _digest_of(destination, algorithm) == expected:
             return
-        remove_leftovers(destination)
-        prefix = f".{destination.name}.partial-"
-        with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
-            _fetch_into(url, file, destination, algorithm, expected)
+        with arriving(destination) as file:
+            _check(url, _fetch(url, file, algorithm), expected, file)
 
 
-def _fetch_into(url: str, file: IO[bytes], destination: Path, algorithm: str, expected: str | None) -> None:
-    partial = Path(file.name)
-    try:
-        _check(url, _fetch(url, file, algorithm), expected, file)
-        file.close()
-        partial.chmod(0o644)
-        partial.replace(destination)
-    finally:
-        partial.unlink(missing_ok=True)
+@contextmanager
+def arriving(destination: Path) -> Iterator[IO[bytes]]:
+    """Give a file that gets its name when the block ends well, and is gone otherwise; the caller holds its lock."""
+    remove_leftovers(destination)
+    prefix = f".{destination.name}.partial-"
+    with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
+        partial = Path(file.name)
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()  # Windows neither renames nor removes what is open
+            partial.chmod(0o644)
+            partial.replace(destination)
+        finally:
+            file.close()
+            partial.unlink(missing_ok=True)
 
 
 def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None:
@@ -105,7 +113,6 @@ def _fetch_once(url: str, file: IO[bytes], algorithm: str) -> str:
             file.write(chunk)
             if file.tell() > MAXIMUM_BYTES:
                 raise NetworkError("download-too-large", f"is larger than {MAXIMUM_BYTES} bytes", where=url)
-    file.flush()
     return digest.hexdigest()
 
 

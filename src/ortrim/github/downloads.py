@@ -5,9 +5,7 @@
 """
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,7 +13,8 @@ from pathlib import Path
 from typing import IO, Final, NoReturn
 from urllib.parse import urljoin
 
-from ortrim.base.cache import locked, remove_leftovers
+from ortrim.base.cache import locked
+from ortrim.base.downloads import arriving
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.http import Response, Trouble, as_it_is, chunks, is_protected, new_session, opened, same_origin, whole
 from ortrim.errors import NetworkError
@@ -216,21 +215,5 @@ def download(client: GitHub, source: Source, destination: Path, on_bytes: OnByte
     with locked(destination), storage_errors(destination):
         if destination.is_file() and sha256_of(destination) == source.sha256:
             return
-        remove_leftovers(destination)
-        prefix = f".{destination.name}.partial-"
-        with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
-            _fill_and_rename(Transfer(client, source, file, on_bytes), file, destination)
-
-
-def _fill_and_rename(transfer: Transfer, file: IO[bytes], destination: Path) -> None:
-    partial = Path(file.name)
-    try:
-        transfer.run()
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()  # Windows neither renames nor removes what is open
-        partial.chmod(0o644)
-        partial.replace(destination)
-    finally:
-        file.close()
-        partial.unlink(missing_ok=True)
+        with arriving(destination) as file:
+            Transfer(client, source, file, on_bytes).run()

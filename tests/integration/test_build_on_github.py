@@ -27,7 +27,6 @@ from github_service import TOKEN, GitHubService
 from github_state import Artifact, RemoteJob, RemoteRun, Timed, VirtualClock
 from github_wire import Reply
 from ortrim.base.cache import cache_folder
-from ortrim.base.checksums import check_sums
 from ortrim.base.command import Completed, run
 from ortrim.base.console import Console
 from ortrim.base.json import to_canonical_json
@@ -35,7 +34,7 @@ from ortrim.build.plan import BuildPlan
 from ortrim.cli.options import request_from
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import compile_planned, plan_run
-from ortrim.github.workflow_files import UPLOADED, read_inputs
+from ortrim.github.workflow_files import read_inputs
 from ortrim.pipeline.request import convert_models
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git", "npm")]
@@ -105,24 +104,7 @@ class Workflow:
 
     def _compile(self, started: RemoteRun) -> None:
         inputs = self._dispatched()[-1]
-        started.artifacts = (self._everything(inputs) if "models" in inputs else self._compiled(inputs),)
-
-    def _everything(self, inputs: dict[str, Any]) -> Artifact:
-        """Take the steps of all jobs with what was uploaded, on a machine that has neither plan nor delivery yet."""
-        for path, content in self.service.git.files(inputs["models"]).items():
-            file = self.folder / UPLOADED / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        output = self.folder / "output"
-        output.touch()
-        environment = {**os.environ, "ORTRIM_INPUTS": json.dumps(inputs), "GITHUB_OUTPUT": str(output)}
-        for step in ("ci.plan", "ci.compile", "ci.deliver"):
-            target = () if step == "ci.plan" else ("--target", "linux-x64")
-            done = run((sys.executable, "-c", PROGRAM, step, *target), cwd=self.folder, environment=environment)
-            assert done.returncode == 0, f"{step}: {done.stdout}\n{done.stderr}"
-            lines = output.read_text().splitlines()
-            environment["ORTRIM_PLAN"] = lines[1]
-        return Artifact(id=32, name="delivered-app-linux-x64", content=zipped(self.folder / "delivery"))
+        started.artifacts = (self._compiled(inputs),)
 
     def _compiled(self, asked: dict[str, Any]) -> Artifact:
         console = Console(quiet=True, stdout=io.StringIO(), stderr=io.StringIO())
@@ -287,18 +269,3 @@ def test_what_github_does_not_describe_does_not_get_through(laptop: Laptop) -> N
     assert answer.status_code == 422
     assert "ref must be string" in laptop.front.violations.pop()
     assert len(laptop.service.seen) == asked
-
-
-def test_models_that_are_uploaded_are_verified_there(laptop: Laptop) -> None:
-    """Planned, compiled and delivered by the workflow's own steps; nothing of the models stays at GitHub."""
-    done = laptop.ortrim("build", "--spec", "buildspecs/app.toml", "--executor", "github", "--upload-models", "--json")
-    assert laptop.workflow.errors == []
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    (report,) = json.loads(done.stdout)["reports"]
-    assert (report["target"], report["verdict"]) == ("linux-x64", "pass")
-    (folder,) = laptop.checkout.glob("artifacts/app/uploaded/5001/delivered-app-linux-x64")
-    check_sums(folder)
-    assert (folder / report["package"]).is_file()
-    assert laptop.service.git.refs == {}
-    assert [entry[0] for entry in laptop.service.git.log] == ["+", "-"]
-    assert laptop.model.read_bytes() in laptop.service.git.blobs.values()

@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from compiled_folders import CompiledFolders
-from object_stores import PASSWORD, RedisServer, WebDavServer, free_port, killed_at_the_end, servers_of, wait_until
+from object_stores import PASSWORD, ObjectServer, RedisServer, free_port, killed_at_the_end, servers_of, wait_until
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
 from ortrim.build.compiler_cache import compiler_cache
@@ -139,7 +139,7 @@ def test_another_machine_takes_its_objects_from_what_is_no_redis(
 ) -> None:
     """An HTTP server that takes GET and PUT, or a folder that both see."""
     first, second = CompiledFolders(tmp_path / "a"), CompiledFolders(tmp_path / "b" / "c")
-    server = WebDavServer()
+    server = ObjectServer()
     urls = {"http": f"http://ann:{PASSWORD}@127.0.0.1:{server.port}/objects", "folder": f"file:{tmp_path}/shared"}
     monkeypatch.setenv("CCACHE_REMOTE_STORAGE", urls[kind])
     with killed_at_the_end(server):
@@ -162,38 +162,41 @@ def test_a_wrong_store_is_told_and_left_out(
 
 
 @pytest.fixture
-def webdav(monkeypatch: pytest.MonkeyPatch, notes: Notes) -> WebDavServer:
+def s3(monkeypatch: pytest.MonkeyPatch, notes: Notes) -> ObjectServer:
     """Give a store that sccache is asked to use."""
-    server = WebDavServer()
-    monkeypatch.setenv("SCCACHE_WEBDAV_ENDPOINT", f"http://127.0.0.1:{server.port}")
-    monkeypatch.setenv("SCCACHE_WEBDAV_TOKEN", PASSWORD)
+    server = ObjectServer()
+    settings = {"BUCKET": "objects", "REGION": "auto", "ENDPOINT": f"127.0.0.1:{server.port}", "S3_USE_SSL": "false"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"SCCACHE_{name}", value)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ann")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
     return server
 
 
-def test_another_machine_takes_its_objects_from_webdav(tmp_path: Path, notes: Notes, webdav: WebDavServer) -> None:
+def test_another_machine_takes_its_objects_from_s3(tmp_path: Path, notes: Notes, s3: ObjectServer) -> None:
     """What ccache does not speak to is left to sccache, which gives another machine the first one's objects."""
     first, second = CompiledFolders(tmp_path / "a"), CompiledFolders(tmp_path / "b" / "c")
-    with killed_at_the_end(webdav):
+    with killed_at_the_end(s3):
         assert build(first, tmp_path / "first", notes) == (first.compile_all(None), misses(first))
         for _ in range(2):
             assert build(second, tmp_path / "second", notes) == (first.compile_all(None), hits(second))
             watched = {path for name in second.names for path in second.dependencies(name)}
             assert not [path for path in watched if path.is_relative_to(tmp_path / "a")]
-    assert webdav.accounts == {f"Bearer {PASSWORD}"}
+    assert all(account and "Credential=ann/" in account and PASSWORD not in account for account in s3.accounts)
     assert notes == []
 
 
 @pytest.mark.parametrize("dying", ["store", "server"])
-def test_what_dies_half_way_stops_no_build(tmp_path: Path, notes: Notes, webdav: WebDavServer, dying: str) -> None:
+def test_what_dies_half_way_stops_no_build(tmp_path: Path, notes: Notes, s3: ObjectServer, dying: str) -> None:
     """The store of the team, or sccache's own server on this machine: the rest is compiled."""
     folders = CompiledFolders(tmp_path / "a")
-    with killed_at_the_end(webdav):
+    with killed_at_the_end(s3):
         truth, _ = build(folders, tmp_path / "first", notes)
         with compiler_cache(folders.programs, tmp_path / "second", folders.bases, notes.append) as cache:
             assert cache is not None
             before = tuple(folders.compile(cache, name) for name in folders.names[:2])
             if dying == "store":
-                webdav.kill()
+                s3.kill()
             for process in servers_of(cache.environment["SCCACHE_SERVER_UDS"]) if dying == "server" else ():
                 os.kill(process, signal.SIGKILL)
             assert (*before, *(folders.compile(cache, name) for name in folders.names[2:])) == truth
@@ -201,13 +204,13 @@ def test_what_dies_half_way_stops_no_build(tmp_path: Path, notes: Notes, webdav:
     wait_until(lambda: not servers_of(cache.environment["SCCACHE_SERVER_UDS"]))
 
 
-def test_a_secret_of_the_store_reaches_no_compilation(tmp_path: Path, notes: Notes, webdav: WebDavServer) -> None:
+def test_a_secret_of_the_store_reaches_no_compilation(tmp_path: Path, notes: Notes, s3: ObjectServer) -> None:
     """Only sccache's own question which compiler it has comes from its server, and with the server's variables."""
     folders = CompiledFolders(tmp_path / "a", files=1)
     wrapper = folders.paths.wrappers / "c++"
     record = f'{{ echo "$*"; env; }} | tr "\\n" " " >>{tmp_path}/calls; echo >>{tmp_path}/calls'
     wrapper.write_text(wrapper.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{record}\n"))
-    with killed_at_the_end(webdav):
+    with killed_at_the_end(s3):
         build(folders, tmp_path / "cache", notes)
     detection, *compilations = (tmp_path / "calls").read_text().splitlines()
     assert "testfile.c" in detection

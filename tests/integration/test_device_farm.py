@@ -532,14 +532,14 @@ def test_results_that_would_do_harm(service: DeviceFarmService, tmp_path: Path, 
     ("limit", "reference"),
     [
         ("results.LARGEST_RESULTS", "archive-too-large"),
-        ("device_farm_artifacts.LARGEST_ARCHIVE", "farm-results-missing"),
+        ("device_farm.LARGEST_ARCHIVE", "farm-results-missing"),
     ],
 )
 def test_results_that_are_too_large(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, reference: str
 ) -> None:
     """What claims or sends more than is taken is refused."""
-    monkeypatch.setattr(f"ortrim.verify.devices.farms.{limit}", 100)
+    monkeypatch.setattr(f"ortrim.farms.{limit}", 100)
     service.artifacts = [("CUSTOMER_ARTIFACT", archive({"a": b"0" * 101}))]
     error = failed(job(tmp_path), [])
     assert error.reference == reference

@@ -234,10 +234,11 @@ def test_a_project_that_is_not_set(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "why"), [("MediumPhone-34", "has no model"), ("MediumPhone.arm-34-xx-portrait", "not a valid locale")]
+    ("device", "why"),
+    [("MediumPhone-34", "not a valid model"), ("MediumPhone.arm-34-xx-portrait", "not a valid locale")],
 )
 def test_a_device_that_is_not_there(lab: Lab, device: str, why: str) -> None:
-    """By the catalogue that gcloud has; a language by gcloud itself."""
+    """As gcloud finds before it uploads anything."""
     error = lab.refused(lab.farm("passes"), replace(lab.job("passes"), device=device))
     assert error.reference == "farm-device-unknown"
     assert why in f"{error.what} {error.why}"

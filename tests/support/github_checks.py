@@ -9,11 +9,12 @@ import pytest
 from github_blobs import SIGNATURE
 from github_service import TOKEN, GitHubService
 from github_state import VirtualClock
+from ortrim.base.http import Clock
 from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.github.client import GitHub
 from ortrim.github.credentials import Service, Token
 from ortrim.github.repositories import Repository
-from ortrim.github.transport import Clock, PatientSession
+from ortrim.github.transport import PatientSession
 
 OCTO = Repository(owner="octo", name="ort")
 

@@ -18,7 +18,6 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from github_blobs import Blobs
 from github_contract import answer_objections, example, request_objections
-from github_git import GitStore
 from github_state import Artifact, Release, RemoteRun, VirtualClock, Workflow
 from github_wire import Exchange, LoopbackServer, Reply, Seen
 
@@ -62,8 +61,6 @@ class GitHubService:
         self.workflows = {"build.yml": Workflow()}
         self.refs = {"main"}
         self.default_branch = "main"
-        self.private = True
-        self.git = GitStore()
         self.template: Callable[[], RemoteRun] = RemoteRun
         self.runs: list[RemoteRun] = []
         self.releases: list[Release] = []
@@ -186,8 +183,6 @@ class GitHubService:
         return (
             ("GET", "", self._repository),
             ("GET", "/branches/([^/]+)", self._branch),
-            ("POST", "/git/(blobs|trees|commits|refs)", self._store),
-            ("DELETE", "/git/refs/([^/]+)", self._unstore),
             ("POST", "/actions/workflows/([^/]+)/dispatches", self._dispatch),
             ("GET", "/actions/workflows/([^/]+)/runs", self._workflow_runs),
             ("GET", r"/actions/runs/(\d+)", self._run),
@@ -224,21 +219,12 @@ class GitHubService:
 
     def _repository(self, _parameters: dict[str, str], _body: bytes) -> Reply:
         shown = example("full-repository-default-response")
-        own = {"full_name": "octo/ort", "default_branch": self.default_branch, "language": "C", "private": self.private}
+        own = {"full_name": "octo/ort", "default_branch": self.default_branch, "language": "C", "private": True}
         return answer({**{name: shown[name] for name in shown if name not in {"parent", "source"}}, **own})
 
     def _branch(self, _parameters: dict[str, str], _body: bytes, name: str) -> Reply:
         branch = unquote(name)
         return answer({**example("branch-get"), "name": branch}) if branch in self.refs else message(404, "Not Found")
-
-    def _store(self, _parameters: dict[str, str], body: bytes, kind: str) -> Reply:
-        store = {"blobs": self.git.blob, "trees": self.git.tree, "commits": self.git.commit, "refs": self.git.create}
-        made = store[kind](json.loads(body))
-        return answer(made, 201) if isinstance(made, dict) else message(422, made or "Validation Failed")
-
-    def _unstore(self, _parameters: dict[str, str], _body: bytes, name: str) -> Reply:
-        there = self.git.remove(f"refs/{unquote(name)}")
-        return Reply(status=204) if there else message(422, "Reference does not exist")
 
     def start(self, title: str) -> RemoteRun:
         """Start a run after the template."""

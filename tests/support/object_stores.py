@@ -16,11 +16,6 @@ from ortrim.base.command import run
 PASSWORD: Final = "geheim-77"  # noqa: S105 - a secret to look for
 PATIENCE_SECONDS: Final = 30.0
 
-FOUND: Final = """<?xml version="1.0"?>
-<D:multistatus xmlns:D="DAV:"><D:response><D:href>{path}</D:href><D:propstat><D:prop><D:resourcetype>{kind}
-</D:resourcetype><D:getlastmodified>Tue, 01 May 2018 22:39:47 GMT</D:getlastmodified></D:prop>
-<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>"""
-
 
 class RedisServer:
     """A real Redis with a password."""
@@ -44,8 +39,8 @@ class RedisServer:
         os.kill(int(self.pidfile.read_text()), number)
 
 
-class WebDavServer:
-    """As much of WebDAV as sccache uses; `objects` is what it was given, `accounts` who asked."""
+class ObjectServer:
+    """As much of S3, or of any store with GET and PUT, as is used; `objects` were put, `accounts` asked."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -60,7 +55,7 @@ class WebDavServer:
         self.server.server_close()
 
 
-def _handler(store: WebDavServer) -> type[BaseHTTPRequestHandler]:
+def _handler(store: ObjectServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -77,14 +72,11 @@ def _handler(store: WebDavServer) -> type[BaseHTTPRequestHandler]:
         def _result(self, content: bytes) -> tuple[int, bytes]:
             if self.command == "PUT":
                 store.objects[self.path] = content
-            if self.command in {"PUT", "MKCOL"}:
-                return 201, b""
-            if self.command == "PROPFIND" and self.path.endswith("/"):
-                return 207, FOUND.format(path=self.path, kind="<D:collection/>").encode()
+                return 200, b""
             found = store.objects.get(self.path)
             return (404, b"") if found is None else (200, found)
 
-        do_GET = do_HEAD = do_PUT = do_MKCOL = do_PROPFIND = _answer  # noqa: N815 - the base class asks for them
+        do_GET = do_HEAD = do_PUT = _answer  # noqa: N815 - the base class asks for them
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -93,7 +85,7 @@ def _handler(store: WebDavServer) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def killed_at_the_end(server: RedisServer | WebDavServer) -> Iterator[None]:
+def killed_at_the_end(server: RedisServer | ObjectServer) -> Iterator[None]:
     """End the server when the test ends, if it still runs."""
     try:
         yield

@@ -14,11 +14,6 @@ from typing import Any, Final
 OPERATIONS: Final = {
     "/repos/{owner}/{repo}": ("get",),
     "/repos/{owner}/{repo}/branches/{branch}": ("get",),
-    "/repos/{owner}/{repo}/git/blobs": ("post",),
-    "/repos/{owner}/{repo}/git/trees": ("post",),
-    "/repos/{owner}/{repo}/git/commits": ("post",),
-    "/repos/{owner}/{repo}/git/refs": ("post",),
-    "/repos/{owner}/{repo}/git/refs/{ref}": ("delete",),
     "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches": ("post",),
     "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs": ("get",),
     "/repos/{owner}/{repo}/actions/runs/{run_id}": ("get",),
@@ -38,7 +33,7 @@ OPERATIONS: Final = {
 }
 EXAMPLES: Final = (
     *("workflow-run", "job-paginated", "artifact", "release", "release-asset", "commit"),
-    *("full-repository-default-response", "branch-get", "git-commit"),
+    *("full-repository-default-response", "branch-get"),
 )
 """Whose examples are kept: the stand-in fills its answers up with them."""
 WORDS: Final = frozenset({"description", "summary", "title", "externalDocs", "tags", "example", "operationId"})

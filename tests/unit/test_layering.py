@@ -83,6 +83,7 @@ IMPURE_METHODS: Final = frozenset({
 })  # fmt: skip
 IMPURE_FUNCTIONS: Final = frozenset({"open", "input", "print", "breakpoint"})
 STARTERS: Final = frozenset({"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"})
+HTTP_CLIENTS: Final = frozenset({"aiohttp", "httpx", "requests", "urllib3"})
 HEAVY: Final = ("cyclonedx", "elftools", "jinja2", "lief", "numpy", "onnx", "onnxruntime", "requests")
 
 
@@ -190,6 +191,15 @@ def _starts(module: str, name: str) -> bool:
     return starts_asyncio or (module == "os" and (name in STARTERS or name.startswith(("exec", "spawn"))))
 
 
+def breaches_of_one_http_client(modules: Iterable[Module]) -> Iterator[str]:
+    """Rule: requests are sent by base/http.py alone, where limits, redirects and credentials are minded."""
+    for module in modules:
+        if module.path.as_posix() != "base/http.py":
+            for name in imports(module):
+                if name.split(".")[0] in HTTP_CLIENTS or name.startswith(("http.client", "urllib.request")):
+                    yield f"{module.path} imports {name}"
+
+
 def breaches_of_purity(modules: Iterable[Module]) -> Iterator[str]:
     """Rule: what decides a plan touches no file, no clock, no environment, nor what does."""
     for module in modules:
@@ -226,6 +236,7 @@ Rule = Callable[[Iterable[Module]], Iterator[str]]
 RULES: Final[tuple[Rule, ...]] = (
     breaches_of_direction,
     breaches_of_starting_programs,
+    breaches_of_one_http_client,
     breaches_of_purity,
     breaches_of_errors,
 )
@@ -264,6 +275,9 @@ BREACHES: Final = [
     (breaches_of_starting_programs, "base/git.py", "import os\nos.posix_spawn('git', [], {})", "uses os.posix_spawn"),
     (breaches_of_starting_programs, "bench/run.py", "import multiprocessing.pool", "imports multiprocessing.pool"),
     (breaches_of_starting_programs, "base/a.py", "asyncio.create_subprocess_exec('git')", "uses asyncio."),
+    (breaches_of_one_http_client, "farms/farm.py", "import requests", "imports requests"),
+    (breaches_of_one_http_client, "base/downloads.py", "from urllib3 import PoolManager", "imports urllib3"),
+    (breaches_of_one_http_client, "pins/update.py", "from urllib import request", "imports urllib.request"),
     (breaches_of_purity, "build/plan.py", "import os", "imports os"),
     (breaches_of_purity, "build/plan.py", "import os.path", "imports os.path"),
     (breaches_of_purity, "build/plan.py", "from time import monotonic", "imports time.monotonic"),

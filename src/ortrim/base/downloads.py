@@ -4,33 +4,22 @@
 """
 
 import hashlib
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
-from urllib.parse import urljoin
-
-import requests
-from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL, MissingSchema, ProxyError, TooManyRedirects
-from urllib3.exceptions import HTTPError
+from typing import IO, Final
 
 from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.http import LOGIN, BadAddress, Trouble, chunks, opened_at_last
 from ortrim.errors import NetworkError
 
 ATTEMPTS: Final = 4
-TIMEOUT_SECONDS: Final = 60
-PATIENCE_SECONDS: Final = 60
-LEAST_BYTES_A_SECOND: Final = 1024
-"""What a server has to keep up, after `PATIENCE_SECONDS`, to be worth waiting for."""
-CHUNK_BYTES: Final = 1 << 16
 MAXIMUM_BYTES: Final = 8 << 30
-HOPELESS: Final = (InvalidHeader, InvalidSchema, InvalidURL, MissingSchema, TooManyRedirects)
-IDENTITY: Final = {"Accept-Encoding": "identity"}
-"""Without this, an archive that a server labels as compressed in transit would arrive unpacked."""
 PAGE: Final = (b"<!doctype html", b"<html")
-LOGIN: Final = 407
 
 
 def download(url: str, destination: Path, sha256: str) -> None:
@@ -52,21 +41,27 @@ def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> 
     with locked(destination), storage_errors(destination):
         if destination.is_file() and _digest_of(destination, algorithm) == expected:
             return
-        remove_leftovers(destination)
-        prefix = f".{destination.name}.partial-"
-        with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
-            _fetch_into(url, file, destination, algorithm, expected)
+        with arriving(destination) as file:
+            _check(url, _fetch(url, file, algorithm), expected, file)
 
 
-def _fetch_into(url: str, file: IO[bytes], destination: Path, algorithm: str, expected: str | None) -> None:
-    partial = Path(file.name)
-    try:
-        _check(url, _fetch(url, file, algorithm), expected, file)
-        file.close()
-        partial.chmod(0o644)
-        partial.replace(destination)
-    finally:
-        partial.unlink(missing_ok=True)
+@contextmanager
+def arriving(destination: Path) -> Iterator[IO[bytes]]:
+    """Give a file that gets its name when the block ends well, and is gone otherwise; the caller holds its lock."""
+    remove_leftovers(destination)
+    prefix = f".{destination.name}.partial-"
+    with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
+        partial = Path(file.name)
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()  # Windows neither renames nor removes what is open
+            partial.chmod(0o644)
+            partial.replace(destination)
+        finally:
+            file.close()
+            partial.unlink(missing_ok=True)
 
 
 def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None:
@@ -85,25 +80,24 @@ def _fetch(url: str, file: IO[bytes], algorithm: str) -> str:
     for attempt in range(ATTEMPTS):
         try:
             return _fetch_once(url, file, algorithm)
-        except HOPELESS as error:
-            raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(error)) from error
-        except requests.RequestException as error:
-            _give_up_or_wait(url, error, attempt)
+        except Trouble as trouble:
+            _give_up_or_wait(url, trouble, attempt)
     raise AssertionError
 
 
-def _give_up_or_wait(url: str, error: requests.RequestException, attempt: int) -> None:
-    status = error.response.status_code if error.response is not None else 0
-    if status == LOGIN or (isinstance(error, ProxyError) and f" {LOGIN} " in str(error)):
+def _give_up_or_wait(url: str, trouble: Trouble, attempt: int) -> None:
+    if isinstance(trouble, BadAddress):
+        raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(trouble))
+    if trouble.status == LOGIN:
         hint = "name a user in the proxy's address: https_proxy=http://user:password@host:port, and http_proxy"
         what = f"the proxy answered {LOGIN}: it wants a login"
-        raise NetworkError("download-refused", what, where=url, hint=hint) from error
-    if 400 <= status < 500:
-        raise NetworkError("download-refused", f"the server answered {status}", where=url) from error
+        raise NetworkError("download-refused", what, where=url, hint=hint)
+    if 400 <= trouble.status < 500:
+        raise NetworkError("download-refused", str(trouble), where=url)
     if attempt == ATTEMPTS - 1:
         what = f"the download failed {ATTEMPTS} times"
         hint = "check the network or the proxy settings, then run the same command again"
-        raise NetworkError("download-failed", what, where=url, why=str(error), hint=hint) from error
+        raise NetworkError("download-failed", what, where=url, why=str(trouble), hint=hint)
     time.sleep(2**attempt)
 
 
@@ -111,49 +105,15 @@ def _fetch_once(url: str, file: IO[bytes], algorithm: str) -> str:
     digest = hashlib.new(algorithm, usedforsecurity=False)
     file.seek(0)
     file.truncate()
-    hooks = {"response": _stay_encrypted}
-    with requests.get(url, stream=True, timeout=TIMEOUT_SECONDS, headers=IDENTITY, hooks=hooks) as response:
-        response.raise_for_status()
-        for chunk in pieces(response):
+    with opened_at_last(url) as response:
+        if not response.ok:
+            raise Trouble(f"the server answered {response.status_code}", status=response.status_code)
+        for chunk in chunks(response, unpacked=True):
             digest.update(chunk)
             file.write(chunk)
             if file.tell() > MAXIMUM_BYTES:
                 raise NetworkError("download-too-large", f"is larger than {MAXIMUM_BYTES} bytes", where=url)
-    file.flush()
     return digest.hexdigest()
-
-
-def pieces(response: requests.Response) -> Iterator[bytes]:
-    """Yield a body as it comes, unpacked if the server packed it.
-
-    Raises `requests.ConnectionError` for one that is cut, or brings less than `LEAST_BYTES_A_SECOND`: each byte is a
-    sign of life, so that no timeout would end it.
-    """
-    started, count = time.monotonic(), 0
-    while True:
-        try:
-            chunk = response.raw.read1(CHUNK_BYTES, decode_content=True)
-        except HTTPError as error:
-            raise requests.ConnectionError(str(error)) from error
-        if not chunk:
-            return
-        count += len(chunk)
-        if too_slow(count, seconds := time.monotonic() - started):
-            raise requests.ConnectionError(f"no more than {count} bytes came within {seconds:.0f} seconds")
-        yield chunk
-
-
-def too_slow(count: int, seconds: float) -> bool:
-    """Whether so many bytes in so many seconds are not worth waiting for."""
-    return seconds > PATIENCE_SECONDS and count < LEAST_BYTES_A_SECOND * seconds
-
-
-def _stay_encrypted(response: requests.Response, *_arguments: Any, **_options: Any) -> None:
-    """Follow no redirect to where others could change what comes."""
-    target = urljoin(response.url, response.headers.get("Location", ""))
-    if response.is_redirect and response.url.startswith("https:") and not target.startswith("https:"):
-        response.close()
-        raise InvalidURL("the server sends us to an address that is not https")
 
 
 def _digest_of(path: Path, algorithm: str) -> str:

@@ -4,17 +4,14 @@ A line is `VMA LMA Size Align` (all but the last in hexadecimal) and a name, who
 output section, eight spaces deeper an input section `file:(section)`, sixteen deeper a symbol.
 Source: https://github.com/llvm/llvm-project/blob/main/lld/ELF/MapFile.cpp
 
-- Link maps as GNU's ld writes them (`-Map`): which bytes of a library came from which object file.
 - What a link map says, checked against its library and named without the folders of the machine that linked.
-- What link maps of every linker say: output sections, the input sections in them, and the symbols in those. Pure.
+- What link maps say: output sections, the input sections in them, and the symbols in those. Pure.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -55,88 +52,6 @@ class MapOutput:
     inputs: tuple[MapInput, ...]
 
 
-MARK: Final = "Linker script and memory map"
-PLACE: Final = re.compile(r"( ?)(\S+) +0x([0-9a-f]{1,16})[ ]+0x([0-9a-f]{1,16})(?:[ ]+(\S.*))?")
-LONG: Final = re.compile(r" ?[^\s*]\S{14,}")
-"""A name that leaves no room for the rest of its line."""
-SYMBOL: Final = re.compile(r" {16}0x([0-9a-f]{1,16}) {16}(\S.*)")
-ASSIGNED: Final = re.compile(r".* = |PROVIDE|ASSERT|\. =")
-MADE: Final = re.compile(
-    r"\.(rela?|relr)\..*|\.(dynsym|dynstr|hash|gnu\.hash|gnu\.version\w*|dynamic|plt|got|iplt|igot)(\..*)?"
-    r"|\.note\.gnu\.(build-id|property)|\.eh_frame_hdr|\.dynbss"
-)
-"""What the linker makes itself, for which it names the first object of the link."""
-MERGED: Final = re.compile(r"\.rodata.*\.((?:str|cst)\d+(?:\.\d+)?)")
-"""Merged constants, for which it names the first object that has one."""
-
-
-def parse_gnu_map(text: str) -> tuple[MapOutput, ...]:
-    """Return the output sections of the text of GNU ld's map; lines that say nothing of bytes are passed over."""
-    outputs: list[tuple[str, int, int, list[MapInput]]] = []
-    symbols: list[tuple[int, str]] = []
-    for line in _joined(text.partition(MARK)[2].split("\n")):
-        place, symbol = PLACE.fullmatch(line), SYMBOL.fullmatch(line)
-        if symbol and not ASSIGNED.match(symbol[2]):
-            symbols.append((int(symbol[1], 16), symbol[2]))
-        elif place and not place[1] and not place[5]:
-            outputs.append((place[2], int(place[3], 16), int(place[4], 16), []))
-        elif place and place[1] and place[5] and outputs:
-            outputs[-1][3].append(_gnu_map_input(place[2], int(place[3], 16), int(place[4], 16), place[5]))
-    named = _Names(symbols)
-    return tuple(
-        MapOutput(name=name, address=address, size_bytes=size, inputs=tuple(named.filled(inner) for inner in inputs))
-        for name, address, size, inputs in outputs
-    )
-
-
-class _Names:
-    """The symbols of a map by address."""
-
-    def __init__(self, symbols: list[tuple[int, str]]) -> None:
-        self._places: dict[int, list[str]] = {}
-        for address, name in symbols:
-            self._places.setdefault(address, []).append(name)
-        self._order = sorted(self._places)
-
-    def filled(self, inner: MapInput) -> MapInput:
-        """Return an input section with its symbols; each reaches to the next, the last one to the end."""
-        end = inner.address + inner.size_bytes
-        first, last = bisect_left(self._order, inner.address), bisect_left(self._order, end)
-        bounds = (*self._order[first:last], end)
-        found = tuple(
-            MapSymbol(name=name, address=address, size_bytes=behind - address)
-            for address, behind in pairwise(bounds)
-            for name in self._places[address]
-        )
-        return replace(inner, symbols=found)
-
-
-def _joined(lines: list[str]) -> Iterator[str]:
-    """Yield lines, those of long names with the next one."""
-    name = ""
-    for line in lines:
-        if name and line.startswith(" " * 16):
-            yield f"{name}{line}"
-            name = ""
-        elif LONG.fullmatch(line):
-            name = line
-        else:
-            name = ""
-            yield line
-
-
-def _gnu_map_input(section: str, address: int, size_bytes: int, file: str) -> MapInput:
-    merged = MERGED.fullmatch(section)
-    made = merged or MADE.fullmatch(section)
-    return MapInput(
-        file=INTERNAL if made else file,
-        section=f".rodata.{merged[1]}" if merged else section,
-        address=address,
-        size_bytes=size_bytes,
-        symbols=(),
-    )
-
-
 HEADER: Final = re.compile(r"\s*VMA\s+LMA\s+Size\s+Align\s+Out\s+In\s+Symbol\s*")
 LINE: Final = re.compile(r"\s*([0-9a-f]{1,16})\s+[0-9a-f]{1,16}\s+([0-9a-f]{1,16})\s+\d{1,20} (\s*)(\S.*)")
 INPUT: Final = re.compile(r"(.*):\((.*)\)")
@@ -152,7 +67,7 @@ class _Line:
 
 
 def read_link_map(path: Path) -> tuple[MapOutput, ...]:
-    """Return the output sections of a link map of lld or of GNU's ld, in order.
+    """Return the output sections of a link map of lld, in order.
 
     Raises `BinaryError` (`link-map-missing`, `not-a-link-map`).
     """
@@ -161,10 +76,10 @@ def read_link_map(path: Path) -> tuple[MapOutput, ...]:
     except OSError as error:
         what = "the link map cannot be read"
         raise BinaryError("link-map-missing", what, where=str(path), why=str(error)) from error
-    outputs = parse_gnu_map(text) if MARK in text else parse_link_map(text)
+    outputs = parse_link_map(text)
     if not outputs:
-        why = f"there is no line `VMA LMA Size Align Out In Symbol`, or `{MARK}`, with output sections after it"
-        raise BinaryError("not-a-link-map", "this is not a link map of lld or GNU's ld", where=str(path), why=why)
+        why = "there is no line `VMA LMA Size Align Out In Symbol` with output sections after it"
+        raise BinaryError("not-a-link-map", "this is not a link map of lld", where=str(path), why=why)
     return outputs
 
 

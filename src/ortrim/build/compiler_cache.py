@@ -2,7 +2,7 @@
 
 - Where a team shares compiled objects, read from the variables of the cache programs themselves. Pure.
 - ccache: keeps compiled objects in a folder that any number of builds share, and in a store beside it.
-- sccache: keeps compiled objects in the stores that ccache does not know, such as S3 and GitHub Actions.
+- sccache: keeps compiled objects in the stores that ccache does not know: S3 and GitHub Actions.
 - What a build gets of a compiler cache, whichever program keeps it.
 """
 
@@ -34,18 +34,17 @@ class Backend:
     prefixes: tuple[str, ...]
 
 
-BACKENDS: Final = tuple(
-    Backend(name=name, chosen_by=chosen_by, prefixes=prefixes)
-    for name, chosen_by, prefixes in (
-        ("several levels", "SCCACHE_MULTILEVEL_CHAIN", ("SCCACHE_MULTILEVEL_", "SCCACHE_LOCAL_RW_MODE")),
-        ("S3", "SCCACHE_BUCKET", ("SCCACHE_BUCKET", "SCCACHE_REGION", "SCCACHE_ENDPOINT", "SCCACHE_S3_", "AWS_")),
-        ("GitHub Actions", "SCCACHE_GHA_ENABLED", ("SCCACHE_GHA_", "ACTIONS_", "GITHUB_SERVER_URL")),
-        ("WebDAV", "SCCACHE_WEBDAV_ENDPOINT", ("SCCACHE_WEBDAV_",)),
-        ("Google Cloud Storage", "SCCACHE_GCS_BUCKET", ("SCCACHE_GCS_", "GOOGLE_APPLICATION_CREDENTIALS")),
-        ("Azure", "SCCACHE_AZURE_CONNECTION_STRING", ("SCCACHE_AZURE_",)),
-        ("OSS", "SCCACHE_OSS_BUCKET", ("SCCACHE_OSS_", "ALIBABA_CLOUD_")),
-        ("COS", "SCCACHE_COS_BUCKET", ("SCCACHE_COS_", "TENCENTCLOUD_", "TKE_")),
-    )
+BACKENDS: Final = (
+    Backend(
+        name="S3",
+        chosen_by="SCCACHE_BUCKET",
+        prefixes=("SCCACHE_BUCKET", "SCCACHE_REGION", "SCCACHE_ENDPOINT", "SCCACHE_S3_", "AWS_"),
+    ),
+    Backend(
+        name="GitHub Actions",
+        chosen_by="SCCACHE_GHA_ENABLED",
+        prefixes=("SCCACHE_GHA_", "ACTIONS_", "GITHUB_SERVER_URL"),
+    ),
 )
 
 NETWORK: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HOME")
@@ -259,11 +258,10 @@ def sccache(
 ) -> Iterator[CompilerCache]:
     """Run an sccache server for the time of one build, on a private socket.
 
-    `secrets` are the variables of the `store`, which only the server gets; `folder` is for a level of the cache on
-    this machine, if the variables ask for one. `base_folders` are left out of the keys. The preprocessor runs for
-    every request, because sccache's way around it returns the dependency file of another folder
-    (docs/guides/build.md). When the server dies, the launcher compiles. Raises `ToolError`
-    `compiler-cache-unusable` when the server does not start, what `ask` raises, and `StorageError`.
+    `secrets` are the variables of the `store`, which only the server gets; the launcher lies in `folder`.
+    `base_folders` are left out of the keys. The preprocessor runs for every request, because sccache's way around it
+    returns the dependency file of another folder (docs/guides/build.md). When the server dies, the launcher compiles.
+    Raises `ToolError` `compiler-cache-unusable` when the server does not start, what `ask` raises, and `StorageError`.
     """
     launcher = _launcher(folder)
     with tempfile.TemporaryDirectory(
@@ -271,9 +269,7 @@ def sccache(
     ) as sockets:  # short: a socket's path has at most 107 bytes
         settings = {
             "SCCACHE_BASEDIRS": os.pathsep.join(map(str, base_folders)),
-            "SCCACHE_CACHE_SIZE": SIZE_LIMIT,
             "SCCACHE_CONF": os.devnull,
-            "SCCACHE_DIR": str(folder),
             "SCCACHE_DIRECT": "false",
             "SCCACHE_IDLE_TIMEOUT": str(IDLE_SECONDS),
             "SCCACHE_IGNORE_SERVER_IO_ERROR": "1",

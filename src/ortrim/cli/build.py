@@ -19,7 +19,6 @@ from ortrim.cli.options import CONTAINERS, REMOTE, VERIFYING, container_options,
 from ortrim.cli.rendering import conclude, show_plan, show_reports
 from ortrim.github.remote_build import build_on_github
 from ortrim.github.task import remote_from, require_possible, wants_cancel
-from ortrim.github.uploaded_models import build_uploaded
 from ortrim.models.operators import render_config
 from ortrim.pipeline.building import build as build_targets
 from ortrim.pipeline.building import reports_of, verify_again
@@ -70,20 +69,11 @@ def build(
     repo: str | None = None,
     ref: str | None = None,
     token_file: str | None = None,
-    upload_models: bool = False,
 ) -> None:
     """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json, verify_cache=verify_cache) as console:
         container = container_options(executor, engine, mount, engine_flag)
-        here = {
-            "device": device,
-            "cores": cores,
-            "least-memory": least_memory,
-            "trace": trace,
-            "training-run": training_run,
-        }
-        words = {"repo": repo, "ref": ref, "token_file": token_file}
-        require_possible(executor, upload_models=upload_models, here=here, **words)
+        require_possible(executor, repo=repo, ref=ref, token_file=token_file)
         remote = remote_from(repo, ref, token_file)
         request = request_from(
             spec,
@@ -102,8 +92,7 @@ def build(
         if plan_only:
             show_plan(console, make_planned(request, console).plan, json_mode=json)
         elif executor == "github":
-            at_github = build_uploaded if upload_models else build_on_github
-            conclude(console, at_github(request, remote, console, wants_cancel), json_mode=json)
+            conclude(console, build_on_github(request, remote, console, wants_cancel), json_mode=json)
         else:
             conclude(console, build_targets(request, console), json_mode=json)
 

@@ -6,12 +6,13 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from invoke.collection import Collection
 from invoke.config import Config
 from invoke.exceptions import Exit, ParseError
 from invoke.program import Program
 
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
-from ortrim.cli.tasks import namespace
+from ortrim.cli.tasks import namespace_for
 from ortrim.errors import ExitCode
 
 
@@ -39,6 +40,11 @@ class OrtrimProgram(Program):
         with _usage_errors(argv):
             super().parse_core(argv)
 
+    def parse_collection(self) -> None:
+        """Import the tasks that the words name."""
+        self.namespace = namespace_for(self.argv[1:])
+        super().parse_collection()
+
     def parse_tasks(self) -> None:
         """Read tasks and their options."""
         with _usage_errors(self.argv):
@@ -56,7 +62,7 @@ class OrtrimProgram(Program):
 
 
 program = OrtrimProgram(
-    namespace=namespace, version=version("ortrim"), name="ortrim", binary="ortrim", config_class=OrtrimConfig
+    namespace=Collection(), version=version("ortrim"), name="ortrim", binary="ortrim", config_class=OrtrimConfig
 )
 
 

@@ -1,39 +1,48 @@
-"""All tasks, those of features among them: each parses, calls one function and renders."""
+"""Where each task is. A module is imported when one of its tasks is asked for, so that `--version` loads none."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Final
 
 from invoke.collection import Collection
 
-from ortrim.bench import task as bench_task
-from ortrim.cli import build, ci, measure, pins, release, setup
-from ortrim.compat import task as compat_task
-from ortrim.cost import task as cost_task
-from ortrim.engines import task as engines_task
-from ortrim.fetch import task as fetch_task
-from ortrim.github import task as github_task
-from ortrim.history import task as history_task
-from ortrim.inspect import task as inspect_task
-from ortrim.lint import task as lint_task
-from ortrim.page import task as page_task
-from ortrim.size import task as size_task
+TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
+    ("build", "plan", "verify", "report", "convert", "reduce", "prepare"): lambda: import_module("ortrim.cli.build"),
+    ("page",): lambda: import_module("ortrim.page.task"),
+    ("inspect",): lambda: import_module("ortrim.inspect.task"),
+    ("lint",): lambda: import_module("ortrim.lint.task"),
+    ("check-compat",): lambda: import_module("ortrim.compat.task"),
+    ("compare",): lambda: import_module("ortrim.engines.task"),
+    ("cost",): lambda: import_module("ortrim.cost.task"),
+    ("devices", "doctor", "schema"): lambda: import_module("ortrim.cli.setup"),
+    ("fetch",): lambda: import_module("ortrim.fetch.task"),
+    ("attach", "runs", "workflows"): lambda: import_module("ortrim.github.task"),
+    ("size",): lambda: import_module("ortrim.size.task"),
+    ("bench", "hot", "profile"): lambda: import_module("ortrim.bench.task"),
+    ("accept-build", "check-build", "history"): lambda: import_module("ortrim.history.task"),
+}
+COLLECTIONS: Final[Mapping[str, Callable[[], ModuleType]]] = {
+    "ci": lambda: import_module("ortrim.cli.ci"),
+    "pins": lambda: import_module("ortrim.cli.pins"),
+    "release": lambda: import_module("ortrim.cli.release"),
+}
+"""Those whose tasks have the module's name before their own."""
+LISTING: Final = ("-l", "--list", "--complete", "--print-completion-script")
+"""Options, of Invoke's, that are about all tasks."""
 
-namespace = Collection()
-for _module in (
-    build,
-    page_task,
-    inspect_task,
-    lint_task,
-    compat_task,
-    engines_task,
-    cost_task,
-    setup,
-    fetch_task,
-    github_task,
-    size_task,
-    bench_task,
-    history_task,
-):
-    for _task in Collection.from_module(_module).tasks.values():
-        namespace.add_task(_task)
-namespace.add_collection(Collection.from_module(ci), name="ci")
-namespace.add_collection(Collection.from_module(measure), name="measure")
-namespace.add_collection(Collection.from_module(pins), name="pins")
-namespace.add_collection(Collection.from_module(release), name="release")
+
+def namespace_for(words: Sequence[str]) -> Collection:
+    """Return the tasks among which those of a command line are, all tasks unless it begins with a known one."""
+    asked = [word.partition(".")[0] for word in words if word not in {"-h", "--help"}]
+    known = {name for names in TASKS for name in names} | set(COLLECTIONS)
+    everything = not known.intersection(asked[:1]) or any(word.startswith(LISTING) for word in words)
+    namespace = Collection()
+    for names, load in TASKS.items():
+        if everything or not set(asked).isdisjoint(names):
+            for task in Collection.from_module(load()).tasks.values():
+                namespace.add_task(task)
+    for name, load in COLLECTIONS.items():
+        if everything or name in asked:
+            namespace.add_collection(Collection.from_module(load()), name=name)
+    return namespace

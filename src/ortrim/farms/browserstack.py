@@ -5,6 +5,7 @@
 - What a build at BrowserStack leaves: logs. It brings back no file of the device's, so results travel in its log.
 """
 
+import json
 import os
 import tempfile
 import time
@@ -16,11 +17,22 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import requests
 from pydantic import TypeAdapter, ValidationError
 
 from ortrim.base.command import termination_raises
 from ortrim.base.files import storage_errors
+from ortrim.base.http import (
+    TIMEOUT_SECONDS,
+    Authorize,
+    Body,
+    Trouble,
+    as_it_is,
+    basic,
+    new_session,
+    opened,
+    same_origin,
+    whole,
+)
 from ortrim.errors import Diagnostic, NetworkError, VerifyError
 from ortrim.farms.browserstack_answers import (
     SIGN_IN,
@@ -52,20 +64,14 @@ from ortrim.farms.results import (
     LARGEST_LOG,
     LOG,
     RESULTS,
-    SECONDS,
-    Credentials,
-    TransferFailed,
     Upload,
     append_log,
-    body_of,
-    exchange,
     fetch,
     keep,
     keep_addresses_out_of_logs,
     log_of,
     missing,
     require_free,
-    same_server,
     unpack_log,
 )
 from ortrim.verify.devices.batch import FarmJob, FarmRun, Tell
@@ -73,7 +79,7 @@ from ortrim.verify.devices.batch import FarmJob, FarmRun, Tell
 Kind = TypeVar("Kind")
 
 DOMAIN: Final = ".browserstack.com"
-UPLOAD_SECONDS: Final = (10.0, 300.0)
+UPLOAD_SECONDS: Final = (20.0, 300.0)
 """An upload is answered when BrowserStack has looked at the file."""
 LARGEST_ANSWER: Final = 8 << 20
 FORM: Final = (
@@ -85,12 +91,13 @@ FORM: Final = (
 class Account:
     """An account at BrowserStack, asked with `patience` by one who is told; all that it raises names `where`."""
 
-    def __init__(self, base: str, credentials: Credentials, *, where: str, patience: Patience, tell: Tell) -> None:
+    def __init__(self, base: str, user: str, key: str, *, where: str, patience: Patience, tell: Tell) -> None:
         self.where = where
         self.patience = patience
         self.tell = tell
         self._base = base
-        self._credentials = credentials
+        self._authorize = basic(user, key)
+        self._key = key
 
     def ask(self, path: str, kind: type[Kind]) -> Kind:
         """GET an answer, again after a lost connection. Raises `VerifyError`, `NetworkError`."""
@@ -98,7 +105,9 @@ class Account:
 
     def act(self, method: str, path: str, kind: type[Kind], body: Mapping[str, Any] | None = None) -> Kind:
         """Call the service once. Raises `VerifyError`, `NetworkError`."""
-        return persist(lambda: self._asked(method, path, kind, json=body))
+        content = None if body is None else json.dumps(body).encode()
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        return persist(lambda: self._asked(method, path, kind, body=content, headers=headers))
 
     def upload(self, path: str, file: Path, name: str, kind: type[Kind]) -> Kind:
         """POST a file as a form, once. Raises `NetworkError` `farm-upload-lost` and what else `act` raises."""
@@ -108,7 +117,7 @@ class Account:
         with storage_errors(file), file.open("rb") as content:
             body = Upload(content, file.stat().st_size, before, after)
             try:
-                return self._asked("POST", path, kind, data=body, headers=headers, timeout=UPLOAD_SECONDS)
+                return self._asked("POST", path, kind, body=body, headers=headers, timeout=UPLOAD_SECONDS)
             except Transient as failure:
                 lost = failure.diagnostic
         if not isinstance(lost, NetworkError):
@@ -116,41 +125,46 @@ class Account:
         what = f"{name} did not get through"
         raise NetworkError("farm-upload-lost", what, where=self.where, why=lost.why, hint=lost.hint)
 
-    def credentials_for(self, url: str) -> Credentials | None:
-        """Return the credentials when an address is the service's own: others that it names do not get them."""
+    def authorize_for(self, url: str) -> Authorize:
+        """Return what adds the credentials when an address is the service's own: others do not get them."""
         parts = urlsplit(url)
         ours = parts.scheme == "https" and (parts.hostname or "").endswith(DOMAIN)
-        return self._credentials if ours or same_server(url, self._base) else None
+        return self._authorize if ours or same_origin(url, self._base) else as_it_is
 
     def takes(self, url: str) -> bool:
         """Whether an address that the service names is one to fetch from."""
-        return urlsplit(url).scheme == "https" or same_server(url, self._base)
+        return urlsplit(url).scheme == "https" or same_origin(url, self._base)
 
-    def _asked(self, method: str, path: str, kind: type[Kind], **options: Any) -> Kind:
-        answer = self._answer(method, path, options)
-        if isinstance(answer, (Diagnostic, Transient)):
-            raise answer
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        kind: type[Kind],
+        *,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: tuple[float, float] = TIMEOUT_SECONDS,
+    ) -> Kind:
         try:
-            return TypeAdapter(kind).validate_json(answer)
+            with (
+                new_session(self._authorize) as session,
+                opened(session, method, self._base + path, headers=headers, data=body, timeout=timeout) as response,
+            ):
+                answer = whole(response, most_bytes=LARGEST_ANSWER, unpacked=True)
+        except Trouble as failure:
+            raise Transient(unreachable(str(failure), self.where)) from None
+        if not 200 <= answer.status < 400:
+            raise refusal(answer.status, self._words(answer.body), self.where)
+        try:
+            return TypeAdapter(kind).validate_json(answer.body)
         except ValidationError as error:
             why = f"its answer to {method} {path} is not understood: {error.error_count()} faults"
         raise trouble(why, self.where)
 
-    def _answer(self, method: str, path: str, options: dict[str, Any]) -> bytes | Diagnostic | Transient:
-        """Return the body of a success, or what went wrong, raised where no exception is handled."""
-        limit = options.pop("timeout", SECONDS)
-        given = {"auth": self._credentials, "stream": True, "allow_redirects": False, **options}
-        try:
-            with exchange(lambda: requests.request(method, self._base + path, timeout=limit, **given)) as answer:
-                body = body_of(answer, LARGEST_ANSWER)
-                return body if answer.ok else refusal(answer.status_code, self._words(body), self.where)
-        except TransferFailed as failure:
-            return Transient(unreachable(failure.why, self.where))
-
     def _words(self, body: bytes) -> str:
         """Return the words of an answer that is no success; a page of HTML has none for us."""
         try:
-            return Complaint.model_validate_json(body).words.replace(self._credentials[1], "***")
+            return Complaint.model_validate_json(body).words.replace(self._key, "***")
         except ValidationError:
             return ""
 
@@ -163,7 +177,7 @@ def open_account(base: str, environment: Mapping[str, str], *, where: str, patie
         raise VerifyError("farm-credentials", what, where=where, why=why, hint=SIGN_IN)
     keep_addresses_out_of_logs()
     user, key = (environment[name] for name in BROWSERSTACK_VARIABLES)
-    return Account(base, (user, key), where=where, patience=patience, tell=tell)
+    return Account(base, user, key, where=where, patience=patience, tell=tell)
 
 
 BUILD: Final = "/app-automate/espresso/v2/build"
@@ -334,7 +348,7 @@ def _fetch_all(account: Account, urls: Iterable[str], log: Path) -> None:
             most_bytes=LARGEST_LOG,
             pauses=account.patience.pauses,
             where=account.where,
-            credentials=account.credentials_for(url),
+            authorize=account.authorize_for(url),
         )
         append_log(part, log)
         part.unlink()

@@ -18,9 +18,10 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
+from ortrim.base.http import TIMEOUT_SECONDS, Trouble
 from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
 from ortrim.farms.farm import Limits, Overdue, Patience, Seen, Stage, Transient, follow, persist
-from ortrim.farms.results import SECONDS, TransferFailed, keep_addresses_out_of_logs, send_file
+from ortrim.farms.results import keep_addresses_out_of_logs, may_pass, send_file
 from ortrim.verify.devices.batch import Tell
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _client(session: boto3.Session, where: str) -> DeviceFarmClient:
 
     if session.get_credentials() is None:
         raise no_credentials("none of the places where boto3 looks for credentials has any", where)
-    connect, read = SECONDS
+    connect, read = TIMEOUT_SECONDS
     once = Config(connect_timeout=connect, read_timeout=read, retries={"mode": "standard", "total_max_attempts": 1})
     return session.client("devicefarm", region_name=_region(session), config=once)
 
@@ -291,15 +292,16 @@ class Uploads:
         return self.account.act(announce)
 
     def _send(self, url: str, path: Path, name: str) -> None:
-        failure = _sent(url, path)
-        if failure is None:
-            return
         where = self.account.where
-        if not failure.transient:
-            raise trouble(f"its store does not take {name}: {failure.why}", where)
-        hint = "check the network or the proxy settings, then run the same command again"
-        lost = NetworkError("farm-upload-lost", f"{name} did not get through", where=where, why=failure.why, hint=hint)
-        raise Transient(lost)
+        try:
+            send_file(url, path, {"Content-Type": CONTENT_TYPE})
+        except Trouble as failure:
+            why = str(failure)
+            if not may_pass(failure):
+                raise trouble(f"its store does not take {name}: {why}", where) from None
+            hint = "check the network or the proxy settings, then run the same command again"
+            lost = NetworkError("farm-upload-lost", f"{name} did not get through", where=where, why=why, hint=hint)
+            raise Transient(lost) from None
 
     def _wait(self, arn: str, name: str) -> None:
         interval = min(self.account.patience.interval_seconds, 3.0)
@@ -329,11 +331,3 @@ class Uploads:
             self.account.act(lambda client: client.delete_upload(arn=arn))
         except Diagnostic as error:
             self.account.tell(f"{name} stays at AWS Device Farm ({error.reference}), which removes it after 30 days")
-
-
-def _sent(url: str, path: Path) -> TransferFailed | None:
-    try:
-        send_file(url, path, {"Content-Type": CONTENT_TYPE})
-    except TransferFailed as failure:
-        return failure
-    return None

@@ -26,7 +26,6 @@ from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
 from ortrim.farms.firebase_answers import (
     FirebaseDevice,
     MatrixProgress,
-    check_device,
     gcloud_error,
     named_device,
     time_limit,
@@ -43,9 +42,6 @@ GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0,
 """402.0.0 of September 2022 is the first with `gcloud storage` for everybody (its release notes)."""
 GUIDE: Final = "https://cloud.google.com/sdk/docs/install has other ways"
 UPDATE_HINT: Final = "run: gcloud components update (or update the package that it came in)"
-CREDENTIAL_FILES: Final = ("CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE")
-"""Variables that name a file with a credential, which gcloud uses without anybody being signed in."""
-GCLOUD_SECONDS: Final = 60.0
 MOST_PRINTED_BYTES: Final = 64 << 20
 SETTINGS: Final[dict[str, str]] = {
     "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
@@ -118,18 +114,6 @@ def install_hint() -> str:
         return f"run: brew install --cask gcloud-cli; {GUIDE}"
     prefix = "" if os.geteuid() == 0 else "sudo "
     return f"run: {prefix}snap install google-cloud-cli --classic; {GUIDE}"
-
-
-def has_account(gcloud: Gcloud) -> bool:
-    """Whether gcloud has a credential to work with; which one, and whether Google takes it, is not asked.
-
-    Raises `ToolError` as `Gcloud.run` does.
-    """
-    if any(gcloud.environment.get(name) for name in CREDENTIAL_FILES):
-        return True
-    words = ("auth", "list", "--filter=status:ACTIVE", "--format=value(status)")
-    done = gcloud.run(*words, timeout_seconds=GCLOUD_SECONDS)
-    return done.returncode == 0 and bool(done.stdout.strip())
 
 
 def without_secrets(text: str) -> str:
@@ -313,7 +297,6 @@ def run_matrix(gcloud: Gcloud, matrix: Matrix, progress: MatrixProgress) -> Comp
         raise
 
 
-CATALOGUE: Final = ("firebase", "test", "android", "models", "list", "--format=json")
 OWN_BUCKET: Final = "ORTRIM_FIREBASE_BUCKET"
 """A service account may not read the bucket that Google gives unless it may edit the whole project."""
 
@@ -342,11 +325,8 @@ class FirebaseFarm:
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job as `Farm.run` says, on a device named `MODEL-VERSION[-LOCALE-ORIENTATION]`."""
         began = time.monotonic()
-        where = f"{self.name}:{job.device}"
         device = named_device(job.device)
         _check_files(job)
-        tell("looking the device up")
-        check_device(ask(self.gcloud, where, *CATALOGUE).stdout, device, job.timeout_seconds, where)
         with termination_raises(), tempfile.TemporaryDirectory(prefix="ortrim-firebase-") as work:
             passed, url = self._run(job, device, Path(work), tell)
         return FarmRun(

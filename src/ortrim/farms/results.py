@@ -10,53 +10,24 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final
 from urllib.parse import urlsplit
 
-import requests
-from requests.exceptions import ConnectTimeout, InvalidSchema, InvalidURL, MissingSchema, ProxyError, SSLError, Timeout
-
 from ortrim.base.archives import open_zip, unpack
 from ortrim.base.cache import publish_folder
 from ortrim.base.command import stop_request
-from ortrim.base.downloads import pieces
 from ortrim.base.files import require_writable, storage_errors
+from ortrim.base.http import Authorize, Trouble, as_it_is, chunks, new_session, opened, opened_at_last
 from ortrim.errors import NetworkError, StorageError, VerifyError
 from ortrim.farms.farm import Transient, persist
 from ortrim.verify.devices.harness import BrokenTransport, crash, decode
 
-SECONDS: Final = (10.0, 60.0)
-"""To connect, and between two answers of the other side."""
 CHUNK_BYTES: Final = 1 << 18
 TRANSIENT: Final = frozenset({0, 408, 425, 429, 500, 502, 503, 504})
 TOO_LARGE: Final = 413
 TALKATIVE: Final = ("botocore", "urllib3")
-KINDS: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (SSLError, "the encrypted connection was refused: a certificate is not trusted"),
-    (ProxyError, "the proxy does not let it through"),
-    (ConnectTimeout, "nobody answers at that address"),
-    (Timeout, "the other side stopped answering"),
-    (InvalidURL, "the address is none"),
-    (InvalidSchema, "the address is none"),
-    (MissingSchema, "the address is none"),
-)
-"""The first that fits counts: the classes of `requests` inherit from each other."""
-
-IDENTITY: Final = {"Accept-Encoding": "identity"}
-"""Without this, a little that comes could be a lot that is unpacked from it in one go."""
-
-Credentials = tuple[str, str]
 
 
-class TransferFailed(Exception):
-    """A file did not get through: `status` is the server's, 0 when the connection was lost."""
-
-    def __init__(self, why: str, status: int = 0) -> None:
-        super().__init__(why)
-        self.why = why
-        self.status = status
-
-    @property
-    def transient(self) -> bool:
-        """Whether it may succeed the next time."""
-        return self.status in TRANSIENT
+def may_pass(trouble: Trouble) -> bool:
+    """Whether what did not get through may do so the next time."""
+    return trouble.status in TRANSIENT
 
 
 class Upload:
@@ -101,102 +72,32 @@ def keep_addresses_out_of_logs() -> None:
         logger.setLevel(max(logger.level, logging.INFO))
 
 
-def exchange(request: Callable[[], requests.Response]) -> requests.Response:
-    """Return a server's answer, whatever its status. Raises `TransferFailed` without an address in it."""
-    answer = _answer_or_why(request)
-    if isinstance(answer, str):
-        raise TransferFailed(answer)
-    return answer
-
-
-def body_of(answer: requests.Response, most_bytes: int) -> bytes:
-    """Read the body of an answer that was asked for as a stream. Raises `TransferFailed`."""
-    body = _body_or_why(answer, most_bytes)
-    if isinstance(body, str):
-        raise TransferFailed(body)
-    return body
-
-
 def send_file(url: str, path: Path, headers: Mapping[str, str]) -> None:
-    """PUT a file to a signed address. Raises `TransferFailed` and `StorageError`."""
-    with storage_errors(path), path.open("rb") as file:
+    """PUT a file to a signed address. Raises `Trouble` and `StorageError`."""
+    with storage_errors(path), path.open("rb") as file, new_session(as_it_is) as session:
         body = Upload(file, path.stat().st_size)
-        answer = exchange(lambda: requests.put(url, data=body, headers=dict(headers), timeout=SECONDS, auth=as_it_is))
-    if not answer.ok:
-        raise TransferFailed(f"the server answered {answer.status_code}", answer.status_code)
+        with opened(session, "PUT", url, headers=headers, data=body) as answer:
+            if not answer.ok:
+                raise Trouble(f"the server answered {answer.status_code}", status=answer.status_code)
 
 
-def fetch_file(url: str, path: Path, *, most_bytes: int, credentials: Credentials | None = None) -> None:
-    """Fetch a file of at most `most_bytes`. Raises `TransferFailed`, `StorageError` and leaves a part of it then."""
-    failure = _fetched(url, path, most_bytes, credentials)
-    if failure is not None:
-        raise failure
-
-
-def as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Add no credentials to a request, not even those that the user's netrc has for the server."""
-    return request
-
-
-def same_server(first: str, second: str) -> bool:
-    """Whether two addresses lead to the same server in the same way."""
-    return urlsplit(first)[:2] == urlsplit(second)[:2]
+def fetch_file(url: str, path: Path, *, most_bytes: int, authorize: Authorize = as_it_is) -> None:
+    """Fetch a file of at most `most_bytes`. Raises `Trouble`, `StorageError` and leaves a part of it then."""
+    stop = stop_request()
+    with storage_errors(path), path.open("wb") as file, opened_at_last(url, authorize) as answer:
+        if not answer.ok:
+            raise Trouble(f"the server answered {answer.status_code}", status=answer.status_code)
+        for chunk in chunks(answer, unpacked=True):
+            if stop is not None:
+                stop.check()
+            if file.tell() + len(chunk) > most_bytes:
+                raise Trouble(f"it is larger than {most_bytes:,} bytes", status=TOO_LARGE)
+            file.write(chunk)
 
 
 def same_way(url: str, reference: str) -> bool:
     """Whether an address is encrypted, unless the one it is to be like is not either: a stand-in on this machine."""
     return urlsplit(url).scheme in {"https", urlsplit(reference).scheme}
-
-
-def _answer_or_why(request: Callable[[], requests.Response]) -> requests.Response | str:
-    try:
-        return request()
-    except requests.RequestException as error:
-        return _kind(error)
-
-
-def _body_or_why(answer: requests.Response, most_bytes: int) -> bytes | str:
-    body = bytearray()
-    try:
-        for chunk in pieces(answer):
-            body += chunk
-            if len(body) > most_bytes:
-                return f"the answer is larger than {most_bytes:,} bytes"
-    except requests.RequestException as error:
-        return _kind(error)
-    return bytes(body)
-
-
-def _fetched(url: str, path: Path, most_bytes: int, credentials: Credentials | None) -> TransferFailed | None:
-    with storage_errors(path):
-        file = path.open("wb")
-    with file:
-        try:
-            return _copied(url, file, path, most_bytes, credentials)
-        except requests.RequestException as error:
-            return TransferFailed(_kind(error))
-
-
-def _copied(
-    url: str, file: IO[bytes], path: Path, most_bytes: int, credentials: Credentials | None
-) -> TransferFailed | None:
-    """Copy what an address gives into a file. What `requests` raises is an `OSError` too, but none of the disk's."""
-    stop = stop_request()
-    with requests.get(url, stream=True, timeout=SECONDS, auth=credentials or as_it_is, headers=IDENTITY) as answer:
-        if not answer.ok:
-            return TransferFailed(f"the server answered {answer.status_code}", answer.status_code)
-        for chunk in pieces(answer):
-            if stop is not None:
-                stop.check()
-            if file.tell() + len(chunk) > most_bytes:
-                return TransferFailed(f"it is larger than {most_bytes:,} bytes", TOO_LARGE)
-            with storage_errors(path):
-                file.write(chunk)
-    return None
-
-
-def _kind(error: requests.RequestException) -> str:
-    return next((words for kind, words in KINDS if isinstance(error, kind)), "the connection was lost")
 
 
 RESULTS: Final = "results"
@@ -235,7 +136,7 @@ def fetch(
     most_bytes: int,
     pauses: tuple[float, ...],
     where: str,
-    credentials: Credentials | None = None,
+    authorize: Authorize = as_it_is,
 ) -> None:
     """Fetch one file of a run's, again after a lost connection.
 
@@ -244,13 +145,15 @@ def fetch(
     """
 
     def fetched() -> None:
-        failure = _failure(url, path, most_bytes, credentials)
-        if failure is not None and failure.transient:
+        try:
+            fetch_file(url, path, most_bytes=most_bytes, authorize=authorize)
+        except Trouble as trouble:
+            if not may_pass(trouble):
+                raise missing(where, str(trouble), "") from None
             what = "the run ended, but its results cannot be fetched"
             hint = "the run is over; its results are still at the farm"
-            raise Transient(NetworkError("farm-unreachable", what, where=where, why=failure.why, hint=hint))
-        if failure is not None:
-            raise missing(where, failure.why, "")
+            lost = NetworkError("farm-unreachable", what, where=where, why=str(trouble), hint=hint)
+            raise Transient(lost) from None
 
     persist(fetched, pauses)
 
@@ -299,14 +202,6 @@ def missing(where: str, why: str, url: str, log: Path | None = None) -> VerifyEr
     why = "\n".join(filter(None, (why, crash(log) if log else "")))
     hint = f"see what the device printed: {url}" if url else ""
     return VerifyError("farm-results-missing", what, where=where, why=why, hint=hint)
-
-
-def _failure(url: str, path: Path, most_bytes: int, credentials: Credentials | None) -> TransferFailed | None:
-    try:
-        fetch_file(url, path, most_bytes=most_bytes, credentials=credentials)
-    except TransferFailed as failure:
-        return failure
-    return None
 
 
 def _source(archive: Path, top: str) -> str:

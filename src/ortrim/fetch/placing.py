@@ -22,11 +22,12 @@ from ortrim.base.cache import cache_folder, is_kept, record_entry, remove_leftov
 from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, parse_sums, sums_text
 from ortrim.base.console import Step
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
+from ortrim.base.http import Clock
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import StorageError
 from ortrim.github.client import GitHub
 from ortrim.github.downloads import OnBytes
-from ortrim.github.transport import Clock, PatientSession, Traffic
+from ortrim.github.transport import PatientSession, Traffic
 
 KIND: Final = "downloads"
 CHUNK_BYTES: Final = 1 << 20

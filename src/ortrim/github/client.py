@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-import requests
-from requests.utils import parse_header_links
-
+from ortrim.base.http import Answer, Response, link_to, opened, same_origin
 from ortrim.errors import NetworkError
-from ortrim.github.credentials import Service, Token, same_origin
+from ortrim.github.credentials import Service, Token
 from ortrim.github.records import parsed
-from ortrim.github.transport import Answer, PatientSession, moved, no_token, opened, refusal, unexpected
+from ortrim.github.transport import PatientSession, moved, no_token, refusal, unexpected
 
 REMEMBERED: Final = 64
 REDIRECTS: Final = 4
@@ -58,18 +56,8 @@ class GitHub:
         answer = self.session.answered("POST", self.url(path), headers, body)
         return None if answer is None or answer.status >= 500 else answer
 
-    def delete(self, path: str) -> Answer:
-        """Remove what is at `path` and return the answer, whatever its status; asking twice does no harm.
-
-        Raises `NetworkError` (`github-no-token`, `github-rate-limited`, `github-unreachable`).
-        """
-        self.require_token(path)
-        answer = self.session.answered("DELETE", self.url(path), VERSION, None)
-        assert answer is not None
-        return answer
-
     @contextmanager
-    def open(self, path: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+    def open(self, path: str, headers: Mapping[str, str]) -> Iterator[Response]:
         """Give the answer to one GET, whatever its status, its body still to be read. Raises `Trouble`."""
         self.session.traffic.requests += 1
         with opened(self.session.http, "GET", self.url(path), headers={**VERSION, **headers}) as response:
@@ -142,14 +130,8 @@ def everything(
     answer = client.get(path, per_page=PAGE_SIZE, **parameters)
     for _ in range(MOST_PAGES):
         found.extend(members(parsed(page, answer, path)))
-        following = next_page(answer)
+        following = link_to(answer, "next")
         if not following:
             return tuple(found)
         answer = client.get(following)
     raise unexpected(path, f"a list of more than {MOST_PAGES} pages")
-
-
-def next_page(answer: Answer) -> str:
-    """Return the address of the page after this one, empty for the last."""
-    links = parse_header_links(answer.headers.get("link", ""))
-    return next((str(link["url"]) for link in links if link.get("rel") == "next"), "")

@@ -15,6 +15,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from ortrim.base.http import Answer
 from ortrim.base.json import from_json, to_canonical_json
 from ortrim.build.plan import BuildPlan
 from ortrim.errors import Interrupted, NetworkError, PlanError, UsageError
@@ -22,7 +23,7 @@ from ortrim.github.client import GitHub
 from ortrim.github.records import Run, StartedRun, parsed
 from ortrim.github.repositories import Repository
 from ortrim.github.runs import get_run, latest_runs
-from ortrim.github.transport import Answer, message_of
+from ortrim.github.transport import message_of
 
 CAUSES: Final = (
     ("disabled workflow", "workflow-disabled", "the workflow is disabled", "enable it: gh workflow enable {workflow}"),

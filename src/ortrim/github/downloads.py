@@ -5,9 +5,7 @@
 """
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,21 +13,20 @@ from pathlib import Path
 from typing import IO, Final, NoReturn
 from urllib.parse import urljoin
 
-import requests
-
-from ortrim.base.cache import locked, remove_leftovers
+from ortrim.base.cache import locked
+from ortrim.base.downloads import arriving
 from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.http import Response, Trouble, as_it_is, chunks, is_protected, new_session, opened, same_origin, whole
 from ortrim.errors import NetworkError
 from ortrim.github.client import MOVED, REDIRECTS, GitHub
-from ortrim.github.credentials import is_protected, same_origin
-from ortrim.github.transport import Trouble, chunks, new_session, opened, unexpected, whole
+from ortrim.github.transport import unexpected
 
 RENAMED: Final = frozenset({301, 308})
 """How the API says that a repository has another name now; to stored files it sends with 302."""
 
 
 @contextmanager
-def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> Iterator[Response]:
     """Give the answer to one GET at the end of all redirects, whatever its status, its body still to be read.
 
     The addresses that the API gives are good for a minute: each attempt asks for a new one. Raises `Trouble`, and
@@ -46,13 +43,13 @@ def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> It
                 response = stack.enter_context(client.open(target, headers))
                 continue
             _check(client, path, target)
-            session = stack.enter_context(new_session(None))
+            session = stack.enter_context(new_session(as_it_is))
             client.session.traffic.requests += 1
             response = stack.enter_context(opened(session, "GET", target, headers={**headers, "Accept": "*/*"}))
     raise unexpected(path, "it sends us in circles")
 
 
-def _target(response: requests.Response, path: str) -> str:
+def _target(response: Response, path: str) -> str:
     try:
         return urljoin(response.url, response.headers.get("Location", ""))
     except ValueError:
@@ -153,7 +150,7 @@ class Transfer:
                 headers["If-Range"] = self._mark
         return headers
 
-    def _begins(self, response: requests.Response, limits: int) -> bool:
+    def _begins(self, response: Response, limits: int) -> bool:
         """Make ready for the body; False when there is nothing more to come."""
         status = response.status_code
         place = CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -171,7 +168,7 @@ class Transfer:
         self._mark = "" if mark.startswith("W/") else mark
         return True
 
-    def _receive(self, response: requests.Response) -> None:
+    def _receive(self, response: Response) -> None:
         length = response.headers.get("Content-Length", "")
         self._endless = DECIMAL.fullmatch(length) is None
         total = self._source.size if self._endless else self._there + int(length)
@@ -194,7 +191,7 @@ class Transfer:
         self._digest = hashlib.sha256()
         self._there = self._parts = 0
 
-    def _refuse(self, response: requests.Response, limits: int) -> NoReturn:
+    def _refuse(self, response: Response, limits: int) -> NoReturn:
         """Raise for an answer that is no part of the file; only the API's own refusals are final."""
         own = response.url.startswith(self._client.service.api + "/")
         answer = whole(response, self._client.session.clock)
@@ -218,21 +215,5 @@ def download(client: GitHub, source: Source, destination: Path, on_bytes: OnByte
     with locked(destination), storage_errors(destination):
         if destination.is_file() and sha256_of(destination) == source.sha256:
             return
-        remove_leftovers(destination)
-        prefix = f".{destination.name}.partial-"
-        with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
-            _fill_and_rename(Transfer(client, source, file, on_bytes), file, destination)
-
-
-def _fill_and_rename(transfer: Transfer, file: IO[bytes], destination: Path) -> None:
-    partial = Path(file.name)
-    try:
-        transfer.run()
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()  # Windows neither renames nor removes what is open
-        partial.chmod(0o644)
-        partial.replace(destination)
-    finally:
-        file.close()
-        partial.unlink(missing_ok=True)
+        with arriving(destination) as file:
+            Transfer(client, source, file, on_bytes).run()

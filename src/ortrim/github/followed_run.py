@@ -33,7 +33,7 @@ from ortrim.github.records import Artifact, Number, Run
 from ortrim.github.repositories import Repository, Site, find_site
 from ortrim.github.runs import COMPLETED, Progress, cancel_run, changes, follow, get_run, kept_in_sight, latest_runs
 from ortrim.github.transport import PatientSession
-from ortrim.github.workflow_files import MODELS, compiled_artifact
+from ortrim.github.workflow_files import compiled_artifact
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import import_compiled
 
@@ -150,9 +150,7 @@ Text = Annotated[str, Field(max_length=4096)]
 class DispatchRecord:
     """One dispatch: where to, its mark, its run once that is known, and what is compiled there.
 
-    `site` is host/owner/name; `jobs` are the digests of the targets' jobs, by the targets' identifiers. `models` is the
-    ref under which models were uploaded, empty when they stayed here; with them, each digest is that of all that was
-    asked for. `removed` is whether they are gone from there, `home` whether the delivery is here.
+    `site` is host/owner/name; `jobs` are the digests of the targets' jobs, by the targets' identifiers.
     """
 
     schema: Literal["ortrim-dispatch/1"] = "ortrim-dispatch/1"
@@ -160,9 +158,6 @@ class DispatchRecord:
     workflow: Text
     ref: Text
     correlation_id: Text
-    models: Annotated[str, Field(pattern=rf"^({MODELS.pattern})?$")] = ""
-    removed: bool = False
-    home: bool = False
     run: Number | None = None
     asked: Request
     jobs: tuple[tuple[Text, Text], ...]
@@ -181,11 +176,6 @@ class Kept:
         return self.file.parents[3]
 
     @property
-    def has_models(self) -> bool:
-        """Return whether models that were uploaded for it may still be there."""
-        return bool(self.record.models) and not self.record.removed
-
-    @property
     def may_be_listed_yet(self) -> bool:
         """Return whether GitHub may still come to list the run of it. Raises `StorageError`."""
         with storage_errors(self.file), suppress(FileNotFoundError):
@@ -199,14 +189,6 @@ class Kept:
     def with_run(self, run: Run) -> "Kept":
         """Write down which run it became. Raises `StorageError`."""
         return keep(replace(self.record, run=run.id), self.file)
-
-    def with_models_removed(self) -> "Kept":
-        """Write down that its models are gone. Raises `StorageError`."""
-        return keep(replace(self.record, removed=True), self.file)
-
-    def at_home(self) -> "Kept":
-        """Write down that its delivery has come. Raises `StorageError`."""
-        return keep(replace(self.record, home=True), self.file)
 
     def forget(self) -> None:
         """Remove it: no run came of it, or what the run left is gone."""
@@ -293,7 +275,7 @@ def forgotten_at_last(kept: Kept) -> Iterator[None]:
         yield
     except Diagnostic as error:
         passing = error.exit_code in PASSING and error.reference not in {*GONE, "run-cancelled"}
-        if not passing and not kept.has_models:
+        if not passing:
             kept.forget()
         raise
 
@@ -383,11 +365,11 @@ def run_to_take_up(
     `NetworkError`; but a run that is gone is none.
     """
     for kept in records_in(output, spec_name):
-        if kept.record.site == str(connection.site) and set(jobs) <= set(kept.record.jobs) and not kept.record.home:
+        if kept.record.site == str(connection.site) and set(jobs) <= set(kept.record.jobs):
             run = run_of(connection, kept)
             if run is not None and (run.status != COMPLETED or run.conclusion == "success"):
                 return kept.with_run(run), run
-            if not kept.has_models and (run is not None or not kept.may_be_listed_yet):
+            if run is not None or not kept.may_be_listed_yet:
                 kept.forget()
     return None
 

@@ -9,8 +9,9 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import Field, ValidationError
 
+from ortrim.base.http import Answer
 from ortrim.base.json import from_json
-from ortrim.github.transport import Answer, unexpected
+from ortrim.github.transport import unexpected
 
 T = TypeVar("T")
 
@@ -21,17 +22,9 @@ SHA256: Final = re.compile(r"sha256:([0-9a-f]{64})")
 
 @dataclass(frozen=True, kw_only=True)
 class RepositoryFacts:
-    """A repository; `private` also for one that only a company's own people see."""
+    """A repository."""
 
     default_branch: Text
-    private: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class GitObject:
-    """Something in git's store: its name."""
-
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,9 +43,8 @@ from ortrim.github.followed_run import (
 )
 from ortrim.github.jobs import travelling
 from ortrim.github.records import Run
-from ortrim.github.repositories import choose_ref
+from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
-from ortrim.github.uploaded_models import delivered, give_up, give_up_deleted, remove_models, sweep_models
 from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.building import build_planned, to_compile
 from ortrim.pipeline.planned import Planned, make_planned
@@ -90,7 +89,6 @@ def _compile_there(
     plan = travelling(planned.plan, missing)
     text = encode_plan(plan)
     connection = connect(order.remote, order.console)
-    sweep_models(connection, order.request.output, order.console)
     with locked(planned.folder / FOLDER, lambda: order.console.note("waits for another dispatch of the same")):
         taken = run_to_take_up(connection, order.request.output, plan.spec_name, jobs_of(plan))
         if taken:
@@ -156,7 +154,7 @@ def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
 
 
 def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
-    """Ask for a run to be cancelled, and remove models that were uploaded for it; False when it had ended already.
+    """Ask for a run to be cancelled; False when it had ended already.
 
     One that was deleted has ended, if there is a record of it. Raises as `connect` and `cancel_run` do.
     """
@@ -168,12 +166,10 @@ def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
     except NetworkError as error:
         if error.reference != "github-not-found" or kept is None or kept.record.site != str(connection.site):
             raise
-        give_up_deleted(connection, kept, console)
+        _forget_deleted(connection, kept)
         return False
     if kept and asked:
-        give_up(connection, kept, console)
-    elif kept:
-        remove_models(connection, kept, console)
+        kept.forget()
     return asked
 
 
@@ -187,24 +183,32 @@ def attach(run_id: int, output: Path, remote: Remote, console: Console, wants_ca
     require_writable(output)
     kept = record_of(run_id, output)
     connection = connect(_remote_of(remote, kept), console)
-    run = _run_there(connection, run_id, kept, console)
+    run = _run_there(connection, run_id, kept)
     kept = kept or record_marked(run, output)
     watch = Watch(connection=connection, console=console, wants_cancel=wants_cancel)
     if kept is None:
         return _without_record(watch, run, output)
-    if kept.record.models:
-        return Attached(reports=delivered(watch, run, kept))
     return _with_record(watch, run, kept, output)
 
 
-def _run_there(connection: Connection, run_id: int, kept: Kept | None, console: Console) -> Run:
+def _run_there(connection: Connection, run_id: int, kept: Kept | None) -> Run:
     """Return a run; of one that was deleted, nothing is kept there or here."""
     try:
         return get_run(connection.client, connection.repository, run_id)
     except NetworkError as error:
         if kept and error.reference == "run-not-found":
-            give_up_deleted(connection, kept, console)
+            _forget_deleted(connection, kept)
         raise
+
+
+def _forget_deleted(connection: Connection, kept: Kept) -> None:
+    """Forget a dispatch whose run is not there, if it was started there.
+
+    Raises `NetworkError` (`repository-not-found`) when that is so only because the token may not see it.
+    """
+    if kept.record.site == str(connection.site):
+        look_at(connection.client, connection.repository)
+        kept.forget()
 
 
 def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:

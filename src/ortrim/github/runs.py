@@ -17,14 +17,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
-import requests
-
+from ortrim.base.http import Clock, Response, Trouble, chunks, whole
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, NetworkError
 from ortrim.github.client import GitHub, everything
 from ortrim.github.downloads import opened_download
 from ortrim.github.records import Job, JobPage, Run, RunPage, parsed
 from ortrim.github.repositories import Repository
-from ortrim.github.transport import Clock, Trouble, chunks, whole
 
 
 def run_path(repository: Repository, run_id: int) -> str:
@@ -148,7 +146,7 @@ def failing_lines(client: GitHub, repository: Repository, job: Job) -> tuple[str
     return tuple(client.redacted(line) for line in found) or ("(its log is empty)",)
 
 
-def _lines(response: requests.Response, clock: Clock) -> Iterator[str]:
+def _lines(response: Response, clock: Clock) -> Iterator[str]:
     """Yield the lines of a text as they come; of a very long line, its beginning."""
     rest, count = b"", 0
     for chunk in chunks(response, clock):

@@ -7,7 +7,6 @@
 
 import json as json_module
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,17 +41,11 @@ def remote_from(repo: str | None, ref: str | None = None, token_file: str | None
     return Remote(repository=repo or "", ref=ref or "", token_file=None if token_file is None else Path(token_file))
 
 
-def require_possible(executor: str, *, upload_models: bool, here: Mapping[str, object], **words: str | None) -> None:
-    """Refuse options that go with `--executor github` alone, and those of what is done `here` if nothing is.
-
-    Raises `UsageError` (`bad-option`).
-    """
-    for option, word in {**words, "upload_models": "--upload-models" if upload_models else None}.items():
+def require_possible(executor: str, **words: str | None) -> None:
+    """Refuse options that go with `--executor github` alone. Raises `UsageError` (`bad-option`)."""
+    for option, word in words.items():
         if word is not None and executor != "github":
             raise bad_option(option.replace("_", "-"), word, "it goes with --executor github")
-    for option, value in here.items():
-        if value and upload_models:
-            raise bad_option(option, str(value), "nothing is verified here with --upload-models")
 
 
 def run_number(text: str) -> int:

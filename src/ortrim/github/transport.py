@@ -1,199 +1,37 @@
-"""One request and its answer, without repeating anything.
+"""Requests to GitHub that are repeated where they may be, and that wait when they are told to.
 
-What the libraries below raise holds the request, and that the token or a signed address. None of it gets out of this
-module: their exceptions become words, and are not chained.
-
-- Requests that are repeated where they may be, and that wait when they are told to.
 - GitHub's rate limits: how long an answer asks us to wait. Pure.
-- What goes wrong between us and a server, in words that repeat nothing of the request.
-- Time, as far as talking to a remote service needs it; a value, so that tests let an hour pass at once.
 - The account of what talking to GitHub took.
 - What GitHub's refusals mean for the user.
 """
 
 import json
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib.metadata import version
-from ssl import SSLCertVerificationError
 from typing import Final
 
-import requests
-from requests.auth import AuthBase
-from requests.exceptions import ChunkedEncodingError, ConnectTimeout, ProxyError, SSLError, Timeout
-from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
-
-from ortrim.base.downloads import too_slow
+from ortrim.base.http import Answer, Clock, Request, Trouble, new_session, opened, whole
 from ortrim.errors import NetworkError
 from ortrim.github.credentials import Token
 
-
-class Trouble(Exception):
-    """A request that got no answer, or no whole one.
-
-    `sent` is whether the server may have seen it, `hopeless` whether the same will happen again.
-    """
-
-    def __init__(self, words: str, *, sent: bool = True, hopeless: bool = False) -> None:
-        super().__init__(words)
-        self.sent = sent
-        self.hopeless = hopeless
+ACCEPT: Final = "application/vnd.github+json"
 
 
-UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (ProxyError, "the proxy cannot be reached, or does not let it pass"),
-    (ConnectTimeout, "no connection came about in time"),
-    (NameResolutionError, "the host's name is not known"),
-    (NewConnectionError, "the host takes no connection"),
-)
-"""What happens before anything is sent: the error, or what it gives as its reason, and the words."""
-
-INVALID: Final = "an address, the proxy's address, a header or the file of certificates is not valid"
-
-
-def trouble_of(error: Exception) -> Trouble:
-    """Put an error of requests', of urllib3's or of the system into words; the error itself holds the request."""
-    reason = getattr(error.args[0], "reason", None) if error.args else None
-    for kind, words in UNSENT:
-        if isinstance(error, kind) or isinstance(reason, kind):
-            return Trouble(words, sent=False)
-    if isinstance(error, SSLError):
-        untrusted = isinstance(reason, Exception) and isinstance(
-            next(iter(reason.args), None), SSLCertVerificationError
-        )
-        words = (
-            "this system does not trust the server's certificate" if untrusted else "no secure connection came about"
-        )
-        return Trouble(words, sent=not untrusted, hopeless=untrusted)
-    if isinstance(error, Timeout):
-        return Trouble("no answer came in time")
-    if isinstance(error, requests.ConnectionError | ChunkedEncodingError):
-        return Trouble("the connection broke")
-    return Trouble(INVALID, sent=False, hopeless=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clock:
-    """`monotonic` measures durations in seconds, `wall` is in seconds since 1970, `sleep` takes seconds."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
-    sleep: Callable[[float], None] = time.sleep
-
-
-TIMEOUT_SECONDS: Final = (20, 60)
-"""For a connection, and for each further sign of life."""
-LARGEST_ANSWER: Final = 16 << 20
-CHUNK_BYTES: Final = 1 << 16
-
-HEADERS: Final = {
-    "Accept": "application/vnd.github+json",
-    # Without this an archive that is labelled as compressed in transit would arrive unpacked.
-    "Accept-Encoding": "identity",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """An answer that was read to its end; header names are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class Bearer(AuthBase):
+class Bearer:
     """Adds the token, if any; being there at all, it keeps logins from `.netrc` out of the request."""
 
     def __init__(self, token: Token | None) -> None:
         self._token = token
 
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+    def __call__(self, request: Request) -> Request:
         """Add it."""
         if self._token is not None:
             request.headers["Authorization"] = f"Bearer {self._token.reveal()}"
         return request
-
-
-class _Stationary(requests.Session):
-    """Looks at no redirect: even where none is to be followed, requests would read the body that comes with it."""
-
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        """Find none."""
-
-
-def new_session(token: Token | None) -> requests.Session:
-    """Return a session that sends `token` with every request, and nothing else of who the user is."""
-    session = _Stationary()
-    session.auth = Bearer(token)
-    session.headers.update({**HEADERS, "User-Agent": f"ortrim/{version('ortrim')}"})
-    return session
-
-
-@contextmanager
-def opened(
-    session: requests.Session, method: str, url: str, *, headers: Mapping[str, str], data: bytes | None = None
-) -> Iterator[requests.Response]:
-    """Send a request and give its answer, whose body is still to be read; redirects are not followed.
-
-    Raises `Trouble`.
-    """
-    outcome = _sent(session, method, url, headers, data)
-    if isinstance(outcome, Trouble):
-        raise outcome
-    with outcome as response:
-        yield response
-
-
-def chunks(response: requests.Response, clock: Clock) -> Iterator[bytes]:
-    """Yield the body as it comes, without holding back what came before a cut. Raises `Trouble`."""
-    started, count = clock.monotonic(), 0
-    while True:
-        chunk = _read(response)
-        if isinstance(chunk, Trouble):
-            raise chunk
-        if not chunk:
-            return
-        count += len(chunk)
-        seconds = clock.monotonic() - started
-        if too_slow(count, seconds):
-            raise Trouble(f"no more than {count} bytes came within {seconds:.0f} seconds")
-        yield chunk
-
-
-def whole(response: requests.Response, clock: Clock) -> Answer:
-    """Read an answer to its end. Raises `Trouble`."""
-    body = bytearray()
-    for chunk in chunks(response, clock):
-        body += chunk
-        if len(body) > LARGEST_ANSWER:
-            raise Trouble(f"the answer is longer than {LARGEST_ANSWER} bytes", hopeless=True)
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(status=response.status_code, headers=headers, body=bytes(body))
-
-
-def _sent(
-    session: requests.Session, method: str, url: str, headers: Mapping[str, str], data: bytes | None
-) -> requests.Response | Trouble:
-    try:
-        return session.request(
-            method, url, headers=headers, data=data, stream=True, allow_redirects=False, timeout=TIMEOUT_SECONDS
-        )
-    except (OSError, HTTPError, ValueError) as error:  # requests' own errors are OSErrors
-        return trouble_of(error)
-
-
-def _read(response: requests.Response) -> bytes | Trouble:
-    try:
-        chunk: bytes = response.raw.read1(CHUNK_BYTES, decode_content=False)
-    except HTTPError:
-        return Trouble("the connection broke before all had come")
-    return chunk
 
 
 SHORTEST_SECONDS: Final = 1.0
@@ -386,7 +224,7 @@ class PatientSession:
     ) -> None:
         self.clock = clock or Clock()
         self.traffic = Traffic()
-        self.http = new_session(token)
+        self.http = new_session(Bearer(token), Accept=ACCEPT)
         self._announce = announce
         self._patience = patience_seconds
 

@@ -33,10 +33,6 @@ IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]{0,64}")
 DEVICE: Final = re.compile(r"(firebase|devicefarm|browserstack):[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,199}")
 """A device of a farm; the farm itself says whether there is one of that name."""
 MOST_DEVICES: Final = 8
-MODELS: Final = re.compile(r"refs/ortrim/models/[0-9a-f]{16}")
-"""The ref that `invoke build --upload-models` makes for one run."""
-UPLOADED: Final = "uploaded"
-"""The folder into which a run checks that out."""
 PAYLOAD: Final = re.compile(r"[A-Za-z0-9_=-]*")
 
 
@@ -61,7 +57,6 @@ INPUTS: Final = (
     Input(name="attest", description="Attest the provenance of what is built", kind="boolean", default="false"),
     Input(name="devices", description="Devices of farms, such as firebase:MediumPhone.arm-34, with commas between"),
     Input(name="correlation_id", description="Set by a program that dispatches, to find its run"),
-    Input(name="models", description="Set by a program that dispatches: a ref with a buildspec and its models"),
     Input(name="plan", description="Set by a program that dispatches: a plan, in place of a buildspec"),
 )
 
@@ -80,7 +75,6 @@ class Inputs:
     attest: bool = False
     devices: tuple[str, ...] = ()
     correlation_id: str = ""
-    models: str = ""
     plan: str = ""
 
 
@@ -93,7 +87,6 @@ class _Document:
     attest: bool = False
     devices: str = ""
     correlation_id: str = ""
-    models: str = ""
     plan: str = ""
 
 
@@ -121,7 +114,6 @@ def _checked(document: _Document) -> Inputs:
     _require(REF, document.ref or "none", "ref", "a commit, a branch or a tag")
     _require(PATTERN, document.target, "target", "an identifier, a glob or a prefix")
     _require(IDENTIFIER, document.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
-    _require_own_models(document)
     _require(PAYLOAD, document.plan, "plan", "what invoke build --executor github makes of a plan")
     if document.attest and document.ref:
         raise _bad("attest", "an attestation names the commit of the run: dispatch the workflow on that ref instead")
@@ -139,7 +131,6 @@ def _checked(document: _Document) -> Inputs:
         attest=document.attest,
         devices=_devices(document.devices),
         correlation_id=document.correlation_id,
-        models=document.models,
         plan=document.plan,
     )
 
@@ -159,18 +150,6 @@ def _devices(text: str) -> tuple[str, ...]:
     if len(devices) > MOST_DEVICES:
         raise _bad("devices", f"more than {MOST_DEVICES} devices")
     return devices
-
-
-def _require_own_models(document: _Document) -> None:
-    """Check that what was uploaded is what is built, and that nobody vouches for it or takes it further."""
-    if not document.models:
-        return
-    _require(MODELS, document.models, "models", "a ref that invoke build --upload-models makes")
-    if PurePosixPath(document.spec).parts[:1] != (UPLOADED,):
-        raise _bad("spec", f"with models, it lies in {UPLOADED}/")
-    for name in ("attest", "devices", "plan"):
-        if getattr(document, name):
-            raise _bad(name, "it does not go with models that were uploaded")
 
 
 def _path(text: str) -> PurePosixPath:
@@ -322,7 +301,6 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "action": partial(action_reference, pinned),
         "image": _image,
         "inputs": INPUTS,
-        "uploaded_folder": UPLOADED,
         "specs": specs,
         "gradle": GRADLE,
         "ubuntu": UBUNTU,

@@ -252,7 +252,6 @@ def _uri(path: str) -> str:
 
 MOST_LINES: Final = 12
 
-NOT_ASKED: Final = "kernels, mobile execution providers, loading and running: invoke lint and invoke page ask for them"
 
 Sizes = tuple[tuple[str, int], ...]
 
@@ -317,9 +316,9 @@ def lint_models(asked: LintRequest, console: Console) -> Linted:
 
 
 def findings_of(
-    name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool | None
+    name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool
 ) -> ModelFindings:
-    """Judge one model that was read; without `run` being said, by its file alone. Raises as `lint_models` does."""
+    """Judge one model that was read, also by running it if `run` is said. Raises as `lint_models` does."""
     subject = _Subject(name=name, path=path, ort_version=ort_version, file=path)
     return _findings(subject, graph, library, run=run)
 
@@ -380,7 +379,7 @@ def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:
     return graphs
 
 
-def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool | None) -> ModelFindings:
+def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool) -> ModelFindings:
     looked = _looked(subject, graph, run=run)
     facts = LintFacts(
         graph=graph,
@@ -402,9 +401,7 @@ def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bo
     )
 
 
-def _looked(subject: _Subject, graph: GraphFacts, *, run: bool | None) -> Looked:
-    if run is None:
-        return Looked(not_checked=(NOT_ASKED,))
+def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
     pins = runtime_pins(subject.ort_version)
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
     return look(subject.path, graph, runtime, run=run)

@@ -1,4 +1,4 @@
-"""The pages of a product's models: written beside a target's reports by `build` and `verify`, and by `page`."""
+"""The pages of a product's models, written beside a target's reports by `page`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class _Wanted:
     planned: Planned
     names: tuple[str, ...]
     request: Request
-    run: bool | None
+    run: bool
     console: Console
 
 
@@ -52,23 +52,6 @@ class _Target:
     folder: Path
     result: JobResult | None
     report: VerifyReport | None
-
-
-def add_model_pages(
-    planned: Planned, target: PlannedTarget, result: JobResult, report: VerifyReport, console: Console
-) -> None:
-    """Write the page of each model beside a target's report; what hinders that is a warning, never an error.
-
-    The models are judged by their files alone, since verification has just run them.
-    """
-    request = Request(spec=planned.models.loaded.file)
-    wanted = _Wanted(planned=planned, names=_names(planned), request=request, run=None, console=console)
-    folder = target_folder(planned, target)
-    try:
-        with console.step("page of each model") as step:
-            _write(wanted, _Target(planned=target, folder=folder, result=result, report=report), step)
-    except Diagnostic as error:
-        console.warn(f"the models have no pages: {error.what} ({error.reference})")
 
 
 def make_model_pages(request: Request, only: tuple[str, ...], console: Console, *, run: bool) -> tuple[Path, ...]:

@@ -11,7 +11,6 @@ from ortrim.build.plan import JobResult, PlannedTarget
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import VerifyError
 from ortrim.history.record import record_build
-from ortrim.page.run import add_model_pages
 from ortrim.pipeline.devices import answers
 from ortrim.pipeline.executors import builder_for, compiled_before
 from ortrim.pipeline.packaging import Group, groups, packaged
@@ -125,6 +124,5 @@ def _verify(planned: Planned, subject: Packaged, request: Request, console: Cons
         for preparation in filter(None, planned.models.preparations):
             write_steps(preparation.report, folder)
         step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {REPORT}")
-    add_model_pages(planned, subject.target, subject.result, report, console)
     record_build(report, request.output, console.warn, request.training_run)
     return report

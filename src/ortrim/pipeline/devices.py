@@ -184,7 +184,7 @@ def _ssh() -> ListedDevice:
 
 
 def _farms() -> Iterator[ListedDevice]:
-    """Yield the form of each farm's names, with what of it is here: a program or a library, and credentials."""
+    """Yield the form of each farm's names, with what of it is here: a program, a library, or credentials."""
     checks = dict(FARM_CHECKS)
     for form, name in zip(FARM_FORMS, FARM_TOOLS, strict=True):
         about = checks[name]()

@@ -23,8 +23,6 @@ from ortrim.build.jni import find_jdk
 from ortrim.build.ndk import installed_ndk
 from ortrim.build.xcode import find_xcode, find_xcrun
 from ortrim.errors import Diagnostic, StorageError, ToolError
-from ortrim.farms.farm import absent_variables, aws_credentials
-from ortrim.farms.firebase import find_gcloud, has_account
 
 XCODE: Final = "Xcode"
 COMPILING: Final = "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github"
@@ -96,32 +94,28 @@ FIREBASE: Final = "verification on 'firebase' devices"
 AWS: Final = "verification on 'devicefarm' devices"
 BROWSERSTACK: Final = "verification on 'browserstack' devices"
 EXTRA: Final = 'pip install "ortrim[devicefarm]"'
-SIGN_IN_TO_AWS: Final = "aws configure, aws sso login, or set AWS_PROFILE"
 
 
 def _gcloud() -> Finding:
+    from ortrim.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
+
     try:
         gcloud = find_gcloud()
     except ToolError as error:
         return _finding("gcloud", FIREBASE, "", error.what, error.hint.removeprefix("run: "))
-    about = f"{gcloud.version} ({gcloud.program})"
-    if has_account(gcloud):
-        return _finding("gcloud", FIREBASE, f"{about}, with an account")
-    return _finding("gcloud", FIREBASE, f"{about}, no account", "nobody is signed in", "gcloud auth login")
+    return _finding("gcloud", FIREBASE, f"{gcloud.version} ({gcloud.program})")
 
 
 def _boto3() -> Finding:
     try:
-        version = importlib.metadata.version("boto3")
+        return _finding("boto3", AWS, importlib.metadata.version("boto3"))
     except importlib.metadata.PackageNotFoundError:
         return _finding("boto3", AWS, "", "is not installed", EXTRA)
-    method, problem = aws_credentials()
-    if method:
-        return _finding("boto3", AWS, f"{version}, with credentials ({method})")
-    return _finding("boto3", AWS, f"{version}, no credentials", problem, SIGN_IN_TO_AWS)
 
 
 def _browserstack() -> Finding:
+    from ortrim.farms.farm import absent_variables  # noqa: PLC0415 - as above
+
     absent = absent_variables(os.environ)
     if absent:
         remedy = "set both, from https://www.browserstack.com/accounts/profile"

@@ -17,9 +17,6 @@ from ortrim.binaries.libraries import LibrarySize
 from ortrim.binaries.macho_image import architecture_size
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError, ToolError
-from ortrim.farms.browserstack import BrowserStack
-from ortrim.farms.device_farm import DeviceFarm
-from ortrim.farms.firebase import FirebaseFarm, find_gcloud
 from ortrim.models.full_runtime import foreign_library, mac_library
 from ortrim.pipeline.devices import devices_of, open_device
 from ortrim.pipeline.planned import Planned, target_folder
@@ -72,10 +69,16 @@ def _apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
 def _farm(kind: FarmKind) -> Farm:
     match kind:
         case "firebase":
+            from ortrim.farms.firebase import FirebaseFarm, find_gcloud  # noqa: PLC0415 - loaded when asked for
+
             return FirebaseFarm(gcloud=find_gcloud())
         case "devicefarm":
+            from ortrim.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
+
             return DeviceFarm()
         case "browserstack":
+            from ortrim.farms.browserstack import BrowserStack  # noqa: PLC0415 - as above
+
             return BrowserStack()
         case _:
             assert_never(kind)

@@ -1,21 +1,15 @@
 """The benchmarks as modules, and measurements and jobs to try them on."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from build_time.meter import Cost
+from build_time.record import Library, Machine, Measurement
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-from build_time.meter import Cost  # noqa: E402 - the path comes first
-from build_time.record import Library, Machine, Measurement  # noqa: E402 - the path comes first
-
-from ortrim.build.plan import BuildJob  # noqa: E402
-from sample_plans import sample_plan  # noqa: E402
+from ortrim.build.plan import BuildJob
+from sample_plans import sample_plan
 
 LIBRARY = Library(size_bytes=1716072, sha256="ab" * 32, exports=("OrtGetApiBase",), sections=((".text", 9),))
 COST = Cost(

@@ -16,7 +16,6 @@ PAIRS = [
     (OURS / "fewer.so", OURS / "fewer.map"),
     (OURS / "lto.so", OURS / "lto.map"),
     (OURS / "thin.so", OURS / "thin.map"),
-    (OURS / "gnu.so", OURS / "gnu.map"),
     (OURS / "gnu.so", None),
     (OURS / "unstripped.so", None),
     (DATA / "tiny.so", DATA / "tiny.map"),
@@ -80,22 +79,6 @@ def test_kernels_have_their_operators() -> None:
     assert of["onnxruntime::Mul<float>::Compute(float const*, unsigned long) const"] == "Mul"
     assert of["onnxruntime::shared_by_both(int)"] == "several in kernels.cc.o"
     assert of["OrtText"] == ""
-
-
-def test_the_map_of_gnu_ld_says_the_same() -> None:
-    """Sections, files, symbols and operators come out of GNU ld's map as out of lld's, and its fill is padding."""
-    accounting = account(OURS / "gnu.so", OURS / "gnu.map")
-    relu = leaf(accounting, "onnxruntime::relu(")
-    assert (relu.component, relu.file, relu.operator, relu.size_bytes) == (
-        "providers",
-        "libonnxruntime_providers.a(relu.cc.o)",
-        "Relu",
-        0x23,
-    )
-    assert leaf(accounting, "in .data").size_bytes == 0x1C
-    assert leaf(accounting, ".rodata.str1.1").component == "string literals"
-    assert leaf(accounting, ".rodata.str1.1").file == ""
-    assert {each.component for each in accounting.leaves if each.section == ".dynsym"} == {"dynamic symbols"}
 
 
 def test_code_made_at_link_time_is_told_by_its_names() -> None:
@@ -172,15 +155,13 @@ def test_a_damaged_library_is_refused_or_accounted_for(changes: list[tuple[int, 
 
 
 LINES = (OURS / "folded.map").read_text().split("\n")
-GNU_LINES = (OURS / "gnu.map").read_text().split("\n")
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_a_damaged_map_is_refused_or_sums_up(data: st.DataObject) -> None:
     """Lines cut, repeated, swapped or with other numbers give a diagnostic or leaves that sum to the file."""
-    name, lines = data.draw(st.sampled_from([("folded", LINES), ("gnu", GNU_LINES)]))
-    changed = list(lines)
+    changed = list(LINES)
     for _ in range(data.draw(st.integers(min_value=1, max_value=6))):
         at = data.draw(st.integers(min_value=0, max_value=len(changed) - 1))
         match data.draw(st.sampled_from(["cut", "repeat", "drop", "number"])):
@@ -196,19 +177,18 @@ def test_a_damaged_map_is_refused_or_sums_up(data: st.DataObject) -> None:
         link_map = Path(folder) / "link.map"
         link_map.write_text("\n".join(changed))
         try:
-            accounting = account(OURS / f"{name}.so", link_map)
+            accounting = account(OURS / "folded.so", link_map)
         except BinaryError as error:
             assert error.reference in {"not-a-link-map", "link-map-mismatch"}  # noqa: PT017 - either is right
             return
-    assert sum(each.size_bytes for each in accounting.leaves) == (OURS / f"{name}.so").stat().st_size
+    assert sum(each.size_bytes for each in accounting.leaves) == (OURS / "folded.so").stat().st_size
 
 
-@pytest.mark.parametrize("name", ["folded", "gnu"])
-def test_a_truncated_map_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_truncated_map_is_refused(tmp_path: Path) -> None:
     """A map that ends in the middle of `.text` lacks sections that the library has."""
-    text = (OURS / f"{name}.map").read_text()
+    text = (OURS / "folded.map").read_text()
     link_map = tmp_path / "link.map"
     link_map.write_text(text[: text.index("MlasThreads")])
     with pytest.raises(BinaryError) as caught:
-        account(OURS / f"{name}.so", link_map)
+        account(OURS / "folded.so", link_map)
     assert caught.value.reference == "link-map-mismatch"

@@ -8,12 +8,13 @@ from typing import Final
 import pytest
 
 from ortrim.base.console import Console
+from ortrim.base.http import Clock
 from ortrim.errors import NetworkError
 from ortrim.fetch.placing import AT_ONCE, Download, GivenUp, download_all
 from ortrim.github.client import GitHub
 from ortrim.github.credentials import Service
 from ortrim.github.downloads import OnBytes
-from ortrim.github.transport import Clock, PatientSession
+from ortrim.github.transport import PatientSession
 
 SECONDS: Final = 20.0
 """How long a test waits for another thread before it fails."""

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.base.http import is_protected, same_origin
 from ortrim.errors import ExitCode, UsageError
-from ortrim.github.credentials import Service, find_service, is_protected, same_origin, service_at
+from ortrim.github.credentials import Service, find_service, service_at
 
 
 @pytest.mark.parametrize(

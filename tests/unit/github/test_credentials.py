@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.base.http import new_session
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
 from ortrim.github.credentials import Token, find_token
-from ortrim.github.transport import Bearer, new_session
+from ortrim.github.transport import Bearer
 
 SECRET = "ghs_secret0marker"  # noqa: S105
 
@@ -53,7 +54,7 @@ def test_a_token_is_taken_out_of_what_others_say() -> None:
 
 def test_a_session_shows_no_token() -> None:
     """Its headers and its own words hold none."""
-    with new_session(Token(SECRET)) as session:
+    with new_session(Bearer(Token(SECRET))) as session:
         assert SECRET not in f"{session!r} {vars(session)} {session.headers}"
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.github.transport import LONGEST_UNNAMED_SECONDS, Answer, retry_after, wait_seconds
+from ortrim.base.http import Answer
+from ortrim.github.transport import LONGEST_UNNAMED_SECONDS, retry_after, wait_seconds
 
 NOW = 1_795_262_400.0
 DATE = "Sat, 21 Nov 2026 12:00:00 GMT"

@@ -11,8 +11,7 @@ import requests
 from requests.exceptions import ChunkedEncodingError, ConnectTimeout, InvalidURL, ProxyError, ReadTimeout, SSLError
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 
-from ortrim.base.downloads import PATIENCE_SECONDS
-from ortrim.github.transport import Clock, Trouble, chunks, trouble_of, whole
+from ortrim.base.http import PATIENCE_SECONDS, Clock, Trouble, chunks, trouble_of, whole
 
 SECRET = "signature0marker"  # noqa: S105
 HOST: Any = SimpleNamespace(host="x.invalid")
@@ -52,6 +51,13 @@ def test_an_answer_is_read_whole() -> None:
     """In the parts in which it comes; names of headers in lower case."""
     answer = whole(body_of(b"a", b"bc"), Clock())
     assert (answer.body, dict(answer.headers)) == (b"abc", {"etag": "x"})
+
+
+def test_an_answer_has_a_limit() -> None:
+    """It is read as far as was agreed."""
+    assert whole(body_of(b"ab", b"c"), most_bytes=3).body == b"abc"
+    with pytest.raises(Trouble, match="longer than 2 bytes"):
+        whole(body_of(b"ab", b"c"), most_bytes=2)
 
 
 def test_a_server_that_drips_is_left() -> None:

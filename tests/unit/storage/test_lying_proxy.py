@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lying_proxy import ADDRESS, LyingProxy, lying_proxy
-from ortrim.base import downloads
+from ortrim.base import http
 from ortrim.base.downloads import download, fetch
 from ortrim.errors import NetworkError
 
@@ -30,8 +30,8 @@ DIGEST: Final = hashlib.sha256(CONTENT).hexdigest()
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingProxy]:
     """Have everything go through the proxy; no pause between attempts takes time, and patience is short."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    monkeypatch.setattr(downloads, "TIMEOUT_SECONDS", 0.2)
-    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(http, "TIMEOUT_SECONDS", (0.2, 0.2))
+    monkeypatch.setattr(http, "PATIENCE_SECONDS", 0.2)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     with lying_proxy(CONTENT) as running:

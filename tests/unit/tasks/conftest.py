@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import measuring
 import pytest
+from invoke.collection import Collection
 
 from fake_sources import private_cache
 from ortrim.cli.program import program
-from ortrim.cli.tasks import namespace
+from ortrim.cli.tasks import namespace_for
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,20 @@ class Ended:
 
 
 Run = Callable[..., Ended]
-COLLECTIONS = (namespace, *namespace.collections.values())
+NAMESPACE = namespace_for(())
+MEASURE = Collection.from_module(measuring)
+COLLECTIONS = (NAMESPACE, *NAMESPACE.collections.values(), MEASURE)
 TASKS = tuple(task for collection in COLLECTIONS for task in collection.tasks.values())
 HELP = [(task, dict(task.help)) for task in TASKS]
 """Invoke empties a task's help while it reads the command line; a process normally does that once."""
+
+
+@pytest.fixture
+def checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the program the benchmarks' tasks, too, which only a checkout has."""
+    namespace = namespace_for(())
+    namespace.add_collection(MEASURE, name="measure")
+    monkeypatch.setattr("ortrim.cli.program.namespace_for", lambda _words: namespace)
 
 
 @pytest.fixture

@@ -1,17 +1,19 @@
-"""`measure.build` and `measure.footprint`: options, and an installed program without the benchmarks."""
+"""`measure.build` and `measure.footprint`: their options."""
 
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import measuring
 import pytest
+from invoke.collection import Collection
 
-from ortrim.cli import measure
 from ortrim.errors import BuildError
 
 Run = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("checkout")
 
 
 @pytest.fixture
@@ -29,8 +31,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     module = ModuleType("measure")
     vars(module).update(Wanted=SimpleNamespace, Manner=SimpleNamespace, measure=do)
     modules = {"build_time.measure": module, "footprint.measure": module}
-    monkeypatch.setattr(measure, "import_module", lambda name: modules[name])
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(measuring, "import_module", lambda name: modules[name])
     return asked
 
 
@@ -103,21 +104,18 @@ def test_a_failed_case_ends_with_the_code_of_builds(ortrim: Run, wanted: list[Si
     assert "error: case-failed" in ended.err
 
 
-def test_an_installed_program_says_that_measurements_need_the_source_tree(
-    ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Benchmarks are not in the wheel."""
-    monkeypatch.setattr(measure, "shipped_folder", lambda name: tmp_path / name)
-    ended = ortrim("measure.build")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("error: no-benchmarks\n")
-    assert "checkout" in ended.err
-    assert str(tmp_path) not in sys.path
+@pytest.mark.parametrize("name", Collection.from_module(measuring).task_names)
+def test_every_option_is_explained(ortrim: Run, name: str) -> None:
+    """`--help` names each with a text."""
+    ended = ortrim("--help", f"measure.{name}")
+    assert (ended.code, ended.err) == (0, "")
+    options = [line for line in ended.out.partition("Options:")[2].splitlines() if line.startswith("  -")]
+    assert options
+    assert all(re.match(r"  -.*?  +\S", line) for line in options)
 
 
-def test_the_benchmark_of_a_checkout_is_found(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_benchmark_is_found(ortrim: Run) -> None:
     """The real module, asked for a case that does not exist."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
     ended = ortrim("measure.build", "--cases", "none")
     assert (ended.code, ended.out) == (2, "")
     assert "--cases: there is no case 'none'" in ended.err

@@ -1,16 +1,15 @@
 """`measure.parity`: its options."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import measuring
 import pytest
 
-from ortrim.cli import measure
-
 Run = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("checkout")
 
 
 @pytest.fixture
@@ -24,8 +23,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
 
     module = ModuleType("measure")
     vars(module).update(Wanted=SimpleNamespace, measure=do, parts_named=lambda words: tuple(words.split(",")))
-    monkeypatch.setattr(measure, "import_module", lambda name: {"parity.measure": module}[name])
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(measuring, "import_module", lambda name: {"parity.measure": module}[name])
     return asked
 
 

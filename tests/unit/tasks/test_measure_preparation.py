@@ -1,16 +1,15 @@
 """`measure.preparation`: its options."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import measuring
 import pytest
 
-from ortrim.cli import measure
-
 Run = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("checkout")
 
 
 @pytest.fixture
@@ -24,8 +23,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
 
     module = ModuleType("measure")
     vars(module).update(Wanted=SimpleNamespace, measure=do)
-    monkeypatch.setattr(measure, "import_module", lambda name: {"preparation.measure": module}[name])
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(measuring, "import_module", lambda name: {"preparation.measure": module}[name])
     return asked
 
 
@@ -62,7 +60,6 @@ def test_numbers_that_make_no_sense_are_refused(
 
 def test_the_benchmark_of_a_checkout_is_found(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real module, told to write into a folder that is a file."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "out").write_text("mine")
     ended = ortrim("measure.preparation", "--output", str(tmp_path / "out"))
     assert (ended.code, ended.out) == (22, "")

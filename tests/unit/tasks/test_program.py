@@ -12,7 +12,8 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.base.command import run
-from ortrim.cli.tasks import namespace
+from ortrim.cli.tasks import TASKS as WHERE
+from ortrim.cli.tasks import namespace_for
 from ortrim.errors import ExitCode
 
 Run = Callable[..., Any]
@@ -20,9 +21,8 @@ TASKS = (
     "accept-build", "attach", "bench", "build", "check-build", "check-compat", "compare", "convert", "cost",
     "devices", "doctor", "fetch", "history", "hot", "inspect", "lint", "page", "plan", "prepare", "profile", "reduce",
     "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver", "ci.farm",
-    "ci.judge", "ci.plan", "ci.prepare", "measure.build", "measure.footprint", "measure.levers", "measure.memory",
-    "measure.parity", "measure.preparation", "measure.session", "measure.verdicts", "pins.compare", "pins.index",
-    "pins.propose", "pins.update", "release.draft", "release.publish",
+    "ci.judge", "ci.plan", "ci.prepare", "pins.compare", "pins.index", "pins.propose", "pins.update", "release.draft",
+    "release.publish",
 )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_the_list_shows_each_task_with_one_line(ortrim: Run) -> None:
 def test_without_a_task_the_list_is_shown_and_nothing_is_built(ortrim: Run) -> None:
     """A quarter of an hour of compiling is not what one expects of a bare word."""
     assert ortrim().out == ortrim("--list").out
-    assert namespace.default is None
+    assert namespace_for(()).default is None
 
 
 def test_the_version_is_the_packages(ortrim: Run) -> None:
@@ -61,6 +61,45 @@ def test_every_option_of_every_task_is_explained(ortrim: Run, task: str) -> None
     for line in options.splitlines():
         if re.match(r"  -", line):
             assert re.match(r"  -.*?  +\S", line), line
+
+
+HEAVY: Final = ("boto3", "elftools", "jinja2", "lief", "numpy", "onnx", "onnxruntime", "requests")
+LOADED: Final = """
+import sys
+from ortrim.cli.program import program
+try:
+    program.run(["ortrim", *sys.argv[1:]])
+except SystemExit as ended:
+    print(*(name for name in sys.modules if name.count(".") < 2), file=sys.stderr)
+    sys.exit(ended.code)
+"""
+
+
+def loaded(*words: str) -> set[str]:
+    """Return the packages and the folders of ortrim that a run of the program loads."""
+    done = run((sys.executable, "-c", LOADED, *words))
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_the_version_loads_nothing_heavy_and_no_feature() -> None:
+    """Neither what reads models and binaries, nor any folder but what every command needs."""
+    found = loaded("--version")
+    assert found.isdisjoint(HEAVY)
+    assert {name for name in found if name.startswith("ortrim.")} == {"ortrim.base", "ortrim.cli", "ortrim.errors"}
+
+
+def test_farms_and_engines_are_loaded_by_who_asks_for_them() -> None:
+    """A build without a farm's device loads neither; comparing engines loads those."""
+    assert loaded("--help", "build").isdisjoint({"boto3", "ortrim.farms", "ortrim.engines"})
+    assert "ortrim.engines" in loaded("--help", "compare")
+
+
+@pytest.mark.parametrize("names", WHERE)
+def test_a_command_finds_its_task_among_those_that_are_loaded_for_it(names: tuple[str, ...]) -> None:
+    """The table has the tasks of each module, all of them, and Invoke reads the same words from few as from all."""
+    found = namespace_for(names[:1])
+    assert {name for name in found.task_names if "." not in name} == set(names)
 
 
 def test_help_of_build_names_the_issues_options(ortrim: Run) -> None:

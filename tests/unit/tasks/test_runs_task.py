@@ -155,16 +155,6 @@ def test_a_build_at_github_gets_what_was_asked_for(ortrim: Words, monkeypatch: p
     assert (request.target, request.output, request.container) == ("linux", Path("out"), None)
 
 
-def test_models_are_uploaded_when_that_is_said(ortrim: Words, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And only then."""
-    here = answer(monkeypatch, build, "build_on_github", (recorded_report(),))
-    there = answer(monkeypatch, build, "build_uploaded", (recorded_report(),))
-    assert ortrim("build", "--executor", "github", "--json").code == 0
-    assert (len(here), len(there)) == (1, 0)
-    assert ortrim("build", "--executor", "github", "--upload-models", "--json").code == 0
-    assert (len(here), len(there)) == (1, 1)
-
-
 class Keyboard(io.StringIO):
     """What somebody types at a terminal."""
 

@@ -224,6 +224,6 @@ def test_a_server_that_cannot_count_does_not_spoil_the_build(
     programs: Programs, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     """A server that died, or answers nonsense, leaves its use unknown."""
-    monkeypatch.setenv("SCCACHE_WEBDAV_ENDPOINT", "http://store")
+    monkeypatch.setenv("SCCACHE_BUCKET", "objects")
     programs.sccache(f"if [ $1 = --show-stats ]; then {answer}; exit; fi")
-    assert programs.used() == ("sccache at WebDAV", None)
+    assert programs.used() == ("sccache at S3", None)

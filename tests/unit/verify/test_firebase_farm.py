@@ -43,7 +43,7 @@ class FakeGcloud(Gcloud):
             return self._listed(texts[-1])
         if command == "cp":
             self._copy(texts)
-        return recorded("models") if command == "models" else NOTHING
+        return NOTHING
 
     def watch(self, *words: str | Path, hear: Callable[[str], None], check: Callable[[], None]) -> Completed:
         """Run a test."""
@@ -130,7 +130,7 @@ def test_nothing_is_removed_from_googles_own_bucket(job: FarmJob) -> None:
     """It costs nothing there, and the page of the test goes on to show it."""
     gcloud = fake(files=FILES)
     FirebaseFarm(gcloud=gcloud).run(job, lambda _: None)
-    assert [asked.split()[:2] for asked in gcloud.asked[2:]] == [["storage", "ls"], ["storage", "cp"]]
+    assert [asked.split()[:2] for asked in gcloud.asked[1:]] == [["storage", "ls"], ["storage", "cp"]]
 
 
 @pytest.mark.parametrize("ends", ["passed", "invalid"])
@@ -170,7 +170,7 @@ def test_every_run_has_a_folder_of_its_own(job: FarmJob) -> None:
     for number in range(2):
         gcloud = fake(files=FILES)
         FirebaseFarm(gcloud=gcloud).run(replace(job, destination=job.destination / str(number)), lambda _: None)
-        folders.add(next(word for word in gcloud.asked[1].split() if word.startswith("--results-dir=")))
+        folders.add(next(word for word in gcloud.asked[0].split() if word.startswith("--results-dir=")))
     assert len(folders) == 2
 
 
@@ -230,7 +230,7 @@ def test_more_than_is_fetched(job: FarmJob) -> None:
     """A device may have written anything."""
 
     def listed() -> Completed:
-        folder = re.search(r"--results-dir=(\S+)", gcloud.asked[1])
+        folder = re.search(r"--results-dir=(\S+)", gcloud.asked[0])
         assert folder
         metadata = {"name": f"{folder[1]}/{AXIS}/{RESULTS}/x", "size": str(1 << 40)}
         return replace(NOTHING, stdout=json.dumps([{"type": "cloud_object", "metadata": metadata}]))
@@ -244,9 +244,8 @@ def test_more_than_is_fetched(job: FarmJob) -> None:
 @pytest.mark.parametrize(
     ("command", "name", "reference"),
     [
-        ("models", "no-account", "farm-credentials"),
-        ("models", "api-disabled", "farm-project"),
-        ("models", "catalogue-lost", "farm-unreachable"),
+        ("ls", "no-account", "farm-credentials"),
+        ("ls", "api-disabled", "farm-project"),
         ("ls", "settings-forbidden", "farm-project"),
         ("cp", "upload-forbidden", "farm-project"),
     ],
@@ -270,7 +269,7 @@ def test_a_command_that_does_not_end(job: FarmJob) -> None:
     def hang() -> Completed:
         raise ToolError("tool-timeout", "did not end within 420 seconds and was stopped")
 
-    assert refused(fake(answers={"models": hang}), job).reference == "farm-unreachable"
+    assert refused(fake(answers={"ls": hang}), job).reference == "farm-unreachable"
 
 
 def test_a_program_that_fails_otherwise(job: FarmJob) -> None:
@@ -279,7 +278,7 @@ def test_a_program_that_fails_otherwise(job: FarmJob) -> None:
     def endless() -> Completed:
         raise ToolError("tool-endless", "printed more than 5 bytes and was stopped")
 
-    assert refused(fake(answers={"models": endless}), job).exit_code == ExitCode.TOOL
+    assert refused(fake(answers={"ls": endless}), job).exit_code == ExitCode.TOOL
 
 
 @pytest.mark.parametrize("missing", ["app", "test"])
@@ -298,13 +297,6 @@ def test_a_destination_that_is_there(job: FarmJob) -> None:
         FirebaseFarm(gcloud=fake()).run(job, lambda _: None)
     assert caught.value.reference == "path-in-the-way"
     assert list(job.destination.iterdir()) == []
-
-
-def test_time_that_the_farm_does_not_give(job: FarmJob) -> None:
-    """Nothing is uploaded."""
-    gcloud = fake()
-    assert refused(gcloud, replace(job, timeout_seconds=3601)).reference == "farm-refused"
-    assert len(gcloud.asked) == 1
 
 
 def test_an_interrupted_run_removes_what_costs(job: FarmJob) -> None:

@@ -141,33 +141,9 @@ def test_whatever_arrives_is_read_or_refused(changes: dict[str, Any]) -> None:
 
 def test_inputs_are_described_as_they_are_read() -> None:
     """The workflow offers what the parser takes, with the defaults of both the same."""
-    names = {"spec", "target", "profile", "ref", "attest", "devices", "correlation_id", "models", "plan"}
+    names = {"spec", "target", "profile", "ref", "attest", "devices", "correlation_id", "plan"}
     assert set(json.loads(document())) == names
     assert read_inputs("{}") == read_inputs(document())
     (choice,) = [each for each in INPUTS if each.kind == "choice"]
     assert [read_inputs(document(profile=each)).profile for each in choice.options] == [None, *PROFILE_NAMES]
     assert choice.default == OF_THE_SPEC
-
-
-MODELS = "refs/ortrim/models/0011223344556677"
-
-
-def test_uploaded_models_come_with_their_buildspec() -> None:
-    """In the folder into which the run checks them out."""
-    read = read_inputs(json.dumps({"models": MODELS, "spec": "uploaded/app/app.toml"}))
-    assert (read.models, read.spec.as_posix()) == (MODELS, "uploaded/app/app.toml")
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"models": "refs/heads/main"}, {"models": f"{MODELS}/x"}, {"models": f"{MODELS}\n"}, {"models": "0011"},
-        {"spec": "buildspecs/silero-vad.toml"}, {"spec": "uploaded/../buildspecs/x.toml"}, {"spec": "uploadedx/a.toml"},
-        {"attest": True}, {"devices": "firebase:MediumPhone.arm-34"}, {"plan": "abc"},
-    ],
-)  # fmt: skip
-def test_uploaded_models_go_with_nothing_that_is_vouched_for(changes: dict[str, object]) -> None:
-    """No other ref, no buildspec of the repository, no attestation, no farm."""
-    with pytest.raises(UsageError) as caught:
-        read_inputs(json.dumps({"models": MODELS, "spec": "uploaded/app.toml", **changes}))
-    assert caught.value.reference == "bad-workflow-inputs"

@@ -33,7 +33,6 @@ def test_verification_ends_with_an_entry(tmp_path: Path, monkeypatch: pytest.Mon
     """What `build` and `verify` do with a target writes its reports, and then the history of the output folder."""
     monkeypatch.setattr(building, "verify", lambda *_: recorded_report())
     monkeypatch.setattr(building, "target_folder", lambda *_: tmp_path / "artifacts" / "target")
-    monkeypatch.setattr(building, "add_model_pages", lambda *_: None)
     subject: Any = SimpleNamespace(target=None, result=None, delivery=SimpleNamespace(archive=Path("package.tar.gz")))
     request = Request(spec=tmp_path / "spec.toml", output=tmp_path / "artifacts", training_run="run-7")
     planned: Any = SimpleNamespace(models=SimpleNamespace(preparations=(None,)))

@@ -9,8 +9,7 @@ import pytest
 from ortrim.base.console import Console
 from ortrim.errors import StorageError, UsageError
 from ortrim.lint.run import Looked
-from ortrim.page import run as page_run
-from ortrim.page.run import add_model_pages, make_model_pages
+from ortrim.page.run import make_model_pages
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.pipeline.request import Request
 from ortrim.report.write import write_reports
@@ -85,22 +84,3 @@ def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
     (folder / "report.json").write_text('{"schema": "ortrim-report/1"}')
     (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
     assert "Not verified yet" in page.read_text()
-
-
-def test_after_a_build_pages_come_with_the_reports(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What hinders them is a warning: here a full disk."""
-    planned, folder = planned_folder(stages)
-    monkeypatch.setattr(page_run, "_leaves", lambda *_: ())
-    warnings: list[str] = []
-    monkeypatch.setattr(stages.console, "warn", warnings.append)
-    words = (planned, planned.plan.targets[0], None, of_tiny(recorded_report()), stages.console)
-    add_model_pages(*words)  # type: ignore[arg-type]
-    assert (folder / "model-tiny.html").is_file()
-    assert warnings == []
-
-    def full(*_: object) -> None:
-        raise StorageError("disk-full", "there is no space left")
-
-    monkeypatch.setattr(page_run, "write_atomically", full)
-    add_model_pages(*words)  # type: ignore[arg-type]
-    assert warnings == ["the models have no pages: there is no space left (disk-full)"]

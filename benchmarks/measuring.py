@@ -1,6 +1,5 @@
-"""`invoke measure.*`: ortrim beside upstream and the wheel; the benchmarks travel with the checkout, not the wheel."""
+"""`invoke measure.*`: ortrim beside upstream and the wheel. A benchmark is imported when it is asked for."""
 
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -8,7 +7,6 @@ from typing import Final
 from invoke.context import Context
 from invoke.tasks import task
 
-from ortrim.base.files import shipped_folder
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, demo_spec, profile_named
@@ -47,7 +45,6 @@ def build(
 ) -> None:
     """Measure build times beside upstream's own recipe."""
     with boundary(json_mode=json) as console:
-        _offer("build_time")
         benchmark = import_module("build_time.measure")
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
@@ -88,7 +85,6 @@ def footprint(
 ) -> None:
     """Measure size, memory and speed of each profile."""
     with boundary(json_mode=json) as console:
-        _offer("footprint")
         benchmark = import_module("footprint.measure")
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
@@ -117,7 +113,6 @@ def session(
 ) -> None:
     """Measure what each session setting costs and gains."""
     with boundary(json_mode=json) as console:
-        _offer("session_settings")
         benchmark = import_module("session_settings.measure")
         wanted = benchmark.Wanted(specs=tuple(map(Path, spec)), rounds=_number(rounds, "rounds"), output=Path(output))
         record = benchmark.measure(wanted, console)
@@ -144,7 +139,6 @@ def levers(
 ) -> None:
     """Measure what each lever of a profile brings in bytes."""
     with boundary(json_mode=False) as console:
-        _offer("levers")
         benchmark = import_module("levers.measure")
         wanted = benchmark.Wanted(
             spec=Path(spec) if spec else demo_spec(),
@@ -166,7 +160,6 @@ def levers(
 def memory(_context: Context, models: str = "", output: str = DEFAULT_OUTPUT, json: bool = False) -> None:
     """Measure how near `cost` comes to a run's memory."""
     with boundary(json_mode=json) as console:
-        _offer("activation_memory")
         benchmark = import_module("activation_memory.measure")
         named = tuple(name for name in models.split(",") if name)
         record = benchmark.measure(benchmark.Wanted(models=named, output=Path(output)), console)
@@ -196,7 +189,6 @@ def preparation(
 ) -> None:
     """Measure what the steps of models bring."""
     with boundary(json_mode=json) as console:
-        _offer("preparation")
         benchmark = import_module("preparation.measure")
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
@@ -229,7 +221,6 @@ def verdicts(
 ) -> None:
     """Measure how often verdicts on budgets are wrong."""
     with boundary(json_mode=json) as console:
-        _offer("budget_verdicts")
         benchmark = import_module("budget_verdicts.measure")
         wanted = benchmark.Wanted(
             spec=Path(spec) if spec else demo_spec(),
@@ -261,7 +252,6 @@ def parity(
 ) -> None:
     """Measure what tolerances have to allow and notice."""
     with boundary(json_mode=json) as console:
-        _offer("parity")
         benchmark = import_module("parity.measure")
         wanted = benchmark.Wanted(
             parts=benchmark.parts_named(parts),
@@ -279,13 +269,3 @@ def _number(word: str, option: str, least: int = 1) -> int:
         return int(word)
     hint = f"give a whole number from {least} to 9999"
     raise UsageError("bad-option", f"{word!r} is not possible here", where=f"--{option}", hint=hint)
-
-
-def _offer(name: str) -> None:
-    """Let a package of `benchmarks` be imported; raises `UsageError` (`no-benchmarks`) in a wheel."""
-    folder = shipped_folder("benchmarks")
-    if not (folder / name / "measure.py").is_file():
-        what, hint = "measurements need ortrim's source tree", "run the command in a checkout of ortrim"
-        raise UsageError("no-benchmarks", what, where=str(folder), hint=hint)
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))

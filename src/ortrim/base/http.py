@@ -1,0 +1,277 @@
+"""The one HTTP client: requests and their answers within limits, redirects, and credentials by host.
+
+What the libraries below raise holds the request, and that a token or a signed address. None of it gets out of this
+module: their exceptions become words, and are not chained.
+
+- What goes wrong between us and a server, in words that repeat nothing of the request.
+- Time, as far as talking to a remote service needs it; a value, so that tests let an hour pass at once.
+- Which addresses may see the same credentials, and which nobody on the way can read.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from ssl import SSLCertVerificationError
+from typing import Final
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import requests
+from requests.auth import HTTPBasicAuth
+from requests.exceptions import ChunkedEncodingError, ConnectTimeout, ProxyError, SSLError, Timeout
+from requests.utils import parse_header_links
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
+
+TIMEOUT_SECONDS: Final = (20.0, 60.0)
+"""For a connection, and for each further sign of life."""
+PATIENCE_SECONDS: Final = 60
+LEAST_BYTES_A_SECOND: Final = 1024
+"""What a server has to keep up, after `PATIENCE_SECONDS`, to be worth waiting for."""
+LARGEST_ANSWER: Final = 16 << 20
+CHUNK_BYTES: Final = 1 << 16
+REDIRECTS: Final = 30
+LOGIN: Final = 407
+"""The status with which a proxy asks for a login."""
+MOVED: Final = frozenset({301, 302, 303, 307, 308})
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+PORTS: Final = {"http": 80, "https": 443}
+
+Request = requests.PreparedRequest
+Response = requests.Response
+Authorize = Callable[[Request], Request]
+"""Adds credentials to a request."""
+Body = bytes | Iterable[bytes]
+
+
+class Trouble(Exception):
+    """A request that got no answer, or no whole one, or one that is a refusal.
+
+    `sent` is whether the server may have seen it, `hopeless` whether the same will happen again, `status` that of the
+    answer, 0 for none.
+    """
+
+    def __init__(self, words: str, *, sent: bool = True, hopeless: bool = False, status: int = 0) -> None:
+        super().__init__(words)
+        self.sent = sent
+        self.hopeless = hopeless
+        self.status = status
+
+
+class BadAddress(Trouble):
+    """An address that cannot be asked, or must not be."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words, sent=False, hopeless=True)
+
+
+UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (ProxyError, "the proxy cannot be reached, or does not let it pass"),
+    (ConnectTimeout, "no connection came about in time"),
+    (NameResolutionError, "the host's name is not known"),
+    (NewConnectionError, "the host takes no connection"),
+)
+"""What happens before anything is sent: the error, or what it gives as its reason, and the words."""
+
+INVALID: Final = "an address, the proxy's address, a header or the file of certificates is not valid"
+
+
+def trouble_of(error: Exception) -> Trouble:
+    """Put an error of requests', of urllib3's or of the system into words; the error itself holds the request."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    if isinstance(error, ProxyError) and f" {LOGIN} " in str(error):
+        return Trouble("the proxy wants a login", sent=False, status=LOGIN)
+    for kind, words in UNSENT:
+        if isinstance(error, kind) or isinstance(reason, kind):
+            return Trouble(words, sent=False)
+    if isinstance(error, SSLError):
+        untrusted = isinstance(reason, Exception) and isinstance(
+            next(iter(reason.args), None), SSLCertVerificationError
+        )
+        words = (
+            "this system does not trust the server's certificate" if untrusted else "no secure connection came about"
+        )
+        return Trouble(words, sent=not untrusted, hopeless=untrusted)
+    if isinstance(error, Timeout):
+        return Trouble("no answer came in time")
+    if isinstance(error, requests.ConnectionError | ChunkedEncodingError):
+        return Trouble("the connection broke")
+    return BadAddress(INVALID)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """`monotonic` measures durations in seconds, `wall` is in seconds since 1970, `sleep` takes seconds."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer that was read to its end; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def link_to(answer: Answer, relation: str) -> str:
+    """Return the address that an answer's `Link` names for a relation such as `next`, empty for none."""
+    links = parse_header_links(answer.headers.get("link", ""))
+    return next((str(link["url"]) for link in links if link.get("rel") == relation), "")
+
+
+def as_it_is(request: Request) -> Request:
+    """Add no credentials to a request, not even those that the user's netrc has for the server."""
+    return request
+
+
+def basic(user: str, password: str) -> Authorize:
+    """Return what logs in with a name and a password."""
+    return HTTPBasicAuth(user, password)
+
+
+class _Stationary(requests.Session):
+    """Looks at no redirect: even where none is to be followed, requests would read the body that comes with it."""
+
+    def get_redirect_target(self, resp: Response) -> None:
+        """Find none."""
+
+
+def new_session(authorize: Authorize | None, **headers: str) -> requests.Session:
+    """Return a session that authorizes each request so, or without anything as the user's netrc says for the host.
+
+    Without `Accept-Encoding: identity`, an archive that is labelled as compressed in transit would arrive unpacked.
+    """
+    session = _Stationary()
+    session.auth = authorize
+    own = {"Accept-Encoding": "identity", "User-Agent": f"ortrim/{version('ortrim')}"}
+    session.headers.update({**own, **headers})
+    return session
+
+
+@contextmanager
+def opened(
+    session: requests.Session,
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    data: Body | None = None,
+    timeout: tuple[float, float] | None = None,
+) -> Iterator[Response]:
+    """Send a request and give its answer, whose body is still to be read; redirects are not followed.
+
+    Raises `Trouble`.
+    """
+    outcome: Response | Trouble
+    limits = timeout or TIMEOUT_SECONDS
+    try:
+        outcome = session.request(
+            method, url, headers=headers, data=data, stream=True, allow_redirects=False, timeout=limits
+        )
+    except (OSError, HTTPError, ValueError) as error:  # requests' own errors are OSErrors
+        outcome = trouble_of(error)
+    if isinstance(outcome, Trouble):
+        raise outcome
+    with outcome as response:
+        yield response
+
+
+@contextmanager
+def opened_at_last(url: str, authorize: Authorize | None = None) -> Iterator[Response]:
+    """Give the answer to a GET at the end of all redirects, whatever its status, its body still to be read.
+
+    Another server gets no credentials of the first one's. What is encrypted stays so. Raises `Trouble`.
+    """
+    first = url
+    for _ in range(REDIRECTS + 1):
+        own = authorize is None or same_origin(url, first)
+        with new_session(authorize if own else as_it_is) as session, opened(session, "GET", url) as response:
+            if response.status_code not in MOVED or "Location" not in response.headers:
+                yield response
+                return
+            url = _target(response)
+    raise BadAddress(f"the server sends us on more than {REDIRECTS} times")
+
+
+def _target(response: Response) -> str:
+    try:
+        target = urljoin(response.url, response.headers["Location"])
+    except ValueError:
+        target = ""
+    if response.url.startswith("https:") and not target.startswith("https:"):
+        raise BadAddress("the server sends us to an address that is not https")
+    return target
+
+
+def chunks(response: Response, clock: Clock | None = None, *, unpacked: bool = False) -> Iterator[bytes]:
+    """Yield the body as it comes, without holding back what came before a cut; `unpacked` if the server packed it.
+
+    Raises `Trouble` for one that is cut, or brings less than `LEAST_BYTES_A_SECOND`: each byte is a sign of life, so
+    that no timeout would end it.
+    """
+    now = (clock or Clock()).monotonic
+    started, count = now(), 0
+    while True:
+        chunk = _read(response, unpacked=unpacked)
+        if isinstance(chunk, Trouble):
+            raise chunk
+        if not chunk:
+            return
+        count += len(chunk)
+        seconds = now() - started
+        if seconds > PATIENCE_SECONDS and count < LEAST_BYTES_A_SECOND * seconds:
+            raise Trouble(f"no more than {count} bytes came within {seconds:.0f} seconds")
+        yield chunk
+
+
+def whole(
+    response: Response, clock: Clock | None = None, *, most_bytes: int = LARGEST_ANSWER, unpacked: bool = False
+) -> Answer:
+    """Read an answer to its end, as `chunks` does. Raises `Trouble`."""
+    body = bytearray()
+    for chunk in chunks(response, clock, unpacked=unpacked):
+        body += chunk
+        if len(body) > most_bytes:
+            raise Trouble(f"the answer is longer than {most_bytes:,} bytes", hopeless=True)
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(status=response.status_code, headers=headers, body=bytes(body))
+
+
+def _read(response: Response, *, unpacked: bool) -> bytes | Trouble:
+    try:
+        chunk: bytes = response.raw.read1(CHUNK_BYTES, decode_content=unpacked)
+    except HTTPError:
+        return Trouble("the connection broke before all had come")
+    return chunk
+
+
+def is_protected(url: str) -> bool:
+    """Whether nobody on the way can read what is asked for at `url`: https, or http that stays on this machine."""
+    parts = split(url)
+    if parts is None or not parts.hostname:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+
+
+def same_origin(first: str, second: str) -> bool:
+    """Whether two addresses have the same scheme, host and port: only then may they see the same token."""
+    one, other = split(first), split(second)
+    return one is not None and other is not None and _origin(one) == _origin(other)
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)
+
+
+def split(url: str) -> SplitResult | None:
+    """Take an address apart; None for what is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts

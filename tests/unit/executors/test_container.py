@@ -14,12 +14,13 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
 from ortrim.build.container import ContainerExecutor
 from ortrim.build.container_engines import ContainerOptions, Mount
-from ortrim.build.jni import Jdk
-from ortrim.build.ndk import ndk_toolchain
 from ortrim.build.plan import RunnerJob
 from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
 from ortrim.pins.images import IMAGES_FILE
+from ortrim.platforms import platform_of
+from ortrim.platforms.android.jni import Jdk, build_jni_library
+from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, Workshop
@@ -43,7 +44,10 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 def executor(workshop: Workshop, **options: object) -> ContainerExecutor:
     """Return the executor of the workshop in containers."""
-    return ContainerExecutor(native=workshop.executor(), options=ContainerOptions(**options))  # type: ignore[arg-type]
+    given = ContainerOptions(**options)  # type: ignore[arg-type]
+    return ContainerExecutor(
+        native=workshop.executor(), options=given, images=platform_of(workshop.job.target).images()
+    )
 
 
 def tree(workshop: Workshop) -> Path:
@@ -81,7 +85,7 @@ def test_what_was_compiled_elsewhere_starts_no_container(workshop: Workshop, doc
     container, jdk = executor(workshop), Jdk(javac=Path("javac"), version="17")
     result = container.run(target.job)
     assert container.run_runner(target.runner).is_file()
-    assert container.run_jni(target.job, result, jdk).library.is_file()
+    assert build_jni_library(target.job, result, container, jdk).library.is_file()
     assert docker.calls("run") == []
 
 
@@ -164,7 +168,7 @@ def test_an_interruption_keeps_the_tree_and_no_container(workshop: Workshop, doc
     workshop.write('print("[1/2] Building a.o", flush=True)\ntime.sleep(60)')
     native = replace(workshop.executor(), on_progress=_interrupt)
     with pytest.raises(KeyboardInterrupt):
-        ContainerExecutor(native=native, options=ContainerOptions()).run(workshop.job)
+        replace(executor(workshop), native=native).run(workshop.job)
     assert len(docker.calls("rm")) == len(docker.calls("run"))
     assert not list(cache_folder("containers").iterdir())
     workshop.write(GOOD)

@@ -14,6 +14,7 @@ from ortrim.errors import ExitCode, PlanError
 from ortrim.github import uploaded_models
 from ortrim.github.uploaded_models import Bundle, bundle
 from ortrim.pipeline.request import prepared_models
+from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 
@@ -36,7 +37,7 @@ def loaded(folder: Path, text: str) -> LoadedSpec:
     """Write a buildspec and load it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "app.toml").write_text(text)
-    return load_spec(folder / "app.toml")
+    return load_spec(folder / "app.toml", target_problems)
 
 
 def bundled(spec: LoadedSpec) -> Bundle:
@@ -73,7 +74,7 @@ def test_a_relative_buildspec_is_found(tmp_path: Path, monkeypatch: pytest.Monke
     write(tmp_path / "tiny.onnx")
     loaded(tmp_path / "specs", SPEC.format("../tiny.onnx"))
     monkeypatch.chdir(tmp_path)
-    found = bundled(load_spec(Path("specs/app.toml")))
+    found = bundled(load_spec(Path("specs/app.toml"), target_problems))
     assert (str(found.spec), [file.path for file in found.files]) == ("specs/app.toml", ["specs/app.toml", "tiny.onnx"])
 
 

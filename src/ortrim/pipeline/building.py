@@ -26,18 +26,14 @@ from ortrim.verify.reports import VerifyReport
 REPORT: Final = "report.json"
 
 
-def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Do everything: plan, then build, package, verify and report each target.
+def build(request: Request, console: Console, planned: Planned | None = None) -> tuple[VerifyReport, ...]:
+    """Do everything: plan unless it is `planned` already, then build, package, verify and report each target.
 
     A target whose report is there already, with every device asked for, is not touched again. The verdicts are in the
     reports; a missed budget or a device that fails is not raised here, so that every target gets its report.
     """
     require_writable(request.output)
-    return build_planned(make_planned(request, console, to_run=True), request, console)
-
-
-def build_planned(planned: Planned, request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Do what follows the plan of `build`, in the same way."""
+    planned = planned or make_planned(request, console, to_run=True)
     reports: list[VerifyReport] = []
     for group in groups(planned.plan):
         found = [_finished(planned, target, request, console.note) for target in group.targets]
@@ -53,7 +49,7 @@ def build_planned(planned: Planned, request: Request, console: Console) -> tuple
 
 
 def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
-    """Return the targets that `build_planned` would have to compile something for, their runners included."""
+    """Return the targets that `build` would have to compile something for, their runners included."""
     unfinished = (
         group
         for group in groups(planned.plan)

@@ -25,7 +25,7 @@ from ortrim.pipeline.packaging import groups
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import Packaged, verify
-from ortrim.platforms.android import ndk
+from ortrim.platforms.android import jni, ndk
 from ortrim.platforms.android.jni import JAVA
 from ortrim.report.terminal import terminal_report
 from ortrim.spec.targets import ABIS
@@ -79,6 +79,7 @@ class Recorded:
         """Leave a JNI library."""
         (abi,) = (ABIS[each] for each, triple in ndk.TRIPLES.items() if toolchain.triple.startswith(triple))
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / jni.SYMBOLS).unlink(missing_ok=True)
         (folder / BINDING).write_bytes(sample(f"{abi}-{BINDING}"))
 
     def run_runner(self, _job: RunnerJob) -> Path:

@@ -13,16 +13,19 @@ import pytest
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
 from failing_runs import refused
+from ortrim.build.plan import BuildJob
 from ortrim.errors import UsageError, VerifyError
 from ortrim.pipeline import devices
 from ortrim.pipeline.devices import open_device
 from ortrim.platforms.android.adb import AdbTransport, adb_devices, choose, open_adb
+from ortrim.spec.buildspec import AndroidSpec
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.devices.several import CooledDevice, on_each
 from ortrim.verify.reports import NOT_FOR_DEVICE
+from sample_plans import sample_plan
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
 
@@ -170,6 +173,11 @@ def test_the_runner_is_pinned(phone: AdbMachine, tmp_path: Path) -> None:
     assert error.why.split() == ["Cpus_allowed_list:", "0"]
 
 
+def job_of(target: str, api: int) -> BuildJob:
+    """Return the job of a library that needs an API level."""
+    return sample_plan(target, android=AndroidSpec(api=api)).targets[0].job
+
+
 @pytest.mark.parametrize("cores", [(777,), (0, 777)])
 def test_cores_that_are_not_there(phone: AdbMachine, cores: tuple[int, ...]) -> None:
     """Pinning that cannot work, or only in part, is found out before anything runs."""
@@ -195,10 +203,10 @@ def test_a_phone_takes_what_it_runs(
     monkeypatch.setattr(devices, "open_adb", lambda _, **options: opened(phone, **options))
     name = DeviceName(kind="adb")
     if not said:
-        open_device(TARGETS[target], name, api=api).close()
+        open_device(TARGETS[target], name, job=job_of(target, api)).close()
         return
     with pytest.raises(VerifyError, match=re.escape(said)) as caught:
-        open_device(TARGETS[target], name, api=api)
+        open_device(TARGETS[target], name, job=job_of(target, api))
     assert (caught.value.reference, caught.value.where) == (NOT_FOR_DEVICE, f"adb:{phone.serials[0]}")
     assert left_behind(phone) == ""
 

@@ -16,7 +16,6 @@ from official_aar import official_aar
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
-from ortrim.build.jni import JAVA, find_jdk
 from ortrim.cli.options import request_from
 from ortrim.errors import DiagnosticGroup
 from ortrim.models.full_runtime import foreign_library
@@ -25,6 +24,7 @@ from ortrim.pins.shipped import converter_requirements, tool_requirements
 from ortrim.pipeline.planned import make_planned
 from ortrim.platforms.android.aar import FOLDERS, AarInputs, AndroidPackage, classes_jar, make_android_package
 from ortrim.platforms.android.gates import check_aar, own_promise, require_sound_aar
+from ortrim.platforms.android.jni import JAVA, find_jdk
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.verify.measurements import Verdict
 

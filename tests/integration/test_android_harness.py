@@ -22,12 +22,12 @@ from harness_java import JavaFarm, JavaHarness, android_jar, compile_for_android
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.binaries.elf import read_library
-from ortrim.build.jni import Jdk, find_jdk
 from ortrim.cli.options import request_from
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.verification import _subjects
 from ortrim.platforms.android.harness import HarnessInputs, make_harness
+from ortrim.platforms.android.jni import Jdk, find_jdk
 from ortrim.spec.buildspec import Budgets
 from ortrim.verify.cases import load_array
 from ortrim.verify.devices.batch import FarmDevice, FarmJob, FarmRun, Tell

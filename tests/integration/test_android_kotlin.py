@@ -14,10 +14,10 @@ from java_demo import java_demo
 from kotlin_compiler import kotlin_libraries, kotlinc
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.build.jni import JAVA, find_jdk
 from ortrim.cli.options import request_from
 from ortrim.pipeline.planned import make_planned
 from ortrim.platforms.android.aar import FOLDERS, classes_jar
+from ortrim.platforms.android.jni import JAVA, find_jdk
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("apt-get", "dpkg-deb", "java", "javac")]
 GUIDE: Final = Path(__file__).parents[2] / "docs" / "start" / "android.md"

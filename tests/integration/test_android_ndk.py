@@ -13,11 +13,11 @@ from native_builds import native_executor
 from ortrim.base.command import run
 from ortrim.build.execution import choose_parallelism
 from ortrim.build.native import NativeExecutor
-from ortrim.build.ndk import Ndk, installed_ndk
 from ortrim.build.plan import BuildPlan, SourcePin
 from ortrim.build.sources import SourceTree, fetch_sources
 from ortrim.package.aar_contents import read_aar
 from ortrim.pins.runtime import runtime_pins
+from ortrim.platforms.android.ndk import Ndk, installed_ndk
 from ortrim.spec.buildspec import AndroidSpec
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
@@ -45,7 +45,9 @@ def plan_for(ndk: Ndk, target: str, pins: tuple[SourcePin, ...]) -> BuildPlan:
 def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> NativeExecutor:
     """Return an executor that finds the NDK where the test did."""
     log = folder / "build.log"
-    return native_executor(sources.folder, log, ndk=ndk.folder, parallelism=choose_parallelism(None))
+    return native_executor(
+        sources.folder, log, target="android-arm64-v8a", sdk=ndk.folder, parallelism=choose_parallelism(None)
+    )
 
 
 def require_aligned(elf: ELFFile) -> None:

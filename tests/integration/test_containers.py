@@ -19,7 +19,7 @@ from native_builds import native_executor
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
-from ortrim.build.container import ContainerExecutor, ImageRecipe, container_place, image_recipe, ready_image
+from ortrim.build.container import ContainerExecutor, ImageRecipe, container_place, ready_image
 from ortrim.build.container_engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
 from ortrim.build.container_runs import Command, build_image, image_label, remove_leftovers, run_in
 from ortrim.build.native import NativeExecutor
@@ -27,6 +27,8 @@ from ortrim.build.plan import BuildJob
 from ortrim.build.sources import fetch_sources
 from ortrim.errors import Diagnostic, ExitCode, StorageError
 from ortrim.pins.runtime import runtime_pins
+from ortrim.platforms import linux
+from ortrim.platforms.linux.image import image_recipe
 from ortrim.platforms.planner import with_arguments
 from running import processes_that_say
 from sample_plans import sample_plan
@@ -93,7 +95,7 @@ def eventually(condition: Callable[[], object]) -> bool:
 
 def in_container(native: NativeExecutor, ready: Ready) -> ContainerExecutor:
     """Return the executor that does the same in containers."""
-    return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name))
+    return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name), images=linux.images())
 
 
 def test_the_runner_compiled_in_a_container_is_the_native_one(ready: Ready, tmp_path: Path) -> None:
@@ -389,6 +391,6 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
 def test_a_place_needs_no_engine_named(ready: Ready) -> None:
     """Without `--engine` the first that works is taken; those that are there and do not work are told of."""
     notes: list[str] = []
-    place = container_place(ZIG, ContainerOptions(), notes.append)
+    place = container_place(image_recipe(ZIG, notes.append), ContainerOptions(), notes.append)
     assert place.usable.name in {"docker", "podman", "buildah"}
     assert notes[-1].startswith(f"in {place.image} with {place.usable.name} ")

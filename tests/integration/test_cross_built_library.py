@@ -21,9 +21,9 @@ from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_wo
 from ortrim.build.native import finish
 from ortrim.build.plan import BuildJob
 from ortrim.build.sources import fetch_sources
-from ortrim.build.zig_apple import zig_apple_toolchain
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 from sample_plans import sample_plan

@@ -20,6 +20,7 @@ from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import facts_of
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.devices import open_device
+from ortrim.platforms import platform_of
 from ortrim.report.write import read_report, write_reports
 from ortrim.size.library import library_size
 from ortrim.spec.buildspec import Budgets, CaseSpec, ModelSpec, SessionSettings
@@ -121,7 +122,7 @@ def report(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> VerifyRepo
     """Verify on all devices at once."""
     runner = programs_below(tmp_path_factory.mktemp("programs"))("linux-arm64") / "runner"
     task = task_in(folder, runner, Budgets(peak_rss_ratio=1.1, deadline_ms=1.0))
-    names = read_names(TARGET, (USER, TOO_OLD, MACHINE, NOWHERE))
+    names = read_names(platform_of(TARGET).verifying(), TARGET, (USER, TOO_OLD, MACHINE, NOWHERE))
     return verify_target(IDENTITY, task, names, lambda name: open_device(TARGET, name))
 
 

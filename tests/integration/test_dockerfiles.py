@@ -8,10 +8,11 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.container import SdkArchive, image_ndk, render
+from ortrim.build.container import render
 from ortrim.build.container_runs import image_label
 from ortrim.build.debian import DebianPackage
 from ortrim.pins.images import BasePin
+from ortrim.platforms.android.image import SdkArchive
 
 pytestmark = pytest.mark.network
 
@@ -26,7 +27,7 @@ PACKAGES = tuple(
     DebianPackage(name=name, version="1.0-1", architecture="amd64", suite="trixie", sha256="e" * 64)
     for name in ("busybox-static", "libc6")
 )
-ANDROID = {"jdk": JDK, "ndk": NDK, "tools": TOOLS, "ndk_folder": image_ndk(NDK.version)}
+ANDROID = {"jdk": JDK, "ndk": NDK, "tools": TOOLS, "ndk_folder": Path("/opt/android/ndk") / NDK.version}
 
 
 @pytest.mark.parametrize("packages", [(), PACKAGES], ids=["registry", "packages"])

@@ -16,16 +16,16 @@ from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.build.sources import fetch_sources
-from ortrim.build.xcode import find_xcrun
 from ortrim.pins.runtime import runtime_pins
+from ortrim.platforms.apple.device_rules import simulated_here
 from ortrim.platforms.apple.devicectl import phone_content
 from ortrim.platforms.apple.harness import PhoneHarness, make_phone_harness
 from ortrim.platforms.apple.mac import MacHost
 from ortrim.platforms.apple.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
+from ortrim.platforms.apple.xcode import find_xcrun
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.cases import load_array
 from ortrim.verify.devices.device import RunRequest
-from ortrim.verify.devices.emulators import simulated_here
 from ortrim.verify.devices.harness import HarnessContent
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("xcrun")]

@@ -19,10 +19,10 @@ from ortrim.binaries.macho import read_macho
 from ortrim.build.dead_kernels import KINDS
 from ortrim.build.plan import BuildJob, BuildPlan, SourcePin
 from ortrim.build.sources import fetch_sources
-from ortrim.build.upstream_arguments import FLAGS, providers_of
-from ortrim.build.zig_apple import zig_apple_toolchain
+from ortrim.build.upstream_arguments import FLAGS
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.spec.buildspec import AndroidSpec, AppleSpec
 from ortrim.spec.targets import ABIS, CATALYST, TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
@@ -123,7 +123,7 @@ def test_upstream_understands_every_argument(upstream: Upstream, job: BuildJob) 
     understood = upstream.read(*job.arguments)
     definitions = [word for words in understood["cmake_extra_defines"] for word in words]
     assert definitions == list(job.arguments[job.arguments.index("--cmake_extra_defines") + 1 :])
-    assert understood["minimal_build"] == (["extended"] if providers_of(job) else [])
+    assert understood["minimal_build"] == (["extended"] if job.providers else [])
     assert understood["config"] == ["MinSizeRel"]
     assert understood["android"] == (job.android is not None)
     assert tuple(understood["disable_types"]) == job.without_types

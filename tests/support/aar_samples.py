@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from android_samples import BINDING, RECORDED, RUNTIME, TRIPLES, sample
-from ortrim.build.jni import Jdk
 from ortrim.build.plan import BuildPlan, JobResult, PlannedModel
 from ortrim.models.models import OrtModel
 from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.platforms.android.aar import AarInputs, AarPart
+from ortrim.platforms.android.jni import Jdk
 from ortrim.platforms.planner import make_plan
 from ortrim.spec.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from ortrim.base.command import run
-from ortrim.build.ndk import installed_ndk
 from ortrim.errors import ToolError
+from ortrim.platforms.android.ndk import installed_ndk
 
 KNOWN_TOOLS: Final = (
     "adb",

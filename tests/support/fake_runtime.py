@@ -16,6 +16,7 @@ from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.devices import open_device
+from ortrim.platforms import platform_of
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.cases import Case, save_array
 from ortrim.verify.devices.device import Device, Repetition, RunRequest
@@ -83,4 +84,4 @@ def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float
 
 def device_called(name: str, target: str = "linux-arm64") -> Device:
     """Open a device by its name on the command line."""
-    return open_device(TARGETS[target], read_name(TARGETS[target], name))
+    return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))

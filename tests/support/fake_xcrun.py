@@ -7,7 +7,7 @@ workflow's job on a Mac to prove.
 from collections.abc import Mapping
 from pathlib import Path
 
-from ortrim.build.xcode import Xcrun
+from ortrim.platforms.apple.xcode import Xcrun
 
 SPAWN = 'shift 3; exec "$@"'
 """What a simulator does with a program: it is one of this machine's."""

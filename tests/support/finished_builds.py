@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from ortrim.base.cache import record_entry
-from ortrim.build.jni import BINDING, SYMBOLS, finished_jni
 from ortrim.build.native import finished_runner
 from ortrim.build.plan import CompilerCacheUse, PlannedTarget
 from ortrim.build.trees import BuildFacts, finished_build, write_facts
+from ortrim.platforms.android.jni import BINDING, SYMBOLS, finished_jni
 
 
 def leave_build(target: PlannedTarget) -> Path:

@@ -72,7 +72,7 @@ def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pyt
         connection = Connection(site=Site(service=remote.client.service, repository=OCTO), client=remote.client)
         for module in (remote_build, remote_build):
             monkeypatch.setattr(module, "connect", lambda *_: connection)
-            monkeypatch.setattr(module, "build_planned", lambda *_: ("report",))
+            monkeypatch.setattr(module, "build", lambda *_: ("report",))
         yield there
 
 

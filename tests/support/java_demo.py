@@ -7,12 +7,12 @@ from typing import Final
 
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.build.jni import JAVA, Jdk, find_jdk
 from ortrim.build.plan import BuildJob
 from ortrim.cli.options import request_from
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.platforms.android.aar import classes_jar
+from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, find_jdk
 
 DESKTOP: Final = ("java", "jvm")
 """What upstream's `build.gradle` compiles for a desktop's Java."""
@@ -50,7 +50,7 @@ def java_demo(folder: Path) -> JavaDemo:
     with console.step("build") as step:
         executor = executor_for(planned, target, request, step)
         result = executor.run(target.job)
-    binding = executor.run_jni(target.job, result, jdk)
+    binding = build_jni_library(target.job, result, executor, jdk)
     libraries = folder / "libraries"
     libraries.mkdir()
     for path in (result.library, binding.library):

@@ -9,6 +9,8 @@ from ortrim.base.scripts import packages_folder
 from ortrim.build.execution import Inputs, Parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms import platform_of
+from ortrim.spec.targets import TARGETS
 
 TWO_JOBS: Final = Parallelism(jobs=2, reason="as asked")
 
@@ -18,19 +20,23 @@ def native_executor(
     log: Path,
     *,
     tools: Path | None = None,
-    ndk: Path | None = None,
+    target: str = "linux-x64",
+    sdk: Path | None = None,
     parallelism: Parallelism = TWO_JOBS,
     on_note: Callable[[str], None] = lambda _: None,
     cached: bool = True,
 ) -> NativeExecutor:
     """Return a native executor over some sources; the tools are those of the cache in force unless they are given."""
+    platform = platform_of(TARGETS[target])
     return NativeExecutor(
         inputs=Inputs(
             sources=sources.resolve(),
             tools=tools or packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),
             hooks=shipped_folder("cmake"),
-            ndk=ndk,
+            sdk=sdk,
+            installed=platform.installed,
+            finish=platform.finish,
         ),
         log=log,
         parallelism=parallelism,

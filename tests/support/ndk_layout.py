@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ortrim.build.ndk import PARTS, PROPERTIES
+from ortrim.platforms.android.ndk import PARTS, PROPERTIES
 
 NDK_VERSION = "27.2.12479018"
 

@@ -3,13 +3,15 @@
 from typing import Any
 
 from ndk_layout import NDK_VERSION
-from ortrim.build.ndk import ndk_toolchain
 from ortrim.build.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
 from ortrim.build.toolchains import zig_toolchain
-from ortrim.build.xcode import xcode_toolchain
 from ortrim.models.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
+from ortrim.platforms.android.ndk import ndk_toolchain
+from ortrim.platforms.android.spec import android_of
+from ortrim.platforms.apple.spec import deployment_target_of
+from ortrim.platforms.apple.xcode import xcode_toolchain
 from ortrim.platforms.planner import make_plan
-from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec, android_of, deployment_target_of
+from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec
 from ortrim.spec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 
 SOURCES = (

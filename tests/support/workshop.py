@@ -12,6 +12,7 @@ from ortrim.build.execution import Inputs, Parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import digest
 from ortrim.build.trees import finished_build
+from ortrim.platforms import platform_of
 from sample_plans import sample_plan
 
 LIBRARY = "MinSizeRel/libonnxruntime.so.1.21.0"
@@ -78,13 +79,15 @@ class Workshop:
         self, on_progress: Callable[[int, int, str], None] | None = None, *, pruned: bool = True, cached: bool = True
     ) -> NativeExecutor:
         """Return an executor for one build."""
-        folder = self.folder
+        folder, platform = self.folder, platform_of(self.job.target)
         return NativeExecutor(
             inputs=Inputs(
                 sources=self.sources,
                 tools=folder / "tools",
                 runner=folder / "runner",
                 hooks=shipped_folder("cmake"),
+                installed=platform.installed,
+                finish=platform.finish,
             ),
             log=self.log,
             parallelism=Parallelism(jobs=3, reason="as asked"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ortrim.build.xcode import PROGRAMS, SDKS
+from ortrim.platforms.apple.xcode import PROGRAMS, SDKS
 
 XCODE_VERSION: Final = "16.4"
 VERSION_SAID: Final = "Xcode {version}\nBuild version 16F6"

@@ -77,21 +77,39 @@ def _lock(path: Path) -> FileLock:
 
 
 def publish_folder(destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None) -> bool:
-    """Make `destination` with what `fill` writes into a temporary sibling, then rename it into place.
+    """Make `destination` with what `fill` writes, as `published` does; return whether it was made."""
+    with published(destination, on_wait) as temporary:
+        if temporary:
+            fill(temporary)
+    return temporary is not None
 
-    Returns False, without calling `fill`, when the folder is already there. Two processes that ask for the
-    same folder at once make it once; `on_wait` is called in the one that waits. Whatever `fill` raises is passed on
-    and nothing is left behind; what a killed process left is removed by the next one. Raises `StorageError` when a
-    file has the folder's name.
+
+@contextmanager
+def published(destination: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[Path | None]:
+    """Yield a temporary sibling of `destination` to be filled, and rename it into place in the end.
+
+    Yields None when the folder is already there. Two processes that ask for the same folder at once make it once;
+    `on_wait` is called in the one that waits. Whatever is raised meanwhile is passed on and nothing is left behind;
+    what a killed process left is removed by the next one. Raises `StorageError` when a file has the folder's name.
     """
     if destination.is_dir():
-        return False
+        yield None
+        return
     with locked(destination, on_wait):
         if destination.is_dir():
-            return False
+            yield None
+            return
         remove_leftovers(destination)
-        _fill_and_rename(destination, fill)
-    return True
+        with storage_errors(destination):
+            temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}.partial-"))
+        try:
+            temporary.chmod(0o755)
+            yield temporary
+            with storage_errors(destination):
+                temporary.rename(destination)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
 
 
 def remove_leftovers(path: Path) -> None:
@@ -101,19 +119,6 @@ def remove_leftovers(path: Path) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)
-
-
-def _fill_and_rename(destination: Path, fill: Callable[[Path], None]) -> None:
-    with storage_errors(destination):
-        temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}.partial-"))
-    try:
-        temporary.chmod(0o755)
-        fill(temporary)
-        with storage_errors(destination):
-            temporary.rename(destination)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 FORM: Final = 1
@@ -186,20 +191,31 @@ def is_verifying() -> bool:
 def cached_folder(
     destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None, *, large: bool = False
 ) -> bool:
-    """Make a folder of the cache as `publish_folder` does, with its record, unless it is there and what it was.
+    """Make a folder of the cache with what `fill` writes, as `cached` does; return whether it was made."""
+    with cached(destination, on_wait, large=large) as temporary:
+        if temporary:
+            fill(temporary)
+    return temporary is not None
 
-    Files of a `large` folder are made read-only. Returns whether it was made. Raises as `publish_folder` does.
+
+@contextmanager
+def cached(
+    destination: Path, on_wait: Callable[[], None] = lambda: None, *, large: bool = False
+) -> Iterator[Path | None]:
+    """Yield a folder to be filled as `published` does, and record it, unless it is there and what it was.
+
+    Files of a `large` folder are made read-only. Yields None when there is nothing to do. Raises as `published` does.
     """
-
-    def fill_and_record(temporary: Path) -> None:
-        fill(temporary)
-        if large:
-            _make_read_only(temporary)
-        _write(destination, _Record(place=destination.name, ended=True, files=_seen_in(temporary, {}, hashed=True)))
-
     if destination.is_dir() and is_kept(destination, large=large):
-        return False
-    return publish_folder(destination, fill_and_record, on_wait)
+        yield None
+        return
+    with published(destination, on_wait) as temporary:
+        yield temporary
+        if temporary:
+            if large:
+                _make_read_only(temporary)
+            files = _seen_in(temporary, {}, hashed=True)
+            _write(destination, _Record(place=destination.name, ended=True, files=files))
 
 
 def record_entry(entry: Path) -> None:

@@ -1,21 +1,19 @@
 """The container executor: the native executor's work, with every program of it run in a container.
 
-- The archives of Google's SDK as an image takes them: fetched by digest, and laid out anew as tar files.
 - The image in which jobs run, built once per engine; its file and its log stay in the cache.
 - What a job's container sees of this machine: its own folders, under their own names, and nothing else.
-- What the image is made of in which a toolchain compiles: rendered from `docker/<system>/Dockerfile.j2`.
+- What an image is made of: rendered from `docker/<system>/Dockerfile.j2`, as the toolchain's platform says.
 """
 
 import hashlib
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, assert_never
+from typing import Any, Final, Protocol
 
-from ortrim.base.cache import cache_folder, cached_folder, is_kept, publish_folder
-from ortrim.base.downloads import download
+from ortrim.base.cache import cache_folder, is_kept, publish_folder
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.build.container_engines import ContainerOptions, ImageBuild, Mount, UsableEngine, first_that_works
 from ortrim.build.container_runs import (
@@ -29,50 +27,16 @@ from ortrim.build.container_runs import (
     run_in,
 )
 from ortrim.build.debian import PackageRequest
-from ortrim.build.execution import JobPaths, Parallelism
-from ortrim.build.jni import Jdk, JniLibrary, finished_jni, jni_library_in
+from ortrim.build.execution import JobPaths, Parallelism, Place
 from ortrim.build.native import NativeExecutor, finished_runner
-from ortrim.build.ndk import REPOSITORY
 from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
-from ortrim.build.root_file_systems import DebianRoot, debian_root, zip_as_tar
+from ortrim.build.root_file_systems import DebianRoot, debian_root
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import ToolError
-from ortrim.pins.images import BasePin, ImagePins, image_pins
-
-
-@dataclass(frozen=True, kw_only=True)
-class SdkArchive:
-    """An archive that is pinned: its name and version in the SDK, its file and its SHA-256."""
-
-    name: str
-    version: str
-    file: str
-    sha256: str
-
-
-def sdk_archive(archive: SdkArchive, announce: Callable[[str], None]) -> Path:
-    """Return an archive as a tar file, fetched and checked when it is not in the cache.
-
-    The engines unpack tar files by themselves, and keep the links and permissions that zip files have in a form that
-    few programs read. Raises `NetworkError` or `StorageError`.
-    """
-    folder = cache_folder("sdk") / f"{archive.name}-{archive.version}-{archive.sha256[:16]}"
-    cached_folder(folder, lambda temporary: _fill(temporary, archive, announce), large=True)
-    return folder / "content.tar"
-
-
-def _fill(folder: Path, archive: SdkArchive, announce: Callable[[str], None]) -> None:
-    kept = cache_folder("downloads") / archive.file
-    announce(f"fetch {REPOSITORY}/{archive.file}")
-    download(f"{REPOSITORY}/{archive.file}", kept, archive.sha256)
-    zip_as_tar(kept, folder / "content.tar")
-
+from ortrim.pins.images import BasePin, ImagePins
 
 DEBIAN_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's words for the machines that ortrim builds on."""
-NDK_HOST: Final = "x86_64"
-"""The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""
-COMMAND_LINE_TOOLS: Final = ("cmdline-tools", "19.0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,71 +48,37 @@ class ImageRecipe:
     files: Mapping[str, Path]
 
 
-def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
-    """Return the recipe of the image in which a toolchain compiles, fetching what it adds.
+class Images(Protocol):
+    """The images in which a platform's toolchains run."""
 
-    Raises `SourcesError` (`image-not-pinned`, `bad-pin-file`, what apt and downloads raise) or `ToolError`
-    (`compiler-not-in-image`, `no-ndk-for-host`, `unsupported-host`).
+    def require_image(self, toolchain: Toolchain, pins: ImagePins) -> None:
+        """Refuse a toolchain of which no image can be made, without fetching or building anything.
+
+        Raises `SourcesError` (`image-not-pinned`) or `ToolError`.
+        """
+
+    def image_recipe(self, toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
+        """Return the recipe of the image in which a toolchain compiles, fetching what it adds.
+
+        Raises as `require_image` does, and `SourcesError` (`bad-pin-file`, what apt and downloads raise).
+        """
+
+    def image_folders(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
+        """Return the image's folders that a toolchain's symbolic paths mean, whatever is `named` on this machine."""
+
+
+def not_in_image(toolchain: Toolchain) -> ToolError:
+    """Return the diagnostic of a compiler that is this machine's own."""
+    what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
+    hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
+    return ToolError("compiler-not-in-image", what, where=toolchain.kind, hint=hint)
+
+
+def image_base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, DebianRoot | None]:
+    """Return the base by digest alone, or with the root file system that stands in for it.
+
+    Raises `ToolError` `unsupported-host`, and what apt and downloads raise.
     """
-    pins = image_pins()
-    require_image(toolchain, pins)
-    if toolchain.kind == "ndk":
-        return _android(pins, toolchain.version, announce)
-    return _linux(pins, announce)
-
-
-def require_image(toolchain: Toolchain, pins: ImagePins) -> None:
-    """Refuse a toolchain of which no image can be made, without fetching or building anything.
-
-    Raises `SourcesError` (`image-not-pinned`) or `ToolError` (`compiler-not-in-image`, `no-ndk-for-host`).
-    """
-    match toolchain.kind:
-        case "zig":
-            pins.base("python")
-        case "ndk":
-            _android_parts(pins, toolchain.version)
-        case "gcc" | "clang" | "xcode":
-            what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
-            hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
-            raise ToolError("compiler-not-in-image", what, where=toolchain.kind, hint=hint)
-        case _:
-            assert_never(toolchain.kind)
-
-
-def _linux(pins: ImagePins, announce: Callable[[str], None]) -> ImageRecipe:
-    base, root = _base(pins.base("python"), announce)
-    return _recipe("linux", {"base": base, "packages": root.packages if root else ()}, _root_files(root))
-
-
-def _android_parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive], BasePin]:
-    """Return the NDK, the command-line tools and the JDK that an image has."""
-    if platform.machine() != NDK_HOST:
-        what = f"Google publishes no NDK for {platform.machine()} machines"
-        raise ToolError("no-ndk-for-host", what, where="android", hint="build for Android on an x86-64 machine")
-    pins.base("python")
-    return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
-
-
-def _android(pins: ImagePins, version: str, announce: Callable[[str], None]) -> ImageRecipe:
-    (ndk, tools), jdk = _android_parts(pins, version)
-    base, root = _base(pins.base("python"), announce)
-    values = {"base": base, "packages": root.packages if root else (), "jdk": jdk, "ndk": ndk, "tools": tools}
-    parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
-    return _recipe("android", {**values, "ndk_folder": image_ndk(version)}, _root_files(root) | parts)
-
-
-def _pinned(pins: ImagePins, name: str, version: str) -> SdkArchive:
-    file, sha256 = pins.archive(f"{name};{version}")
-    return SdkArchive(name=name, version=version, file=file, sha256=sha256)
-
-
-def image_ndk(version: str) -> Path:
-    """Return where the image has its NDK."""
-    return Path("/opt/android/ndk") / version
-
-
-def _base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, DebianRoot | None]:
-    """Return the base by digest alone, or with the root file system that stands in for it."""
     if pin.digest or pin.suite is None:
         return pin, None
     machine = DEBIAN_NAMES.get(platform.machine())
@@ -159,11 +89,12 @@ def _base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, Debia
     return pin, debian_root(request, announce)
 
 
-def _root_files(root: DebianRoot | None) -> dict[str, Path]:
+def root_files(root: DebianRoot | None) -> dict[str, Path]:
+    """Return the file that a base adds to an image, if it does."""
     return {"root.tar": root.archive} if root else {}
 
 
-def _recipe(name: str, values: Mapping[str, Any], files: Mapping[str, Path]) -> ImageRecipe:
+def recipe_of(name: str, values: Mapping[str, Any], files: Mapping[str, Path]) -> ImageRecipe:
     """Name the image after all that its file says, which has the digest of all that it adds."""
     template = shipped_folder("docker") / name / "Dockerfile.j2"
     with storage_errors(template):
@@ -263,6 +194,7 @@ class ContainerExecutor:
 
     native: NativeExecutor
     options: ContainerOptions
+    images: Images
 
     @property
     def parallelism(self) -> Parallelism:
@@ -286,16 +218,15 @@ class ContainerExecutor:
         done = finished_runner(job)
         return done if is_kept(done.parent) else self._in_a_container(job.toolchain).run_runner(job)
 
-    def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
-        """Compile the JNI library in a container; its Java is compiled here. See `NativeExecutor.run_jni`."""
-        done = finished_jni(job, jdk)
-        if is_kept(done):
-            return jni_library_in(done)
-        return self._in_a_container(job.toolchain).run_jni(job, result, jdk)
+    def run_beside(self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, Place], Iterable[Path]]) -> None:
+        """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
+        if not is_kept(folder):
+            self._in_a_container(toolchain).run_beside(toolchain, folder, make)
 
     def _in_a_container(self, toolchain: Toolchain) -> NativeExecutor:
-        place = container_place(toolchain, self.options, self.native.on_note)
-        inputs = replace(self.native.inputs, image_ndk=image_ndk(toolchain.version))
+        recipe = self.images.image_recipe(toolchain, self.native.on_note)
+        place = container_place(recipe, self.options, self.native.on_note)
+        inputs = replace(self.native.inputs, installed=self.images.image_folders)
         return replace(self.native, place=place, inputs=inputs)
 
 
@@ -337,13 +268,12 @@ class ContainerPlace:
         return run_in(self.usable, self.image, inside, on_line)
 
 
-def container_place(toolchain: Toolchain, options: ContainerOptions, on_note: Callable[[str], None]) -> ContainerPlace:
-    """Return a place in a toolchain's image, with the engine asked for or the first that works.
+def container_place(recipe: ImageRecipe, options: ContainerOptions, on_note: Callable[[str], None]) -> ContainerPlace:
+    """Return a place in an image, with the engine asked for or the first that works.
 
     An engine works when it has built the image and started a command in it. Raises what went wrong: `ToolError`,
     `NetworkError`, `StorageError` or `SourcesError`.
     """
-    recipe = image_recipe(toolchain, on_note)
 
     def attempt(usable: UsableEngine) -> None:
         for name in remove_leftovers(usable):

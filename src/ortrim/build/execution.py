@@ -17,9 +17,7 @@ from ortrim.base.command import stream
 from ortrim.base.console import counted
 from ortrim.base.files import write_if_changed
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with
-from ortrim.build.ndk import find_ndk
-from ortrim.build.plan import Toolchain
-from ortrim.build.xcode import find_xcode
+from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
 
 CONFIGURATION: Final = "MinSizeRel"
 """The folder below `build` in which upstream's build.py configures and compiles: its `--config`."""
@@ -141,16 +139,17 @@ UNREACHED: Final = "unreached.ld"
 class Inputs:
     """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks.
 
-    `ndk` is where to look for Android's NDK; None for where the environment says. `image_ndk` is where a container's
-    image has the one that a job needs, if jobs run in one.
+    `installed` finds the folders of an SDK that a toolchain's symbolic paths mean, where `sdk` names it or else where
+    the environment does, and `finish` ends a build; both are the target's platform's.
     """
 
     sources: Path
     tools: Path
     runner: Path
     hooks: Path
-    ndk: Path | None = None
-    image_ndk: Path | None = None
+    sdk: Path | None = None
+    installed: Callable[[Toolchain, Path | None], Mapping[str, Path]] = lambda *_: {}
+    finish: Callable[[BuildJob, JobPaths], None] = lambda *_: None
 
 
 def prepare_workspace(
@@ -160,7 +159,7 @@ def prepare_workspace(
 
     What zig compiles of its own libraries lies in the workspace, unless `zig` names a folder that outlives it.
 
-    Raises `ToolError` when the toolchain is an NDK or an Xcode that is not here, and `StorageError`.
+    Raises `ToolError` when the toolchain is an SDK's that is not here, and `StorageError`.
     """
     paths = JobPaths(
         sources=inputs.sources,
@@ -171,8 +170,7 @@ def prepare_workspace(
         config=work / "operators.config",
         runner=inputs.runner,
         hooks=work / "hooks",
-        ndk=_ndk(inputs, toolchain),
-        xcode=find_xcode(toolchain.version).folder if toolchain.kind == "xcode" else Path(),
+        **inputs.installed(toolchain, inputs.sdk),
     )
     for folder in (paths.wrappers, paths.build, paths.zig):
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,12 +183,6 @@ def prepare_workspace(
     if not (paths.hooks / UNREACHED).exists():
         write_if_changed(paths.hooks / UNREACHED, "")
     return paths
-
-
-def _ndk(inputs: Inputs, toolchain: Toolchain) -> Path:
-    if toolchain.kind != "ndk":
-        return Path()
-    return inputs.image_ndk or find_ndk(toolchain.version, named=inputs.ndk).folder
 
 
 def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
@@ -237,6 +229,34 @@ class Parallelism:
 
     jobs: int
     reason: str
+
+
+class Executor(Protocol):
+    """A place where jobs run, with what they are built from; it says how far it is to whoever made it."""
+
+    @property
+    def parallelism(self) -> Parallelism:
+        """How many compilations run at once."""
+
+    @property
+    def log(self) -> Path:
+        """The log of the build."""
+
+    def run(self, job: BuildJob) -> JobResult:
+        """Build a job, or return what was built of it before.
+
+        Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
+        """
+
+    def run_runner(self, job: RunnerJob) -> Path:
+        """Compile a runner, or return what was compiled before. Raises as `run` does."""
+
+    def run_beside(self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, Place], Iterable[Path]]) -> None:
+        """Have what `make` compiles with a toolchain in a folder of the cache, unless it is there.
+
+        `make` is given a workspace, and the place where its programs run, and returns the files to be kept. Raises as
+        `run` does, and what `make` raises.
+        """
 
 
 def choose_parallelism(asked: int | None) -> Parallelism:

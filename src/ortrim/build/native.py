@@ -6,13 +6,13 @@
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.cache import KeptFolder, cache_folder, cached_folder
+from ortrim.base.cache import KeptFolder, cache_folder, cached
 from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
 from ortrim.build.compiler_cache import CompilerCache, compiler_cache
 from ortrim.build.execution import (
@@ -25,8 +25,7 @@ from ortrim.build.execution import (
     job_environment,
     prepare_workspace,
 )
-from ortrim.build.jni import Jdk, JniLibrary, build_jni_library
-from ortrim.build.plan import BuildJob, CompiledUnits, JobResult, RunnerJob, Toolchain, digest
+from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain, digest
 from ortrim.build.relink import forget_unreached
 from ortrim.build.selective import Demand
 from ortrim.build.static_library import write_static_library
@@ -45,15 +44,11 @@ from ortrim.build.trees import (
     write_facts,
 )
 from ortrim.build.upstream import Outcome, Progress, Upstream, first_error, remedy
-from ortrim.build.zig_apple import is_cross_built, offer_public_api_alone
 from ortrim.errors import BuildError, StorageError
 
 
 def finish(job: BuildJob, paths: JobPaths, place: Place = HERE) -> None:
-    """Run a job's finishing commands in its build folder, and what a cross-built library for Macs needs.
-
-    Raises `BuildError` `build-failed`, and as `offer_public_api_alone` does.
-    """
+    """Run a job's finishing commands in its build folder. Raises `BuildError` `build-failed`."""
     environment = job_environment(paths, job.toolchain)
     for command in job.finishing:
         code, lines = finished(place, paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
@@ -61,8 +56,6 @@ def finish(job: BuildJob, paths: JobPaths, place: Place = HERE) -> None:
             why = first_error(lines)
             what = f"what follows the build failed: {' '.join(command)}"
             raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=remedy(why))
-    if is_cross_built(job):
-        offer_public_api_alone(job, paths)
 
 
 RUNNER: Final = "runner"
@@ -93,21 +86,38 @@ class NativeExecutor:
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before; see `Executor.run`."""
         folder = finished_build(job)
-        cached_folder(folder, lambda destination: self._build(job, destination), self._say_that_it_waits)
+        with cached(folder, self._say_that_it_waits) as destination:
+            if destination:
+                started = time.monotonic()
+                with self.on_tree(job) as demand:
+                    outcome, units = demand.compile_needed() if self.pruned else (demand.compile_all(), None)
+                    require_success(job, demand.without_unreached(outcome), self.log)
+                    self._complete(job, demand.upstream.paths)
+                    collect(job, demand.upstream.paths, destination, self.log)
+                    seconds = time.monotonic() - started
+                    write_facts(
+                        destination, BuildFacts(seconds=seconds, compiler_cache=demand.cache_use(), units=units)
+                    )
+                forget_old_trees()
         return result_of(folder)
 
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
         runner = finished_runner(job)
-        cached_folder(runner.parent, lambda destination: self._compile_runner(job, destination))
+        self.run_beside(job.toolchain, runner.parent, lambda paths, place: _compile_runner(job, paths, place))
         return runner
 
-    def run_jni(self, job: BuildJob, result: JobResult, jdk: Jdk) -> JniLibrary:
-        """Compile the JNI library beside a finished build, or return what was compiled before.
-
-        Raises as `build_jni_library` does.
-        """
-        return build_jni_library(job, result, self.inputs, jdk, self.place)
+    def run_beside(self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, Place], Iterable[Path]]) -> None:
+        """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
+        with cached(folder) as destination:
+            if destination:
+                # Not in the system's temporary folder, from which programs may not be allowed to run.
+                work = destination / "work"
+                with shared_zig(toolchain) as zig:
+                    made = tuple(make(prepare_workspace(work, self.inputs, toolchain, zig=zig), self.place))
+                for file in made:
+                    file.rename(destination / file.name)
+                shutil.rmtree(work)
 
     @contextmanager
     def on_tree(self, job: BuildJob) -> Iterator[Demand]:
@@ -123,22 +133,12 @@ class NativeExecutor:
                 with self._compiler_cache(paths) as cache:
                     yield self._demand(job, paths, cache, tree)
 
-    def _build(self, job: BuildJob, destination: Path) -> None:
-        started = time.monotonic()
-        with self.on_tree(job) as demand:
-            units = self._compile(job, demand)
-            finish(job, demand.upstream.paths, self.place)
-            if job.linkage == "static" and not job.apple:
-                write_static_library(job, demand.upstream.paths, self.place)
-            collect(job, demand.upstream.paths, destination, self.log)
-            facts = BuildFacts(seconds=time.monotonic() - started, compiler_cache=demand.cache_use(), units=units)
-            write_facts(destination, facts)
-        forget_old_trees()
-
-    def _compile(self, job: BuildJob, demand: Demand) -> CompiledUnits | None:
-        outcome, units = demand.compile_needed() if self.pruned else (demand.compile_all(), None)
-        require_success(job, demand.without_unreached(outcome), self.log)
-        return units
+    def _complete(self, job: BuildJob, paths: JobPaths) -> None:
+        """Do what follows the link."""
+        finish(job, paths, self.place)
+        self.inputs.finish(job, paths)
+        if job.linkage == "static" and job.toolchain.kind == "zig":
+            write_static_library(job, paths, self.place)
 
     def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder) -> Demand:
         def on_step(done: int, total: int, item: str, /) -> None:
@@ -173,19 +173,15 @@ class NativeExecutor:
     def _say_that_it_waits(self) -> None:
         self.on_note("waits for another build that uses the same folder")
 
-    def _compile_runner(self, job: RunnerJob, destination: Path) -> None:
-        # Not in the system's temporary folder, from which programs may not be allowed to run.
-        work = destination / "work"
-        with shared_zig(job.toolchain) as zig:
-            workspace = prepare_workspace(work, self.inputs, job.toolchain, zig=zig)
-            paths = replace(workspace, archive=linked_archive(job))
-            command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
-            environment = job_environment(paths, job.toolchain)
-            code, lines = finished(self.place, command, paths=paths, cwd=paths.build, environment=environment)
-        if code != 0:
-            raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
-        (paths.build / RUNNER).rename(destination / RUNNER)
-        shutil.rmtree(work)
+
+def _compile_runner(job: RunnerJob, workspace: JobPaths, place: Place) -> tuple[Path, ...]:
+    paths = replace(workspace, archive=linked_archive(job))
+    command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
+    environment = job_environment(paths, job.toolchain)
+    code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
+    if code != 0:
+        raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
+    return (paths.build / RUNNER,)
 
 
 def finished_runner(job: RunnerJob) -> Path:

@@ -138,6 +138,11 @@ class BuildJob:
     finishing: tuple[tuple[str, ...], ...] = ()
     expected_outputs: tuple[PurePosixPath, ...] = ()
 
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The execution providers beside the CPU's."""
+        return tuple(name for options in (self.android, self.apple) if options for name in options.providers)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerJob:

@@ -29,7 +29,7 @@ from ortrim.build.translation_units import (
     wide_units,
 )
 from ortrim.build.upstream import KERNELS, UNDEFINED, Outcome, Upstream, type_folder, typed_units
-from ortrim.build.upstream_arguments import providers_of, wide_sources
+from ortrim.build.upstream_arguments import wide_sources
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.models.operators import parse_config
 
@@ -66,7 +66,7 @@ def variant_of(job: BuildJob) -> Variant:
     return Variant(
         ort_version=job.ort_version,
         target=job.target.identifier,
-        toolchain="-".join((job.toolchain.kind, *providers_of(job), *without)),
+        toolchain="-".join((job.toolchain.kind, *job.providers, *without)),
         exceptions=job.exceptions,
     )
 

@@ -32,7 +32,6 @@ from ortrim.build.plan import (
     Toolchain,
     digest,
 )
-from ortrim.build.upstream_arguments import providers_of
 from ortrim.errors import BuildError, StorageError
 
 KEPT: Final = 6
@@ -209,11 +208,11 @@ def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> Non
             what = f"the build ended well but left no {output}"
             raise BuildError("output-missing", what, where=job.target.identifier, hint=f"see the log: {log}")
     library, *others = job.expected_outputs
-    shutil.copy2(paths.build / library, destination / (DYLIB if job.apple else LIBRARY))
+    shutil.copy2(paths.build / library, destination / library.name.removesuffix(f".{job.ort_version}"))
     for name in map(str, others):
         shutil.copy2(paths.build / name, destination / name)
     shutil.copyfile(log, destination / "build.log")
     (destination / "headers").mkdir()
-    for pattern in (*HEADERS, *(f"core/providers/{name}/*.h" for name in providers_of(job))):
+    for pattern in (*HEADERS, *(f"core/providers/{name}/*.h" for name in job.providers)):
         for header in sorted((paths.sources / "onnxruntime" / "include" / "onnxruntime").glob(pattern)):
             shutil.copyfile(header, destination / "headers" / header.name)

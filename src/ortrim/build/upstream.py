@@ -165,18 +165,15 @@ class Upstream:
     def compile(self) -> "Outcome":
         """Configure the tree and make the library, or stop at the first error."""
         with without_leftovers(self.paths):
-            return self._compile()
+            with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
+                outcome = self._run("--update")
+            if outcome.failed:
+                return outcome
+            write_type_control(self.paths, typed_units(self.paths))
+            return self._run("--build")
 
     def link(self) -> "Outcome":
         """Make the library anew of a tree that is configured and compiled."""
-        return self._run("--build")
-
-    def _compile(self) -> "Outcome":
-        with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
-            outcome = self._run("--update")
-        if outcome.failed:
-            return outcome
-        write_type_control(self.paths, typed_units(self.paths))
         return self._run("--build")
 
     def _run(self, phase: str) -> "Outcome":

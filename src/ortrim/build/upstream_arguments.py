@@ -23,15 +23,9 @@ COREML_SOURCES: Final = {"coremltools": "COREMLTOOLS", "fp16": "FP16", "psimd": 
 FUSING_LEVELS: Final = ("extended", "all")
 
 
-def providers_of(job: BuildJob) -> tuple[str, ...]:
-    """Return a job's execution providers beside the CPU's."""
-    system = job.android or job.apple
-    return system.providers if system else ()
-
-
 def provider_flags(job: BuildJob) -> tuple[str, ...]:
     """Return the arguments of `build.py` that compile a job's execution providers in."""
-    return tuple(FLAGS[name] for name in providers_of(job))
+    return tuple(FLAGS[name] for name in job.providers)
 
 
 def minimal_build(job: BuildJob) -> tuple[str, ...]:
@@ -39,14 +33,14 @@ def minimal_build(job: BuildJob) -> tuple[str, ...]:
 
     NNAPI's and CoreML's CMake files stop without it; XNNPACK's does not, and the provider would get no node.
     """
-    return ("--minimal_build", "extended") if providers_of(job) else ("--minimal_build",)
+    return ("--minimal_build", "extended") if job.providers else ("--minimal_build",)
 
 
 def provider_definitions(job: BuildJob) -> tuple[str, ...]:
     """Return the CMake definitions that say where the sources of a job's providers are."""
     return tuple(
         f"FETCHCONTENT_SOURCE_DIR_{name}=${{sources}}/{folder}"
-        for provider in providers_of(job)
+        for provider in job.providers
         for folder, name in _fetched(job.target, provider).items()
     )
 
@@ -68,7 +62,7 @@ def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
 
     Raises `PlanError`: `provider-needs-runtime-style`, `provider-unsupported` or `provider-sources-missing`.
     """
-    for provider in providers_of(job):
+    for provider in job.providers:
         for model in models:
             _require_style(job, provider, model)
         _require_possible(job, provider)
@@ -207,16 +201,18 @@ def cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
     return ("onnxruntime_ENABLE_CPUINFO=ON", f"FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${{sources}}/{CPUINFO}")
 
 
-def hook_definitions(job: BuildJob) -> tuple[str, ...]:
+def hook_definitions(job: BuildJob, *, demangler_apart: bool = True) -> tuple[str, ...]:
     """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled, and how.
 
     The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
     library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
+    Without `demangler_apart` upstream's own sources have a small demangler in every minimal build.
     """
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
     musl = job.target.c_library is CLibrary.MUSL
     switches = {"PRECOMPILED": job.levers.precompiled, "MUSL": musl, "LINK_TIME": job.levers.link_time}
-    return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *_optimization(job), *_lean(job))
+    own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
+    return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
 
 
 def folding_flags(job: BuildJob) -> tuple[str, ...]:
@@ -240,23 +236,20 @@ def _optimization(job: BuildJob) -> tuple[str, ...]:
     return tuple(f"{name}={' '.join((*flags, NO_DEBUGGING))}" for name, flags in words.items() if flags != UPSTREAM)
 
 
-def _lean(job: BuildJob) -> tuple[str, ...]:
+def _lean(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return where the C++ library's sources are, if it is compiled along, and what stands in for larger parts."""
     runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.levers.lean_runtime else ()
-    stand_ins = ";".join(_stand_ins(job))
+    stand_ins = ";".join(_stand_ins(job, demangler_apart=demangler_apart))
     return (*runtime, *((f"ORTRIM_STAND_INS={stand_ins}",) if stand_ins else ()))
 
 
-def _stand_ins(job: BuildJob) -> tuple[str, ...]:
-    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first.
-
-    On Android upstream's own `core/platform/android/cxa_demangle.cc` is in every minimal build.
-    """
+def _stand_ins(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
+    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
     unreached = () if job.levers.unreached_kernels else ("unreached.c",)
     kernels = (*unreached, *wide_sources(job))
     if job.levers.lean_runtime:
         return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
-    return kernels if job.levers.demangler or job.android is not None else (*kernels, "no_demangler.c")
+    return (*kernels, "no_demangler.c") if demangler_apart and not job.levers.demangler else kernels
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

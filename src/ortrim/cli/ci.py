@@ -17,19 +17,16 @@ from ortrim.github.jobs import (
     compile_app,
     compile_planned,
     deliver_compiled,
-    ndk_versions,
     plan_run,
     require_farm_target,
+    sdk_versions,
     targets_named,
     verify_on_farms,
-    xcode_versions,
 )
 from ortrim.github.runner_setup import (
     append_summary,
     install_emulators,
-    install_ndks,
-    require_jdk,
-    require_xcodes,
+    prepare_sdk,
     start_phone,
     write_output,
 )
@@ -37,6 +34,7 @@ from ortrim.github.workflow_files import matrix_json, matrix_of
 from ortrim.history.acceptance import check_reports, regression_of
 from ortrim.history.task import show_checks
 from ortrim.pipeline.planned import host_target
+from ortrim.platforms import PLATFORMS, platform_of
 from ortrim.report.markdown import step_summary
 
 COMPILED: Final = Path("compiled")
@@ -64,12 +62,15 @@ def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
     """Step: install what compiling or running targets needs."""
     with boundary() as console, console.step(f"prepare for {target}") as step:
         targets = targets_named(target)
-        require_jdk(targets)
+        by_platform = [(each, tuple(own for own in targets if platform_of(own) is each)) for each in PLATFORMS]
+        for platform, own in by_platform:
+            platform.require_package_tools(own)
         if to_verify:
             install_emulators(targets, host_target(), step.note)
         else:
-            install_ndks(ndk_versions(os.environ.get(PLAN_VARIABLE, ""), targets), step.note)
-            require_xcodes(xcode_versions(os.environ.get(PLAN_VARIABLE, ""), targets), targets)
+            for platform, own in by_platform:
+                versions = sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
+                prepare_sdk(platform, versions, own, step.note)
         if to_verify and ON_PHONE in target.split(","):
             start_phone(step.note)
 

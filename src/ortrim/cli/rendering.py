@@ -10,6 +10,7 @@ from ortrim.base.json import to_data, to_json
 from ortrim.build.plan import BuildPlan, digest
 from ortrim.cli.boundary import ErrorData, as_data
 from ortrim.pipeline.verification import gravest_failure
+from ortrim.platforms import platform_of
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import VerifyReport
 
@@ -44,9 +45,8 @@ def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
         job = target.job
         table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))
         table.add_row("toolchain", f"{job.toolchain.kind} {job.toolchain.version} {job.toolchain.triple}")
-        if job.android:
-            providers = ", ".join(("CPU", *job.android.providers))
-            table.add_row("android", f"API level {job.android.api}, {job.android.stl}, providers: {providers}")
+        for heading, text in platform_of(job.target).described(job):
+            table.add_row(heading, text)
         table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
         table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
         table.add_row("operators", printable(job.operator_config.strip()))

@@ -22,6 +22,7 @@ from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
 from ortrim.pins.runtime import supported_versions
+from ortrim.platforms import android, platform_of
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.spec.targets import TARGETS, Architecture
 
@@ -308,14 +309,14 @@ def _unknown(path: Path, what: str) -> PackageError:
 
 
 def _of_package(manifest: Manifest) -> InstalledRuntime:
-    android = manifest.target.startswith("android-")
+    target = TARGETS.get(manifest.target)
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,
         operators=manifest.operators,
         targets=(manifest.target,),
         extended=_follows(manifest.arguments, "--minimal_build", "extended"),
-        without=_without(manifest.arguments, android=android),
+        without=_without(manifest.arguments, platform_of(target).TYPES_LEFT_OUT if target else ()),
         channel_block=_channel_block(manifest),
         conversions=_conversions(manifest.models),
     )
@@ -324,7 +325,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
 def _of_aar(manifest: AarManifest) -> InstalledRuntime:
     """Return what every ABI of an AAR has: an app's users have one of them."""
     arguments = [abi.arguments for abi in manifest.abis]
-    without = (_without(each, android=True) for each in arguments)
+    without = (_without(each, android.TYPES_LEFT_OUT) for each in arguments)
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,
@@ -348,10 +349,10 @@ def _follows(arguments: tuple[str, ...], option: str, word: str) -> bool:
     return False
 
 
-def _without(arguments: tuple[str, ...], *, android: bool) -> tuple[str, ...]:
-    """Return the kinds of types that are compiled out; upstream's `build.py` leaves 8-bit floats out on Android."""
+def _without(arguments: tuple[str, ...], always: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the kinds of types that are compiled out, those that the platform `always` leaves out among them."""
     disabled = {kind for kind in ("float8", "sparsetensor") if _follows(arguments, "--disable_types", kind)}
-    return tuple(sorted(disabled | ({"float8"} if android else set())))
+    return tuple(sorted(disabled.union(always)))
 
 
 def _channel_block(manifest: Manifest) -> int | None:

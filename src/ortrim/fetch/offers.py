@@ -42,7 +42,8 @@ from ortrim.github.records import Artifact, Asset, Release, Run, sha256_in
 from ortrim.github.repositories import Repository, commit_of_tag
 from ortrim.github.runs import get_run, latest_runs, require_own_run
 from ortrim.package.manifest import FACTS, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
-from ortrim.spec.targets import APPLE, TARGETS, OperatingSystem, matches
+from ortrim.platforms import PLATFORMS, platform_of
+from ortrim.spec.targets import TARGETS, matches
 
 
 class Offer(Protocol):
@@ -148,8 +149,9 @@ def _refuse_links(folder: Path, name: str) -> None:
 
 
 ASSEMBLED: Final = {
-    package: tuple(name for name, target in TARGETS.items() if target.system in systems)
-    for package, systems in (("android", (OperatingSystem.ANDROID,)), ("apple", APPLE))
+    platform.NAME: tuple(name for name, target in TARGETS.items() if platform_of(target) is platform)
+    for platform in PLATFORMS
+    if platform.SDK
 }
 """What a package for several targets is called after, the name of its assembly -> its targets."""
 PACKAGES: Final = sorted((*TARGETS, *ASSEMBLED), key=len, reverse=True)

@@ -22,15 +22,10 @@ from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.binaries.apple import XCFRAMEWORK
 from ortrim.build.dead_kernels import KINDS
-from ortrim.build.jni import find_jdk
-from ortrim.build.ndk import ndk_toolchain
 from ortrim.build.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, SourcePin, Toolchain, digest
 from ortrim.build.source_archives import git
 from ortrim.build.sources import SourceTree, fetch_sources
-from ortrim.build.toolchains import zig_toolchain
-from ortrim.build.upstream_arguments import compiled_sources, providers_of
-from ortrim.build.xcode import xcode_toolchain
-from ortrim.build.zig_apple import zig_apple_toolchain
+from ortrim.build.upstream_arguments import compiled_sources
 from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.workflow_files import Inputs
@@ -46,12 +41,12 @@ from ortrim.pipeline.planned import Planned, hooks_digest, make_planned, runner_
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled, import_compiled
 from ortrim.pipeline.verification import HARNESS
-from ortrim.platforms import PLATFORMS
+from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.android.harness import COMMANDS
 from ortrim.platforms.planner import AVX512, with_arguments
 from ortrim.spec.build_options import PROFILES
 from ortrim.spec.buildspec import Budgets, RuntimeSpec
-from ortrim.spec.targets import APPLE, TARGETS, OperatingSystem, Target
+from ortrim.spec.targets import TARGETS, Target
 from ortrim.verify.reports import VerifyReport
 
 LOGS: Final = "logs"
@@ -62,8 +57,8 @@ def compile_targets(
 ) -> tuple[Path, ...]:
     """Compile targets, or take what was compiled before, and write an archive of each into `destination`.
 
-    `sources` is the folder of the source tree. Of an Android target the JNI library comes along, so that whoever
-    packages it needs no NDK. Raises what building raises.
+    `sources` is the folder of the source tree. What a package needs beside the library comes along, so that whoever
+    packages it needs no SDK. Raises what building raises.
     """
     return tuple(_compile(target, sources, destination, console) for target in targets)
 
@@ -71,11 +66,11 @@ def compile_targets(
 def _compile(target: PlannedTarget, sources: Path, destination: Path, console: Console) -> Path:
     identifier = target.job.target.identifier
     with console.step(f"compile {identifier}") as step:
-        executor = native_executor(sources, destination / LOGS / f"{identifier}.log", step)
+        platform = platform_of(target.job.target)
+        executor = native_executor(sources, destination / LOGS / f"{identifier}.log", step, platform)
         result = executor.run(target.job)
         executor.run_runner(target.runner)
-        if target.job.android:
-            executor.run_jni(target.job, result, find_jdk())
+        platform.compile_beside(target.job, result, executor)
         archive = export_compiled(target, destination)
         step.note(f"{archive}: {archive.stat().st_size:,} bytes")
         return archive
@@ -131,12 +126,8 @@ def require_ours(target: PlannedTarget, ort_version: str, sources: tuple[SourceP
 
 def _require_plain(job: BuildJob) -> None:
     """Refuse words that are no versions: they become part of the compilers' wrappers, which are scripts."""
-    floor = job.apple.deployment_target if job.apple else ""
-    words = {
-        "minimum_glibc": job.minimum_glibc,
-        "toolchain.version": job.toolchain.version,
-        "apple.deployment_target": floor,
-    }
+    own = platform_of(job.target).words_of(job)
+    words = {"minimum_glibc": job.minimum_glibc, "toolchain.version": job.toolchain.version, **own}
     for name, word in words.items():
         if word and not VERSION.fullmatch(word):
             raise _differs(job.target.identifier, f"{name} is no version")
@@ -161,7 +152,7 @@ def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
                 toolchain=_toolchain(job),
                 tools=tool_versions(),
                 hooks_sha256=hooks_digest(),
-                sources=compiled_sources(job.target, sources, providers_of(job)),
+                sources=compiled_sources(job.target, sources, job.providers),
             )
         )
     except (KeyError, ValueError, AssertionError, Diagnostic) as error:
@@ -169,15 +160,10 @@ def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
 
 
 def _toolchain(job: BuildJob) -> Toolchain:
-    if job.toolchain.kind == "zig" and job.apple:
-        return zig_apple_toolchain(job.target, job.apple.deployment_target, dict(tool_versions())["ziglang"])
-    if job.toolchain.kind == "zig":
-        return zig_toolchain(job.target, job.minimum_glibc, dict(tool_versions())["ziglang"], job.cpu or None)
-    if job.toolchain.kind == "ndk" and job.android:
-        return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
-    if job.toolchain.kind == "xcode" and job.apple:
-        return xcode_toolchain(job.target, job.apple.deployment_target, job.toolchain.version)
-    raise _differs(job.target.identifier, f"{job.toolchain.kind} is a compiler of the machine that made the plan")
+    toolchain = platform_of(job.target).toolchain_of(job)
+    if toolchain is None:
+        raise _differs(job.target.identifier, f"{job.toolchain.kind} is a compiler of the machine that made the plan")
+    return toolchain
 
 
 def _runner(job: BuildJob) -> RunnerJob:
@@ -186,7 +172,7 @@ def _runner(job: BuildJob) -> RunnerJob:
         toolchain=job.toolchain,
         headers=job.sources[0],
         runner_sha256=runner_digest(),
-        arguments=PLATFORMS[job.target.system].runner_arguments(job),
+        arguments=platform_of(job.target).runner_arguments(job),
         links=digest(job) if job.linkage == "static" else "",
     )
 
@@ -347,27 +333,19 @@ def targets_named(identifiers: str) -> tuple[Target, ...]:
     return tuple(TARGETS[name] for name in names)
 
 
-def ndk_versions(text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the versions of the NDK that targets are compiled with, by an encoded plan, or by default without one."""
-    if not any(target.system is OperatingSystem.ANDROID for target in targets):
+def sdk_versions(platform: Platform, text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the versions of a platform's SDK that its `targets` are compiled with, by an encoded plan.
+
+    Without a plan that is the version pinned for the default ONNX Runtime; there are none without targets.
+    """
+    if not targets:
         return ()
-    return _versions("ndk", text, targets, runtime_pins(RuntimeSpec().version).ndk)
-
-
-def xcode_versions(text: str, targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the versions of Xcode that targets are compiled with, by an encoded plan, or by default without one."""
-    if not any(target.system in APPLE for target in targets):
-        return ()
-    pins = runtime_pins(RuntimeSpec().version).apple
-    return _versions("xcode", text, targets, pins.xcode if pins else None)
-
-
-def _versions(kind: str, text: str, targets: tuple[Target, ...], default: str | None) -> tuple[str, ...]:
     if not text:
+        default = platform.pinned_sdk(runtime_pins(RuntimeSpec().version))
         return () if default is None else (default,)
     identifiers = ",".join(target.identifier for target in targets)
     toolchains = [target.job.toolchain for target in _wanted(decode_plan(text), identifiers)]
-    return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == kind}))
+    return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == platform.SDK}))
 
 
 def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:

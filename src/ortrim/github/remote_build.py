@@ -46,7 +46,7 @@ from ortrim.github.records import Run
 from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
 from ortrim.package.manifest import WORKFLOW
-from ortrim.pipeline.building import build_planned, to_compile
+from ortrim.pipeline.building import build, to_compile
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request
 from ortrim.verify.reports import VerifyReport
@@ -61,7 +61,7 @@ def build_on_github(
 
     Where nothing is left to compile, nothing is dispatched; where an earlier dispatch for the same is still going, that
     is followed. `wants_cancel` is asked on Ctrl-C whether the run should end, too. Raises what planning, dispatching
-    and following raise, `PlanError` (`plan-cannot-travel`, `plan-too-large`), and what `build_planned` raises.
+    and following raise, `PlanError` (`plan-cannot-travel`, `plan-too-large`), and what `build` raises.
     """
     require_writable(request.output)
     here = replace(request, elsewhere=True, on_macs=True)
@@ -71,7 +71,7 @@ def build_on_github(
         _compile_there(planned, missing, _Order(request=here, remote=remote, console=console), wants_cancel)
     else:
         console.note("everything was compiled before: nothing is dispatched")
-    return build_planned(planned, here, console)
+    return build(here, console, planned)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
     else:
         watch.console.note(f"nothing of the run {run.id} is missing here")
     _require_all(to_compile(planned, request))
-    return Attached(reports=build_planned(planned, request, watch.console))
+    return Attached(reports=build(request, watch.console, planned))
 
 
 def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:

@@ -11,20 +11,17 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import run
-from ortrim.base.emulators import EMULATIONS, SUITE
+from ortrim.base.emulators import SUITE
 from ortrim.base.files import storage_errors
-from ortrim.binaries.apple import slice_of
 from ortrim.build.debian import DEBIAN_KEYRING, Mirror, source_stanza
-from ortrim.build.jni import find_jdk
-from ortrim.build.ndk import find_ndk
-from ortrim.build.xcode import find_xcode, require_sdks, sdk_folder
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
-from ortrim.spec.targets import APPLE, OperatingSystem, Target
+from ortrim.platforms import Platform, platform_of
+from ortrim.spec.targets import Target
 
 INSTALL_SECONDS: Final = 1200
 BOOT_SECONDS: Final = 1200
@@ -57,9 +54,10 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
     from there by itself. Raises `ToolError` (`not-prepared`, `no-debian-mirror`).
     """
     wanted = {
-        EMULATIONS[target.architecture.value].user
+        emulation.user
         for target in targets
-        if target.system is OperatingSystem.LINUX and target.architecture is not host.architecture
+        if (emulation := platform_of(target).verifying().emulation_of(target))
+        and target.architecture is not host.architecture
     }
     packages = {tool.package for tool in wanted if shutil.which(tool.name) is None}
     foreign = bool(wanted) and not _is_debian()
@@ -99,36 +97,20 @@ def _install_file(path: Path, text: str) -> None:
         _done(_as_root("install", "-D", "-m", "0644", file.name, str(path)))
 
 
-def install_ndks(versions: Iterable[str], announce: Announce) -> None:
-    """Install the versions of the NDK that are missing, with the SDK's own `sdkmanager`.
+def prepare_sdk(platform: Platform, versions: Iterable[str], targets: Sequence[Target], announce: Announce) -> None:
+    """Check that there is each version of a platform's SDK, ready for its targets; install what can be, if it is not.
 
-    Raises `ToolError` (`sdk-missing`, `not-prepared`).
+    Raises `ToolError` (`sdk-missing`, `not-prepared`, and as `Platform.require_sdk` does).
     """
     for version in versions:
         try:
-            find_ndk(version)
+            platform.require_sdk(version, targets)
         except ToolError:
-            announce(f"install NDK {version}")
-            _done((_sdk_tool("sdkmanager"), "--install", f"ndk;{version}"))
-
-
-def require_jdk(targets: Iterable[Target]) -> None:
-    """Check that there is a JDK if a target is Android's: its JNI library and the classes of an AAR are made with it.
-
-    Raises `ToolError` as `find_jdk` does.
-    """
-    if any(target.system is OperatingSystem.ANDROID for target in targets):
-        find_jdk()
-
-
-def require_xcodes(versions: Iterable[str], targets: Iterable[Target]) -> None:
-    """Check that there is each version of Xcode, ready, with the SDKs of targets.
-
-    Raises `ToolError` as `find_xcode` and `require_sdks` do.
-    """
-    folders = tuple(sdk_folder(slice_of(target)) for target in targets if target.system in APPLE)
-    for version in versions:
-        require_sdks(find_xcode(version), folders)
+            package = platform.sdk_package(version)
+            if not package:
+                raise
+            announce(f"install {package}")
+            _done((_sdk_tool("sdkmanager"), "--install", package))
 
 
 def start_phone(announce: Announce) -> None:

@@ -21,8 +21,9 @@ from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
+from ortrim.platforms import platform_of
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
-from ortrim.spec.targets import APPLE, TARGETS, Architecture, CLibrary, OperatingSystem, Target
+from ortrim.spec.targets import TARGETS, Target
 
 VARIABLE: Final = "ORTRIM_INPUTS"
 DEFAULT_SPEC: Final = "buildspecs/silero-vad.toml"
@@ -173,6 +174,8 @@ UBUNTU: Final = "ubuntu-24.04"
 UBUNTU_ARM: Final = "ubuntu-24.04-arm"
 MACOS: Final = "macos-15"
 """A Mac with Apple's own processor, which compiles for Intel's too; it has the Xcode that the pins name."""
+RUNNERS: Final = {"linux-x64": UBUNTU, "linux-arm64": UBUNTU_ARM, "macos-arm64": MACOS}
+"""What GitHub has of the machines that compile, each as the target that it is itself -> its label."""
 MOST_JOBS: Final = 256
 """What GitHub takes of a matrix."""
 COMPILING_MINUTES: Final = 120
@@ -235,14 +238,8 @@ def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
 
 
 def runner_of(target: Target) -> str:
-    """Return the label of the runner on which a target is compiled: one of its own kind where there is one.
-
-    Only NDKs for x86-64 exist. What a glibc of another kind runs is emulated on x86-64. Xcode is on Macs alone.
-    """
-    if target.system in APPLE:
-        return MACOS
-    own_kind = target.system is OperatingSystem.LINUX and target.c_library is CLibrary.GLIBC
-    return UBUNTU_ARM if own_kind and target.architecture is Architecture.ARM64 else UBUNTU
+    """Return the label of the runner on which a target is compiled."""
+    return RUNNERS[platform_of(target).build_machine(target)]
 
 
 def compiled_artifact(plan: BuildPlan, target: str) -> str:
@@ -250,8 +247,8 @@ def compiled_artifact(plan: BuildPlan, target: str) -> str:
 
     What one assembly joins has names that begin alike.
     """
-    family = "apple-" if TARGETS[target].system in APPLE else ""
-    return f"compiled-{plan.spec_name}-{family}{target}"
+    family = platform_of(TARGETS[target]).NAME
+    return f"compiled-{plan.spec_name}-{target if target.startswith(family) else f'{family}-{target}'}"
 
 
 def matrix_json(jobs: tuple[CompileJob, ...] | tuple[DeliverJob, ...]) -> str:
@@ -267,7 +264,7 @@ def _deliveries(plan: BuildPlan, targets: tuple[Target, ...]) -> Iterator[Delive
             yield _delivery(plan, target.identifier, (target.identifier,), artifacts, runner_of(target))
     for assembly in plan.assemblies:
         artifacts = f"compiled-{plan.spec_name}-{assembly.identifier}-*"
-        runner = MACOS if TARGETS[assembly.targets[0]].system in APPLE else UBUNTU
+        runner = runner_of(TARGETS[assembly.targets[0]])
         yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, runner)
 
 

@@ -31,7 +31,7 @@ from ortrim.package.manifest import (
 )
 from ortrim.package.packing import PROGRAM_MODE, PackagedFile, PackagedLink, check_paths, write_archive, write_contents
 from ortrim.spec.buildspec import session_json
-from ortrim.spec.targets import Architecture, OperatingSystem, Target
+from ortrim.spec.targets import Architecture, Target
 
 TEMPLATE: Final = ".j2"
 
@@ -80,7 +80,8 @@ PROCESSORS: Final = {
     Architecture.RISCV64: ("riscv64",),
 }
 """What CMake may call the processor of a build for each architecture, as regular expressions."""
-SYSTEMS: Final = {OperatingSystem.LINUX: "Linux"}
+SYSTEM: Final = "Linux"
+"""CMake's name of the system that such a package is for; packages for others have forms of their own."""
 TEMPLATES: Final = {
     "lib/cmake/onnxruntime/onnxruntimeConfig.cmake": "onnxruntimeConfig.cmake.j2",
     "lib/cmake/onnxruntime/onnxruntimeConfigVersion.cmake": "onnxruntimeConfigVersion.cmake.j2",
@@ -114,7 +115,7 @@ def _development_files(target: Target, version: str, library: str, soname: str) 
         "version": version,
         "major": version.split(".", maxsplit=1)[0],
         "target": target.identifier,
-        "system": SYSTEMS[target.system],
+        "system": SYSTEM,
         "processors": PROCESSORS[target.architecture],
         "library": library,
         "is_static": library == ARCHIVE,

@@ -22,8 +22,6 @@ from ortrim.base.downloads import Mirrors, fetch, mirrored
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.build.container_engines import UsableEngine
 from ortrim.build.container_runs import pulled_digest
-from ortrim.build.ndk import LIST, listed_archive
-from ortrim.build.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
 from ortrim.build.source_archives import (
     DEPENDENCIES,
     git,
@@ -46,6 +44,8 @@ from ortrim.pins.runtime import (
     upstream_names,
 )
 from ortrim.pins.shipped import pin_text, writable_pins_folder
+from ortrim.platforms.android.ndk import LIST, listed_archive
+from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
 
 VERSIONS_FILE: Final = "onnxruntime.toml"
 ENTRY: Final = re.compile(r'^\[versions\."(?P<version>[^"]+)"\]\n(?:[a-z_]+ = .*\n)*', re.MULTILINE)

@@ -1,6 +1,6 @@
 """The second half: from a plan to verified packages, one after the other."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from ortrim.errors import VerifyError
 from ortrim.history.record import record_build
 from ortrim.pipeline.devices import answers
 from ortrim.pipeline.executors import builder_for, compiled_before
-from ortrim.pipeline.packaging import Group, groups, packaged
+from ortrim.pipeline.packaging import groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.pipeline.preparing import write_steps
 from ortrim.pipeline.request import Request
@@ -25,23 +25,30 @@ from ortrim.verify.reports import VerifyReport
 REPORT: Final = "report.json"
 
 
-def build(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Do everything: plan, then build, package, verify and report each target.
+def build(request: Request, console: Console, planned: Planned | None = None) -> tuple[VerifyReport, ...]:
+    """Do everything: plan unless it is `planned` already, then build, package, verify and report each target.
 
     A target whose report is there already, with every device asked for, is not touched again. The verdicts are in the
     reports; a missed budget or a device that fails is not raised here, so that every target gets its report.
     """
     require_writable(request.output)
-    return build_planned(make_planned(request, console, to_run=True), request, console)
-
-
-def build_planned(planned: Planned, request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Do what follows the plan of `build`, in the same way."""
-    return tuple(report for group in groups(planned.plan) for report in _finish(planned, group, request, console))
+    planned = planned or make_planned(request, console, to_run=True)
+    reports: list[VerifyReport] = []
+    for group in groups(planned.plan):
+        found = [_finished(planned, target, request, console.note) for target in group.targets]
+        if all(found):
+            reports += filter(None, found)
+            continue
+        results = []
+        for target in group.targets:
+            results.append(_build(planned, target, request, console))  # noqa: PERF401 - hours, one after the other
+        for report, each in zip(found, packaged(planned, group, tuple(results), request, console), strict=True):
+            reports.append(report or _verify(planned, each, request, console))
+    return tuple(reports)
 
 
 def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
-    """Return the targets that `build_planned` would have to compile something for, their runners included."""
+    """Return the targets that `build` would have to compile something for, their runners included."""
     unfinished = (
         group
         for group in groups(planned.plan)
@@ -69,18 +76,6 @@ def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """Return the reports of what was built before. Raises as `read_report` does."""
     planned = make_planned(request, console)
     return tuple(read_report(target_folder(planned, target) / REPORT) for target in planned.plan.targets)
-
-
-def _finish(planned: Planned, group: Group, request: Request, console: Console) -> Iterator[VerifyReport]:
-    """Yield a report of each target of a group, verifying those that lack something."""
-    found = [_finished(planned, target, request, console.note) for target in group.targets]
-    done = [report for report in found if report]
-    if len(done) == len(found):
-        yield from done
-        return
-    results = tuple(_build(planned, target, request, console) for target in group.targets)
-    for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):
-        yield report or _verify(planned, each, request, console)
 
 
 def _finished(

@@ -11,20 +11,22 @@ from typing import Final
 
 from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
 from ortrim.base.tools import Tool, install_command, require
+from ortrim.build.plan import BuildJob
 from ortrim.build.root_file_systems import machine_parts
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.pipeline.doctor import FARM_CHECKS, SSH
-from ortrim.pipeline.installations import is_android, is_apple
 from ortrim.pipeline.request import Request
-from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, find_adb, open_adb, require_fitting
-from ortrim.platforms.apple.mac import MacHost, mac_facts
+from ortrim.platforms import platform_of
+from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, find_adb, open_adb
+from ortrim.platforms.apple.device_rules import translated_here
+from ortrim.platforms.apple.mac import mac_facts
 from ortrim.platforms.apple.simctl import listed_phones, listed_simulators, open_simulator
 from ortrim.spec.buildspec import TargetSpec
-from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
+from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.emulators import DARWIN, FARM_FORMS, QemuUser, emulation_of, runs_here, translated_here
+from ortrim.verify.devices.emulators import DARWIN, FARM_FORMS, QemuUser
 from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.names import DeviceName, ListedDevice, absent, default_devices, read_names
+from ortrim.verify.devices.names import DeviceName, ListedDevice, absent, read_names
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.ssh import open_ssh
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
@@ -35,24 +37,24 @@ KERNEL_ARCHITECTURE: Final = "arm64"
 
 
 def open_device(
-    target: Target, name: DeviceName, announce: Announce = lambda _: None, *, api: int | None = None
+    target: Target, name: DeviceName, announce: Announce = lambda _: None, *, job: BuildJob | None = None
 ) -> Device:
     """Return a device that `read_name` found, no farm's, which runs programs for `target`; nothing is run yet.
 
-    `api` is the least API level of what is to run, on Android. The parts of emulated machines are fetched when they are
+    `job` is what built the library that is to run, if one did. The parts of emulated machines are fetched when they are
     not in the cache, which `announce` is told of, and of what a device waits for. Raises `ToolError` for a program that
     is missing or too old, `VerifyError` as `require_fitting` does, and what fetching or connecting raises. Whoever
     calls closes the device.
     """
     match name.kind:
         case "host":
-            return open_host(target, name.cores)
+            return platform_of(target).verifying().open_host(target, name.cores)
         case "qemu-user":
             return _qemu_user(EMULATIONS[target.architecture.value], name, announce)
         case "qemu-system":
             return _qemu_system(EMULATIONS[target.architecture.value], name, announce)
         case "adb":
-            return _fitting(open_adb(name.detail or None, cores=name.cores, announce=announce), target, api)
+            return _fitting(open_adb(name.detail or None, cores=name.cores, announce=announce), target, job)
         case "ssh":
             return open_ssh(name.detail, cores=name.cores, announce=announce)
         case "simctl":
@@ -61,17 +63,9 @@ def open_device(
             raise LookupError(f"{name} needs an app, which the caller has")
 
 
-def open_host(target: Target, cores: tuple[int, ...] = ()) -> Host | MacHost:
-    """Return this machine, which `runs_here` said runs a target's programs. Raises as the two of them do."""
-    if target.system is OperatingSystem.MACOS:
-        return MacHost(cores, translated=translated_here(target))
-    return Host(cores)
-
-
-def _fitting(device: Device, target: Target, api: int | None) -> Device:
+def _fitting(device: Device, target: Target, job: BuildJob | None) -> Device:
     try:
-        if target.system is OperatingSystem.ANDROID:
-            require_fitting(device.facts(), device.name, target, api)
+        platform_of(target).verifying().require_fitting(device, target, job)
     except BaseException:
         device.close()
         raise
@@ -119,7 +113,7 @@ def fetch_machines(announce: Callable[[str], None]) -> None:
 
 
 def _host() -> ListedDevice:
-    targets = [target for target in TARGETS.values() if runs_here(target)]
+    targets = [target for target in TARGETS.values() if platform_of(target).verifying().runs_here(target)]
     names = tuple(target.identifier for target in targets)
     facts = mac_facts() if platform.system() == DARWIN else Host().facts()
     by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
@@ -190,7 +184,7 @@ def _farms() -> Iterator[ListedDevice]:
         about = checks[name]()
         yield ListedDevice(
             name=form,
-            targets=tuple(target.identifier for target in TARGETS.values() if target.system is OperatingSystem.ANDROID),
+            targets=_targets_of_kind(form.partition(":")[0]),
             memory=True,
             time=True,
             found=f"{name} {about.found}".strip() if about.found else "",
@@ -210,7 +204,18 @@ def _looked_for(tool: Tool) -> tuple[str, str, str]:
 
 def _targets_of(architecture: str) -> tuple[str, ...]:
     emulated = EMULATIONS[architecture]
-    return tuple(target.identifier for target in TARGETS.values() if emulation_of(target) is emulated)
+    return tuple(
+        target.identifier
+        for target in TARGETS.values()
+        if platform_of(target).verifying().emulation_of(target) is emulated
+    )
+
+
+def _targets_of_kind(kind: str) -> tuple[str, ...]:
+    """Return the targets whose programs run on a kind of device."""
+    return tuple(
+        target.identifier for target in TARGETS.values() if not platform_of(target).verifying().refusal(target, kind)
+    )
 
 
 def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceName, ...]:
@@ -219,7 +224,8 @@ def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceN
     `cpu` is the least processor that its library is compiled for, empty for any. Raises `UsageError` as `read_names`
     does.
     """
-    found = read_names(target, request.devices or default_devices(target, cpu), cpu)
+    rules = platform_of(target).verifying()
+    found = read_names(rules, target, request.devices or rules.default_devices(target, cpu), cpu)
     return tuple(device.on(request.cores) for device in found)
 
 
@@ -268,7 +274,7 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
 
 
 def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
-    machines = tuple(target for target in targets if not (is_android(target) or is_apple(target)))
+    machines = tuple(target for target in targets if platform_of(TARGETS[target.id]).verifying().needs_device())
     needs = {target.id: _missing_emulator(target, host) for target in machines}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
@@ -287,7 +293,8 @@ def _missing_emulator(spec: TargetSpec, host: Target) -> str | None:
     target = TARGETS[spec.id]
     if (target.system, target.architecture) == (host.system, host.architecture):
         return None
-    emulation = emulation_of(target)
-    if emulation is None or not default_devices(target, spec.cpu or ""):
+    rules = platform_of(target).verifying()
+    emulation = rules.emulation_of(target)
+    if emulation is None or not rules.default_devices(target, spec.cpu or ""):
         return ""
     return None if shutil.which(emulation.user.name) else emulation.user.package

@@ -19,10 +19,10 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.emulators import EMULATIONS, PACKAGES_FILE, QEMU_SYSTEM, X64_USER, machine_folder
 from ortrim.base.tools import ALL_TARGETS, Finding, Tool, require
 from ortrim.build.container_engines import ENGINES, Engine, probe
-from ortrim.build.jni import find_jdk
-from ortrim.build.ndk import installed_ndk
-from ortrim.build.xcode import find_xcode, find_xcrun
 from ortrim.errors import Diagnostic, StorageError, ToolError
+from ortrim.platforms.android.jni import find_jdk
+from ortrim.platforms.android.ndk import installed_ndk
+from ortrim.platforms.apple.xcode import find_xcode, find_xcrun
 
 XCODE: Final = "Xcode"
 COMPILING: Final = "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github"

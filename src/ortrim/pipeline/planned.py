@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -13,33 +13,22 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder
 from ortrim.base.json import to_canonical_json
-from ortrim.build.container import require_image
 from ortrim.build.dead_kernels import unused_types
 from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.build.sources import SourceTree, fetch_sources
-from ortrim.build.toolchains import system_toolchain, zig_toolchain
-from ortrim.errors import PlanError, ToolError
+from ortrim.errors import ToolError
 from ortrim.models.hot_operators import hot_file, read_hot, required_of
 from ortrim.models.ort_format import read_uses
 from ortrim.pins.images import image_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.devices import require_devices
-from ortrim.pipeline.installations import (
-    is_android,
-    is_apple,
-    is_cross_built,
-    require_android_tools,
-    require_apple_tools,
-    toolchain_for_android,
-    toolchain_for_apple,
-    toolchain_for_macs,
-    warnings_on_android,
-    with_deployment_targets,
-)
 from ortrim.pipeline.request import Models, Request, converted_models, load
+from ortrim.platforms import PLATFORMS, Platform, platform_of
+from ortrim.platforms.android import jni
+from ortrim.platforms.apple import zig_toolchain
 from ortrim.platforms.planner import AVX512, make_plan, select_targets
 from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
-from ortrim.spec.targets import TARGETS, Target, minimum_glibc
+from ortrim.spec.targets import CPUS, TARGETS, Target
 from ortrim.verify.cases import Case, make_cases
 
 HOSTS: Final = {
@@ -88,18 +77,19 @@ def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run
     host = host_target() if to_run or request.target is None else None
     for note in loaded.notes:
         console.note(note)
-    targets = with_deployment_targets(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
+    targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
     if host and to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
-        require_android_tools(loaded.spec, targets, request)
-        require_apple_tools(loaded.spec, targets, request)
+        for each, own in _by_platform(targets):
+            each.require_tools(loaded.spec, own, request)
     hot = read_hot(hot_file(loaded.file))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
-    for warning in warnings_on_android(loaded.spec, targets):
-        console.warn(warning)
+    for each, own in _by_platform(targets):
+        for warning in each.warnings(loaded.spec, own):
+            console.warn(warning)
     if to_run and request.container is not None:
-        _require_images(toolchains.values())
+        _require_images(toolchains)
     return _planned(loaded, targets, request, console, toolchains=toolchains, hot=hot)
 
 
@@ -113,7 +103,7 @@ def planned_here(request: Request, console: Console) -> Planned:
 
 def planned_to_run(loaded: LoadedSpec, request: Request, console: Console) -> Planned:
     """Decide the same for a buildspec that is loaded already, or was never in a file. Raises as `make_planned` does."""
-    targets = with_deployment_targets(loaded.spec, (_here(loaded.spec),))
+    targets = _with_defaults(loaded.spec, (_here(loaded.spec),))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
     return _planned(loaded, targets, request, console, toolchains=toolchains)
 
@@ -121,7 +111,8 @@ def planned_to_run(loaded: LoadedSpec, request: Request, console: Console) -> Pl
 def _here(spec: BuildSpec) -> TargetSpec:
     """Return this machine as a target: any processor of its architecture, unless a model needs more to run at all."""
     identifier = host_target().identifier
-    wide = identifier == "linux-x64" and any(model.layout == "nchwc16" for model in spec.models)
+    can = AVX512 in CPUS[TARGETS[identifier].architecture] and not platform_of(TARGETS[identifier]).SDK
+    wide = can and any(model.layout == "nchwc16" for model in spec.models)
     return TargetSpec(id=identifier, linkage="shared", cpu=AVX512 if wide else None)
 
 
@@ -177,27 +168,23 @@ def _sources(models: Models, console: Console) -> SourceTree:
 
 
 def _toolchain(spec: BuildSpec, target: TargetSpec, request: Request) -> Toolchain:
-    if is_android(target):
-        return toolchain_for_android(spec, target)
-    if is_apple(target) and not is_cross_built(target, request):
-        return toolchain_for_apple(spec, target, request)
-    if is_apple(target):
-        return toolchain_for_macs(spec, target)
-    if target.compiler == "zig":
-        known = TARGETS[target.id]
-        glibc = minimum_glibc(known, target.glibc)
-        return zig_toolchain(known, glibc, dict(tool_versions())["ziglang"], target.cpu)
-    if target.id != host_target().identifier:
-        what = f"the system's {target.compiler} compiles for {host_target().identifier} only"
-        hint = 'use compiler = "zig", which compiles for every target'
-        raise PlanError("no-cross-compiler", what, where=target.id, hint=hint)
-    return system_toolchain(target.compiler)
+    return platform_of(TARGETS[target.id]).toolchain(spec, target, request, host_target)
 
 
-def _require_images(toolchains: Iterable[Toolchain]) -> None:
+def _with_defaults(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[TargetSpec, ...]:
+    return tuple(platform_of(TARGETS[target.id]).with_defaults(spec, target) for target in targets)
+
+
+def _by_platform(targets: Sequence[TargetSpec]) -> Iterator[tuple[Platform, tuple[TargetSpec, ...]]]:
+    """Yield each platform with its targets, if there are any or none."""
+    for each in PLATFORMS:
+        yield each, tuple(target for target in targets if platform_of(TARGETS[target.id]) is each)
+
+
+def _require_images(toolchains: Mapping[str, Toolchain]) -> None:
     pins = image_pins()
-    for toolchain in toolchains:
-        require_image(toolchain, pins)
+    for identifier, toolchain in toolchains.items():
+        platform_of(TARGETS[identifier]).images().require_image(toolchain, pins)
 
 
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
@@ -242,10 +229,12 @@ def runner_digest() -> str:
 def hooks_digest() -> str:
     """Return the digest of ortrim's own CMake files and of its code that decides what is compiled and linked.
 
-    Rather than list the modules in vain, all of a package count.
+    Rather than list the modules in vain, all of a package count; of the platforms, what changes or makes libraries
+    itself, since a job has the words of all else.
     """
     code = (file for package in (binaries, build) for file in Path(str(package.__file__)).parent.glob("*.py"))
-    return code_digest((*shipped_folder("cmake").iterdir(), *code))
+    own = (Path(str(module.__file__)) for module in (jni, zig_toolchain))
+    return code_digest((*shipped_folder("cmake").iterdir(), *code, *own))
 
 
 def _folder(request: Request, plan: BuildPlan) -> Path:

@@ -1,29 +1,29 @@
 """Finished builds on their way from the machine that compiled them to the one that packages them.
 
 A job's build lies in a folder named after the job's digest, wherever it was made. So one archive for each target is all
-that travels, with the library, its runner, and for Android the JNI library: put into the cache, it makes `invoke build`
-go on as if it had compiled here.
+that travels, with the library, its runner, and what is compiled beside it, as Android's JNI library: put into the
+cache, it makes `invoke build` go on as if it had compiled here.
 """
 
 import shutil
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.archives import unpack
 from ortrim.base.cache import cached_folder, is_kept
 from ortrim.base.files import storage_errors
-from ortrim.build.jni import finished_jni, jni_library_in
 from ortrim.build.native import finished_runner
 from ortrim.build.plan import PlannedTarget, digest
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import BuildError, Diagnostic
 from ortrim.package.packing import write_archive
+from ortrim.platforms import platform_of
 
 BUILD: Final = "build"
 RUNNER: Final = "runner"
-JNI: Final = "jni"
 
 
 def archive_name(target: str) -> str:
@@ -33,12 +33,12 @@ def archive_name(target: str) -> str:
 
 def is_compiled(target: PlannedTarget) -> bool:
     """Whether everything that `export_compiled` takes of a target is here."""
-    jni = target.job.android is None or is_kept(finished_jni(target.job))
-    return is_kept(finished_build(target.job)) and is_kept(finished_runner(target.runner).parent) and jni
+    beside = platform_of(target.job.target).beside(target.job).values()
+    return all(map(is_kept, (finished_build(target.job), finished_runner(target.runner).parent, *beside)))
 
 
 def export_compiled(target: PlannedTarget, destination: Path) -> Path:
-    """Write the finished build of a target, its runner and its JNI library as one archive into `destination`.
+    """Write the finished build of a target, its runner and what is beside it as one archive into `destination`.
 
     Raises `BuildError` `not-compiled`, `PackageError` and `StorageError`.
     """
@@ -50,8 +50,8 @@ def export_compiled(target: PlannedTarget, destination: Path) -> Path:
         folder = Path(work) / _name(target)
         shutil.copytree(finished_build(target.job), folder / BUILD)
         shutil.copy2(finished_runner(target.runner), folder / RUNNER)
-        if target.job.android:
-            shutil.copytree(finished_jni(target.job), folder / JNI)
+        for name, beside in platform_of(target.job.target).beside(target.job).items():
+            shutil.copytree(beside, folder / name)
         write_archive(folder, archive)
     return archive
 
@@ -75,15 +75,16 @@ def _import(target: PlannedTarget, archive: Path) -> None:
         _unpack(target, archive, folder, BUILD)
         result_of(folder)
 
-    def fill_jni(folder: Path) -> None:
-        _unpack(target, archive, folder, JNI)
-        jni_library_in(folder)
+    def fill_beside(name: str, folder: Path) -> None:
+        _unpack(target, archive, folder, name)
+        platform.check_beside(folder)
 
+    platform = platform_of(target.job.target)
     cached_folder(finished_build(target.job), fill_build)
     runner = finished_runner(target.runner)
     cached_folder(runner.parent, lambda folder: _unpack(target, archive, folder, RUNNER))
-    if target.job.android:
-        cached_folder(finished_jni(target.job), fill_jni)
+    for name, beside in platform.beside(target.job).items():
+        cached_folder(beside, partial(fill_beside, name))
 
 
 def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> None:

@@ -2,7 +2,6 @@
 
 - What the verdicts of reports come to: the diagnostics with which a command ends.
 - Devices of farms: the app that runs there is made of what is to be verified, and compiled by Gradle.
-- What a library for Macs is held against: the official one of the same version, by its size.
 - iPhones on this Mac's cable: the app that runs there is made of what is to be verified, and compiled by Xcode.
 """
 
@@ -13,29 +12,22 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from ortrim.base.console import Console, Step
-from ortrim.binaries.libraries import LibrarySize
-from ortrim.binaries.macho_image import architecture_size
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
-from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError, ToolError
-from ortrim.models.full_runtime import foreign_library, mac_library
+from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
 from ortrim.pipeline.devices import devices_of, open_device
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.request import Request
-from ortrim.platforms.android.harness import HarnessInputs, find_apks, make_harness
-from ortrim.platforms.apple.devicectl import ARCHIVE, PhoneDevice, open_phone
-from ortrim.platforms.apple.harness import PhoneHarness, find_app, make_phone_harness
-from ortrim.platforms.apple.rules import SLICE_SIZES
+from ortrim.platforms import platform_of
+from ortrim.platforms.android.harness import job_apks
+from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
+from ortrim.platforms.apple.harness import job_app
 from ortrim.report.summary import unproved_models
-from ortrim.size.library import library_size
-from ortrim.spec.targets import ABIS, APPLE, APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
 from ortrim.verify.devices.batch import Farm, FarmDevice, Tell
 from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.emulators import runs_here
-from ortrim.verify.devices.harness import HarnessApks, HarnessContent, PhoneApp
 from ortrim.verify.devices.names import DeviceName, FarmKind, is_farm
-from ortrim.verify.gates import gate_hint
+from ortrim.verify.gates import BUDGET_GATE, gate_hint
 from ortrim.verify.judge import diagnostic_of
-from ortrim.verify.measure import NO_SIZE, Baseline, device_folder, in_turn, own_baseline
+from ortrim.verify.measure import device_folder, in_turn
 from ortrim.verify.measurements import Comparison, Verdict
 from ortrim.verify.reference import converted_outputs, reference_outputs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
@@ -54,16 +46,10 @@ def farm_device(job: BuildJob, kind: FarmKind, name: DeviceName, folder: Path, t
     return FarmDevice(
         farm=_farm(kind),
         device=name.detail,
-        make_apks=lambda content: _apks(job, content, folder / HARNESS),
+        make_apks=lambda content: job_apks(job, content, folder / HARNESS),
         folder=folder / RESULTS / device_folder(str(name)),
         tell=tell,
     )
-
-
-def _apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
-    assert job.android is not None
-    abi = ABIS[job.target.architecture]
-    return find_apks(make_harness(HarnessInputs(content=content, abi=abi, api=job.android.api), folder))
 
 
 def _farm(kind: FarmKind) -> Farm:
@@ -84,29 +70,6 @@ def _farm(kind: FarmKind) -> Farm:
             assert_never(kind)
 
 
-def is_for_mac(target: Target) -> bool:
-    """Whether a target is for Macs' own programs; Catalyst's are apps of iPads, of which there is no official wheel."""
-    return target.system is OperatingSystem.MACOS and target.identifier != CATALYST
-
-
-def mac_baseline(version: str, requirements: str | None, architecture: Architecture) -> tuple[Baseline, LibrarySize]:
-    """Return the official library for one kind of Mac, none to be run, and its sizes.
-
-    Not every version has a wheel for either kind, nor its digest among the pins; the name then says so. Raises as
-    `mac_library` and `architecture_size` do.
-    """
-    try:
-        library = mac_library(version, requirements, architecture.value)
-    except ToolError as error:
-        if error.reference != "install-failed":
-            raise
-        library = None
-    if library is None:
-        return Baseline(library=None, name=f"none: no official wheel of {version} for macOS is pinned"), NO_SIZE
-    name = f"onnxruntime {version} (official wheel for macOS, its size alone)"
-    return Baseline(library=None, name=name), architecture_size(library, APPLE_ARCHITECTURES[architecture])
-
-
 def phone_device(job: BuildJob, headers: Path, name: DeviceName, folder: Path) -> PhoneDevice:
     """Return a phone; nothing is asked of it before the device is told what to run.
 
@@ -114,24 +77,7 @@ def phone_device(job: BuildJob, headers: Path, name: DeviceName, folder: Path) -
     When the app has not been compiled, or is an older one, `prepare` raises as `find_app` does. Raises as `open_phone`
     does.
     """
-    return open_phone(name.detail, lambda content: _app(job, headers, content, folder / HARNESS))
-
-
-def _app(job: BuildJob, headers: Path, content: HarnessContent, folder: Path) -> PhoneApp:
-    assert job.apple is not None
-    inputs = PhoneHarness(
-        content=content,
-        headers={path.name: path for path in sorted(headers.glob("*.h"))},
-        architecture=APPLE_ARCHITECTURES[job.target.architecture],
-        minimum=job.apple.deployment_target,
-        linked=ARCHIVE in content.libraries,
-    )
-    return find_app(make_phone_harness(inputs, folder))
-
-
-NO_BASELINE: Final = (OperatingSystem.ANDROID, *APPLE)
-NOWHERE: Final = "its library was run nowhere: no device was named, such as --device adb or --device devicectl"
-NO_MAC: Final = "its library was run nowhere: not verified, needs a Mac"
+    return open_phone(name.detail, lambda content: job_app(job, headers, content, folder / HARNESS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,8 +100,7 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
     target = packaged.target.job.target
     with console.step(f"verify {target.identifier}") as step:
         devices = devices_of(target, request, packaged.target.job.cpu)
-        nowhere = NO_MAC if packaged.target.job.target.system is OperatingSystem.MACOS else NOWHERE
-        step.note(f"on {', '.join(map(str, devices))}" if devices else nowhere)
+        step.note(f"on {', '.join(map(str, devices))}" if devices else platform_of(target).verifying().nowhere(target))
         task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
         opened = partial(_open, packaged, target_folder(planned, packaged.target), step.note)
@@ -169,13 +114,15 @@ def _open(packaged: Packaged, folder: Path, tell: Callable[[str], None], name: D
         return phone_device(job, packaged.result.headers, name, folder)
     if is_farm(name.kind):
         return farm_device(job, name.kind, name, folder, tell)
-    return open_device(job.target, name, announce=tell, api=job.android.api if job.android else None)
+    return open_device(job.target, name, announce=tell, job=job)
 
 
 def _task(planned: Planned, packaged: Packaged, request: Request, devices: Sequence[DeviceName], step: Step) -> Task:
     step.progress(0, 0, "reading the library")
     folder = target_folder(planned, packaged.target) / "outputs"
-    baseline, baseline_size = _held_against(planned, packaged.target.job)
+    job, models = packaged.target.job, planned.models
+    platform = platform_of(job.target).verifying()
+    baseline, baseline_size = platform.baseline(job, models.runtime, models.pins.converter_requirements)
     return Task(
         delivery=packaged.delivery,
         subjects=_subjects(planned, folder / "reference", step) if devices else (),
@@ -187,28 +134,6 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
         least_memory=request.least_memory,
         trace=request.trace,
     )
-
-
-def _baseline(planned: Planned, job: BuildJob) -> Baseline:
-    """Return the official library for the target's own machine, without one where there is no such wheel."""
-    runtime, architecture = planned.models.runtime, job.target.architecture.value
-    if job.target.system in NO_BASELINE:
-        what = "Android" if job.target.system is OperatingSystem.ANDROID else "Apple's phones"
-        return Baseline(library=None, name=f"none: there is no official package for {what} to be had by digest")
-    if runs_here(job.target):
-        return own_baseline(runtime)
-    library = foreign_library(runtime.version, planned.models.pins.converter_requirements, architecture)
-    name = f"onnxruntime {runtime.version} (official wheel for {architecture})"
-    return Baseline(library=library, name=name if library else f"none: there is no official wheel for {architecture}")
-
-
-def _held_against(planned: Planned, job: BuildJob) -> tuple[Baseline, LibrarySize]:
-    """Return the baseline and how large it is; for a Mac it is there for its size alone."""
-    models = planned.models
-    if is_for_mac(job.target):
-        return mac_baseline(models.runtime.version, models.pins.converter_requirements, job.target.architecture)
-    baseline = _baseline(planned, job)
-    return baseline, NO_SIZE if baseline.library is None else library_size(baseline.library, None)
 
 
 def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
@@ -271,7 +196,7 @@ def _bad_libraries(reports: Reports) -> list[Diagnostic]:
         BinaryError("gate-failed", f"{gate.name}: {gate.detail}", where=report.target, hint=gate_hint(gate))
         for report in reports
         for gate in report.gates
-        if gate.verdict is Verdict.FAIL and gate.name != SLICE_SIZES
+        if gate.verdict is Verdict.FAIL and gate.name != BUDGET_GATE
     ]
 
 

@@ -1,38 +1,33 @@
-"""Platforms say *what* to build: arguments, outputs, assembly. One module each, the same names in each, pure."""
+"""Platforms: all that depends on the operating system. One module or folder each, with the same names in each."""
 
-from collections.abc import Sequence
-from pathlib import PurePosixPath
-from typing import Final, Protocol
+from collections.abc import Iterator
+from typing import Final, Literal
 
-from ortrim.build.plan import AssemblyJob, BuildJob
-from ortrim.platforms import linux
-from ortrim.platforms.android import platform as android_platform
-from ortrim.platforms.apple import platform as apple_platform
-from ortrim.spec.targets import OperatingSystem
+from ortrim.platforms import android, apple, linux
+from ortrim.platforms.platform import Platform
+from ortrim.spec.buildspec import TargetSpec
+from ortrim.spec.problems import Location, Problem
+from ortrim.spec.rules import stray_tables
+from ortrim.spec.targets import TARGETS, OperatingSystem, Target
 
+__all__ = ["BY_SYSTEM", "PLATFORMS", "Platform", "platform_of", "target_problems"]
 
-class PlatformModule(Protocol):
-    """What each module of this package offers."""
-
-    def build_arguments(self, job: BuildJob) -> tuple[str, ...]:
-        """Return upstream's `build.py` arguments, paths symbolic as `core.plan` describes."""
-
-    def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
-        """Return the compiler's arguments that make the runner of a job's library."""
-
-    def finishing(self, job: BuildJob) -> tuple[tuple[str, ...], ...]:
-        """Return the commands that follow upstream's build, each its words."""
-
-    def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
-        """Return the files that are in the build folder in the end, the library first."""
-
-    def assembly(self, jobs: Sequence[BuildJob]) -> AssemblyJob | None:
-        """Return the job that joins the outputs of a plan's jobs for the platform into one package, if it has such."""
-
-
-PLATFORMS: Final[dict[OperatingSystem, PlatformModule]] = {
+BY_SYSTEM: Final[dict[OperatingSystem, Platform]] = {
     OperatingSystem.LINUX: linux,
-    OperatingSystem.ANDROID: android_platform,
-    OperatingSystem.IOS: apple_platform,
-    OperatingSystem.MACOS: apple_platform,
+    OperatingSystem.ANDROID: android,
+    OperatingSystem.IOS: apple,
+    OperatingSystem.MACOS: apple,
 }
+PLATFORMS: Final = tuple(dict.fromkeys(BY_SYSTEM.values()))
+
+
+def platform_of(target: Target) -> Platform:
+    """Return the platform that a target belongs to."""
+    return BY_SYSTEM[target.system]
+
+
+def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
+    """Yield what is wrong with a known target of a buildspec; see `spec.rules.TargetRules`."""
+    platform = platform_of(TARGETS[target.id])
+    yield from platform.problems(target, location, linkage)
+    yield from stray_tables(target, location, platform.NAME)

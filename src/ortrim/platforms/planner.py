@@ -5,11 +5,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from ortrim.build.plan import (
-    AndroidBuild,
-    AppleBuild,
     AssemblyJob,
     BuildJob,
     BuildPlan,
@@ -23,20 +21,16 @@ from ortrim.build.plan import (
 from ortrim.build.upstream_arguments import compiled_sources, require_providers
 from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
-from ortrim.platforms import PLATFORMS
+from ortrim.platforms import PLATFORMS, platform_of
+from ortrim.platforms.android.spec import android_of
 from ortrim.spec.build_options import Levers, applicable
 from ortrim.spec.buildspec import (
     BuildSpec,
     TargetSpec,
-    android_of,
-    apple_of,
-    deployment_target_of,
     levers_of,
-    linkage_of,
     merged_budgets,
 )
 from ortrim.spec.targets import (
-    APPLE,
     FIRST_ANDROID,
     TARGETS,
     Architecture,
@@ -73,7 +67,7 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
 
 def _floor_words(job: BuildJob) -> str:
     """Say how to promise AVX-512, where a target can: `target_rules.py` refuses a floor elsewhere."""
-    can = job.toolchain.kind == "zig" and job.target.system is OperatingSystem.LINUX
+    can = job.toolchain.kind == "zig" and not platform_of(job.target).SDK
     return f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
 
 
@@ -110,7 +104,7 @@ def make_plan(
     valid but cannot work, such as an execution provider without its sources.
     """
     config = render_config(operators)
-    jobs = tuple(
+    common = tuple(
         BuildJob(
             target=TARGETS[target.id],
             ort_version=spec.onnxruntime.version,
@@ -119,9 +113,7 @@ def make_plan(
             exceptions=spec.exceptions,
             minimum_glibc=_promised_glibc(target, toolchains[target.id]),
             cpu=target.cpu or "",
-            linkage=linkage_of(spec, target),
-            android=android,
-            apple=apple,
+            linkage=_linkage(spec, target),
             operator_config=config,
             without_types=() if levers_of(spec).unused_types else unused_types,
             hot_operators=_hot_operators(spec, hot_operators),
@@ -129,11 +121,11 @@ def make_plan(
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
-            sources=compiled_sources(TARGETS[target.id], sources, _providers(android or apple)),
+            sources=sources,
         )
         for target in targets
-        for android, apple in [(_android_build(spec, target), _apple_build(spec, target))]
     )
+    jobs = tuple(_with_options(spec, target, job) for target, job in zip(targets, common, strict=True))
     for job in jobs:
         require_providers(job, models)
         require_layouts(job, models)
@@ -179,6 +171,10 @@ def select_targets(
     return tuple(target for target in offered if target.id in found)
 
 
+def _linkage(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
+    return platform_of(TARGETS[target.id]).linkage(spec, target)
+
+
 def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
     """Only zig promises a glibc; what a compiler of the system makes loads where its own does."""
     return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
@@ -189,11 +185,11 @@ def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators
     return applicable(
         levers_of(spec),
         toolchain=toolchain.kind,
-        elf=known.system not in APPLE,
+        elf=known.is_elf,
         x64=known.architecture is Architecture.X64,
         exceptions=spec.exceptions,
         wide_characters=needs_wide_characters(operators),
-        static=linkage_of(spec, target) == "static",
+        static=_linkage(spec, target) == "static",
     )
 
 
@@ -203,35 +199,17 @@ def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ..
     return tuple(sorted(set(operators))) if levers.hot != levers.cold else ()
 
 
-def _android_build(spec: BuildSpec, target: TargetSpec) -> AndroidBuild | None:
-    if TARGETS[target.id].system is not OperatingSystem.ANDROID:
-        return None
-    chosen = android_of(spec, target)
-    assert chosen.api is not None
-    assert chosen.stl is not None
-    return AndroidBuild(api=chosen.api, stl=chosen.stl, providers=tuple(sorted(set(chosen.providers or ()))))
-
-
-def _apple_build(spec: BuildSpec, target: TargetSpec) -> AppleBuild | None:
-    system = TARGETS[target.id].system
-    if system not in APPLE:
-        return None
-    floor = deployment_target_of(spec, target)
-    assert floor is not None
-    providers = apple_of(spec, target).providers or ()
-    return AppleBuild(deployment_target=floor, providers=tuple(sorted(set(providers))))
-
-
-def _providers(build: AndroidBuild | AppleBuild | None) -> tuple[str, ...]:
-    return build.providers if build else ()
+def _with_options(spec: BuildSpec, target: TargetSpec, common: BuildJob) -> BuildJob:
+    """Return a job with its platform's options, and of the sources those that it then compiles."""
+    job = platform_of(common.target).with_options(common, spec, target)
+    return replace(job, sources=compiled_sources(job.target, job.sources, job.providers))
 
 
 def _assemblies(
     spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[BuildJob, ...]
 ) -> tuple[AssemblyJob, ...]:
     made = (
-        platform.assembly(tuple(job for job in jobs if PLATFORMS[job.target.system] is platform))
-        for platform in dict.fromkeys(PLATFORMS.values())
+        platform.assembly(tuple(job for job in jobs if platform_of(job.target) is platform)) for platform in PLATFORMS
     )
     return tuple(
         replace(assembly, models_as_assets=_models_as_assets(spec, targets, assembly))
@@ -255,7 +233,7 @@ def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: s
         toolchain=job.toolchain,
         headers=job.sources[0],
         runner_sha256=runner_sha256,
-        arguments=PLATFORMS[job.target.system].runner_arguments(job),
+        arguments=platform_of(job.target).runner_arguments(job),
         links=digest(job) if job.linkage == "static" else "",
     )
     return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
@@ -263,7 +241,7 @@ def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: s
 
 def with_arguments(job: BuildJob) -> BuildJob:
     """Return a job with the arguments that its operator configuration and options come to on its platform."""
-    platform = PLATFORMS[job.target.system]
+    platform = platform_of(job.target)
     return replace(
         job,
         arguments=platform.build_arguments(job),

@@ -19,7 +19,6 @@ from pydantic.dataclasses import dataclass
 from ortrim.base.json import to_json
 from ortrim.spec.build_options import PROFILES, Levers, Optimization, ProfileName
 from ortrim.spec.step_specs import Step
-from ortrim.spec.targets import APPLE, CATALYST, TARGETS, OperatingSystem
 from ortrim.spec.tolerances import ElementType, Tolerance
 from ortrim.spec.values import (
     APPLE_VERSION,
@@ -357,40 +356,9 @@ def levers_of(spec: BuildSpec) -> Levers:
     return dataclasses.replace(PROFILES[spec.profile], **chosen)
 
 
-def linkage_of(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
-    """Return how applications link the runtime of one target; a dynamic framework is linked as a shared library."""
-    known = TARGETS.get(target.id)
-    framework = apple_of(spec, target).framework if known and known.system in APPLE else None
-    return target.linkage or (FRAMEWORK_LINKAGE[framework] if framework else spec.linkage)
-
-
 def session_of(spec: BuildSpec, model: ModelSpec) -> SessionSpec:
     """Return the choices for one model's session: its own where it makes them, the buildspec's for the rest."""
     return spec.session.replaced_by(model.session) if model.session else spec.session
-
-
-def android_of(spec: BuildSpec, target: TargetSpec) -> AndroidSpec:
-    """Return the choices for one Android target; all are made but `ndk`, which is None for the pinned version."""
-    common = DEFAULT_ANDROID.replaced_by(spec.android)
-    return common.replaced_by(target.android) if target.android else common
-
-
-def apple_of(spec: BuildSpec, target: TargetSpec) -> AppleSpec:
-    """Return the choices for one Apple target; None where the default depends on more than the buildspec."""
-    return spec.apple.replaced_by(target.apple) if target.apple else spec.apple
-
-
-def deployment_key(identifier: str) -> Literal["ios_deployment_target", "macos_deployment_target"]:
-    """Return the key that holds an Apple target's deployment target; Mac Catalyst goes by versions of iOS."""
-    mac = TARGETS[identifier].system is OperatingSystem.MACOS and identifier != CATALYST
-    return "macos_deployment_target" if mac else "ios_deployment_target"
-
-
-def deployment_target_of(spec: BuildSpec, target: TargetSpec) -> str | None:
-    """Return the oldest system that is asked for of an Apple target; None when nothing is asked."""
-    chosen = apple_of(spec, target)
-    asked: str | None = getattr(chosen, deployment_key(target.id))
-    return asked
 
 
 def merged_budgets(spec: BuildSpec, target: TargetSpec) -> Budgets:

@@ -22,7 +22,7 @@ from ortrim.spec.buildspec import (
     TargetSpec,
 )
 from ortrim.spec.problems import Location, Problem, as_error, dotted, shown, shown_file
-from ortrim.spec.rules import SoundParts, semantic_problems
+from ortrim.spec.rules import SoundParts, TargetRules, semantic_problems
 from ortrim.spec.schema import plain_copy
 from ortrim.spec.structure import parse, structure_problems
 from ortrim.spec.targets import TARGETS, meant_by
@@ -82,16 +82,17 @@ def _split(message: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (message, "")
 
 
-def load_spec(path: Path) -> LoadedSpec:
+def load_spec(path: Path, rules: TargetRules) -> LoadedSpec:
     """Return the buildspec of a TOML file, checked as far as that goes without opening a model.
 
-    Raises `SpecError` when there is no TOML to look at, otherwise a `DiagnosticGroup` of one `SpecError` for
-    each problem, in the order of the file; `ortrim.spec.problems.REFERENCES` lists what they are.
+    `rules` are those for the keys of a target, which depend on its platform. Raises `SpecError` when there is no TOML
+    to look at, otherwise a `DiagnosticGroup` of one `SpecError` for each problem, in the order of the file;
+    `ortrim.spec.problems.REFERENCES` lists what they are.
     """
-    return spec_from_data(read_document(path), path)
+    return spec_from_data(read_document(path), path, rules)
 
 
-def spec_from_data(document: dict[str, Any], file: Path) -> LoadedSpec:
+def spec_from_data(document: dict[str, Any], file: Path, rules: TargetRules) -> LoadedSpec:
     """Return the buildspec of TOML data that was read from `file`.
 
     Raises `DiagnosticGroup` as `load_spec`.
@@ -101,8 +102,7 @@ def spec_from_data(document: dict[str, Any], file: Path) -> LoadedSpec:
     data = plain_copy(named, (), unfit)
     notes = _with_identifiers(data)
     structure = _without_echoes(structure_problems(BuildSpec, data), unfit)
-    rules = semantic_problems(_sound_parts(data, structure), file.parent)
-    problems = [*structure, *rules]
+    problems = [*structure, *semantic_problems(_sound_parts(data, structure), file.parent, rules)]
     if problems:
         rank = _ranking(document)
         problems.sort(key=lambda problem: rank(problem.location))

@@ -7,7 +7,7 @@
 - Whether what a buildspec names is there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path, PurePosixPath
@@ -25,11 +25,10 @@ from ortrim.spec.buildspec import (
     RuntimeSpec,
     SessionSpec,
     TargetSpec,
-    deployment_key,
 )
 from ortrim.spec.problems import Location, Problem, listed, nearest, shown
 from ortrim.spec.step_specs import Extract, Merge, Outputs, Quantize, Rename, StepChoices, Strip
-from ortrim.spec.targets import APPLE, CPUS, TARGETS, CLibrary, OperatingSystem, meant_by
+from ortrim.spec.targets import TARGETS, meant_by
 
 
 def exists(path: Path, *, folder: bool) -> bool:
@@ -242,49 +241,51 @@ def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
 
 
 DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
+OPTION_TABLES: Final = {"android": "Android", "apple": "Apple's systems"}
+"""Tables of a target that hold the options of one platform -> the words for its systems."""
 ZIG_ONLY: Final = "has a meaning only with compiler = 'zig'"
 
 
-def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
-    """Yield what is wrong with a target whose keys and types are right; `linkage` is what holds for all targets."""
-    if target.id not in TARGETS:
-        several = f"choose {listed(meant)}" if (meant := meant_by(target.id)) else ""
-        hint = several or nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
-        what = f"is {shown(target.id)}, which is not a target"
-        yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
-    elif TARGETS[target.id].system is OperatingSystem.ANDROID:
-        yield from _android(target, location, linkage)
-        yield from _no_apple(target, location)
+TargetRules = Callable[[TargetSpec, Location, Literal["shared", "static"]], Iterator[Problem]]
+"""Yields what is wrong with a known target, by the rules of its platform; the linkage is what holds for all targets."""
+
+
+def _target_problems(
+    target: TargetSpec, location: Location, linkage: Literal["shared", "static"], rules: TargetRules
+) -> Iterator[Problem]:
+    if target.id in TARGETS:
+        yield from rules(target, location, linkage)
         return
-    elif TARGETS[target.id].system in APPLE:
-        yield from _apple(target, location)
-        yield from _no_android(target, location)
+    several = f"choose {listed(meant)}" if (meant := meant_by(target.id)) else ""
+    hint = several or nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
+    what = f"is {shown(target.id)}, which is not a target"
+    yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
+    yield from system_compiler_problems(target, location, linkage)
+
+
+def stray_tables(target: TargetSpec, location: Location, own: str) -> Iterator[Problem]:
+    """Yield the tables of options that are another platform's; `own` is the name of the target's, if it has one."""
+    for table, words in OPTION_TABLES.items():
+        if table != own and getattr(target, table) is not None:
+            what = f"has a meaning only for {words}, and the target is {target.id}"
+            yield Problem(reference="stray-key", location=(*location, table), what=what)
+
+
+def stray_keys(stray: Iterable[tuple[str, bool, str, str]], location: Location, system: str) -> Iterator[Problem]:
+    """Yield the keys that mean nothing on a system: of each its name, whether it is given, why, and what is instead."""
+    for key, given, why, instead in stray:
+        if given:
+            hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
+            what = f"has no meaning for {system}"
+            yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+
+
+def system_compiler_problems(
+    target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
+) -> Iterator[Problem]:
+    """Yield the keys that only the pinned toolchain can follow, where another is chosen."""
+    if target.compiler == "zig":
         return
-    else:
-        yield from _c_library(target, location)
-        yield from _processor(target, location)
-        yield from _no_android(target, location)
-        yield from _no_apple(target, location)
-    if target.compiler != "zig":
-        yield from _system_compiler(target, location, linkage)
-
-
-def _c_library(target: TargetSpec, location: Location) -> Iterator[Problem]:
-    if TARGETS[target.id].c_library is not CLibrary.GLIBC and target.glibc != DEFAULT_GLIBC:
-        what, why = "has no meaning for this target", f"{target.id} is built against {TARGETS[target.id].c_library}"
-        yield Problem(reference="stray-key", location=(*location, "glibc"), what=what, why=why)
-
-
-def _processor(target: TargetSpec, location: Location) -> Iterator[Problem]:
-    known = CPUS[TARGETS[target.id].architecture]
-    if target.cpu is not None and target.cpu not in known:
-        what = f"is {shown(target.cpu)}, which is no processor that {target.id} can be built for"
-        hint = f"choose among {listed(list(known), 'and')}, or leave 'cpu' out for any processor of the architecture"
-        yield Problem(reference="unknown-cpu", location=(*location, "cpu"), what=what, hint=hint)
-
-
-def _system_compiler(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
-    """Yield the keys that only the pinned toolchain can follow."""
     if target.glibc != DEFAULT_GLIBC:
         why = f"{target.compiler} links against the glibc of the system that it runs on"
         yield Problem(reference="stray-key", location=(*location, "glibc"), what=ZIG_ONLY, why=why)
@@ -296,68 +297,6 @@ def _system_compiler(target: TargetSpec, location: Location, linkage: Literal["s
         what = "cannot make a static library" if target.linkage is None else ZIG_ONLY
         why = f"the archive is joined with zig's linker; {target.compiler}'s C++ library would be missing from it"
         hint = "use compiler = 'zig', or linkage = 'shared' for this target"
-        yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
-
-
-def _no_android(target: TargetSpec, location: Location) -> Iterator[Problem]:
-    if target.android is not None:
-        what = f"has a meaning only for Android, and the target is {target.id}"
-        yield Problem(reference="stray-key", location=(*location, "android"), what=what)
-
-
-def _no_apple(target: TargetSpec, location: Location) -> Iterator[Problem]:
-    if target.apple is not None:
-        what = f"has a meaning only for Apple's systems, and the target is {target.id}"
-        yield Problem(reference="stray-key", location=(*location, "apple"), what=what)
-
-
-def _apple(target: TargetSpec, location: Location) -> Iterator[Problem]:
-    """Yield the keys that Xcode decides, and the deployment target of another system."""
-    stray = (
-        (
-            "compiler",
-            target.compiler != "zig",
-            "its libraries are compiled by Xcode, or for Macs by zig",
-            "apple.xcode",
-        ),
-        (
-            "glibc",
-            target.glibc != DEFAULT_GLIBC,
-            "its C library is the system's own",
-            f"apple.{deployment_key(target.id)}",
-        ),
-        ("cpu", target.cpu is not None, "its processors are few; better ones are found at run time", ""),
-        ("linkage", target.linkage is not None, "an xcframework holds frameworks", "apple.framework"),
-    )
-    for key, given, why, instead in stray:
-        if given:
-            hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
-            what = "has no meaning for Apple's systems"
-            yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
-    other = {"ios_deployment_target", "macos_deployment_target"} - {deployment_key(target.id)}
-    for key in other:
-        if target.apple is not None and getattr(target.apple, key) is not None:
-            what = f"has no meaning for {target.id}, which goes by '{deployment_key(target.id)}'"
-            yield Problem(reference="stray-key", location=(*location, "apple", key), what=what)
-
-
-def _android(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
-    """Yield the keys that the NDK decides; an ABI is a floor already, and packages hold shared libraries."""
-    stray = (
-        ("compiler", target.compiler != "zig", "libraries for Android are compiled by the NDK", "android.ndk"),
-        ("glibc", target.glibc != DEFAULT_GLIBC, "Android's C library is bionic", "android.api"),
-        ("cpu", target.cpu is not None, "the ABI is the least processor; better ones are found at run time", ""),
-    )
-    for key, given, why, instead in stray:
-        if given:
-            hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
-            what = "has no meaning for Android"
-            yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
-    if (target.linkage or linkage) == "static":
-        key = "id" if target.linkage is None else "linkage"
-        what = "cannot be a static library, which 'linkage' asks for" if key == "id" else "has no meaning for Android"
-        why = "an AAR holds shared libraries, which Java loads"
-        hint = "use linkage = 'shared' for this target"
         yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
 
@@ -383,7 +322,7 @@ class SoundParts:
     session: SessionSpec
 
 
-def semantic_problems(parts: SoundParts, folder: Path) -> Iterator[Problem]:
+def semantic_problems(parts: SoundParts, folder: Path, rules: TargetRules) -> Iterator[Problem]:
     """Yield what is wrong with the sound parts; relative paths are seen from `folder`."""
     yield from _runtime(parts.runtime, folder)
     yield from _levers(parts.profile, parts.levers)
@@ -398,7 +337,7 @@ def semantic_problems(parts: SoundParts, folder: Path) -> Iterator[Problem]:
         yield from _duplicates((("models", index, "cases", number, "name"), case.name) for number, case in cases)
     yield from _duplicates((("targets", index, "id"), target.id) for index, target in parts.targets)
     for index, target in parts.targets:
-        yield from target_problems(target, ("targets", index), parts.linkage)
+        yield from _target_problems(target, ("targets", index), parts.linkage, rules)
         yield from _target_budgets(target, ("targets", index), parts.budgets)
 
 

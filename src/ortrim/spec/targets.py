@@ -77,6 +77,11 @@ class Target:
     architecture: Architecture
     c_library: CLibrary = CLibrary.GLIBC
 
+    @property
+    def is_elf(self) -> bool:
+        """Whether libraries are ELF files; Apple's are Mach-O files."""
+        return self.system not in APPLE
+
 
 TARGETS: Final = {
     target.identifier: target

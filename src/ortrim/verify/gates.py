@@ -14,6 +14,10 @@ from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
 from ortrim.spec.targets import Architecture
 from ortrim.verify.measurements import Gate, Verdict
 
+BUDGET_GATE: Final = "size of each slice"
+"""The one gate that is about a budget."""
+
+
 PUBLIC_API: Final = frozenset({"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"})
 """What upstream's own version script exports from a CPU build."""
 SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]*)\.so\.\d+|libc\.so")

@@ -23,18 +23,23 @@ from ortrim.binaries.libraries import LibraryFacts, LibrarySize
 from ortrim.build.plan import CompiledUnits, CompilerCacheUse
 from ortrim.errors import Diagnostic
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.platforms.apple.devicectl import PhoneDevice
-from ortrim.platforms.apple.simctl import SimulatorDevice
 from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
 from ortrim.spec.tolerances import SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
 from ortrim.verify import measurements
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.batch import FarmDevice, batch_requests
-from ortrim.verify.devices.device import DEFAULT_REPETITION, Device, Repetition
+from ortrim.verify.devices.device import (
+    DEFAULT_REPETITION,
+    Device,
+    HeatedDevice,
+    PreparedDevice,
+    Repetition,
+    SimulatedDevice,
+)
 from ortrim.verify.devices.host import Host, saturates_here
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
-from ortrim.verify.devices.several import CooledDevice, OnDevice, on_each
+from ortrim.verify.devices.several import OnDevice, on_each
 from ortrim.verify.judge import (
     Meaningless,
     failed_device,
@@ -201,7 +206,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     """
     plans = tuple(_measurement(subject, task) for subject in task.subjects)
     timed = _timed(plans, device)
-    if isinstance(device, FarmDevice | PhoneDevice):
+    if isinstance(device, PreparedDevice):
         device.prepare(batch_requests(plans, timed, trace=task.trace))
     work = _Work(device=device, task=task, runs=Runs(_count(plans, timed, device, task), tell))
     proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
@@ -293,7 +298,7 @@ class _Work:
         text = f"measuring {plan.model}"
         self.runs.doing(text)
         rounds = measure(self.device, plan, lambda: self.runs.done(text))
-        if isinstance(self.device, FarmDevice | PhoneDevice) or not self.device.time_meaningful:
+        if isinstance(self.device, PreparedDevice) or not self.device.time_meaningful:
             return rounds
         return settled(
             self.device,
@@ -338,10 +343,9 @@ def _most_memory(device: QemuSystem) -> int:
 
 
 def _meaningless(device: Device) -> Meaningless:
-    why = f"what it takes on {device.name} says nothing of a real device"
-    if isinstance(device, SimulatorDevice):
-        why = f"what it takes on {device.name} is a Mac's number, not a phone's"
-    heat = device.heat if isinstance(device, CooledDevice | FarmDevice | PhoneDevice) else ""
+    says = device.says if isinstance(device, SimulatedDevice) else "says nothing of a real device"
+    why = f"what it takes on {device.name} {says}"
+    heat = device.heat if isinstance(device, HeatedDevice) else ""
     return Meaningless(
         memory="" if device.memory_meaningful else f"memory: {why}",
         time="" if device.time_meaningful else f"time: {heat or why}",

@@ -16,6 +16,7 @@ from preparation.record import PreparationRecord
 from footprint_samples import MACHINE, TimedDevice
 from ortrim.base.console import Console
 from ortrim.errors import DiagnosticGroup, ExitCode, StorageError, UsageError, VerifyError
+from ortrim.platforms import target_problems
 from ortrim.spec.load import load_spec
 from preparation_samples import BOTH, LIBRARIES, TIMES, both_contest, change
 
@@ -63,7 +64,7 @@ def ran(tmp_path: Path) -> Ran:
 
 def test_every_default_spec_is_there_and_all_its_models_have_steps() -> None:
     """Eight buildspecs, eleven models."""
-    specs = [load_spec(spec).spec for spec in SPECS]
+    specs = [load_spec(spec, target_problems).spec for spec in SPECS]
     assert len(specs) == 8
     assert [bool(model.steps) for spec in specs for model in spec.models] == [True] * 11
 

@@ -14,6 +14,7 @@ from preparation.subject import GIVEN, PREPARED, Pair, built_pair, require_same_
 
 from ortrim.base.console import Console
 from ortrim.errors import Diagnostic, ExitCode, UsageError
+from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 from ortrim.verify.cases import Case
@@ -39,7 +40,7 @@ def make_case(tmp_path: Path) -> MakeCase:
 
 def test_steps_are_taken_from_every_model_and_nothing_else() -> None:
     """Sources, cases and tolerances stay; so does what was loaded."""
-    loaded = load_spec(SPECS[0])
+    loaded = load_spec(SPECS[0], target_problems)
     bare = without_steps(loaded)
     assert [model.steps for model in bare.spec.models] == [()]
     steps = (model.steps for model in loaded.spec.models)

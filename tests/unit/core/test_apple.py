@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of, slices_of
-from ortrim.build.xcode import SDKS, sdk_folder, sdk_of
+from ortrim.platforms.apple.xcode import SDKS, sdk_folder, sdk_of
 from ortrim.spec.targets import APPLE, TARGETS
 
 OURS = {name: target for name, target in TARGETS.items() if target.system in APPLE}

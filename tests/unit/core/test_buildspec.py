@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from ortrim.platforms.android.spec import android_of
 from ortrim.spec.buildspec import (
     AndroidSpec,
     Budgets,
@@ -12,7 +13,6 @@ from ortrim.spec.buildspec import (
     LoadedSpec,
     ModelSpec,
     TargetSpec,
-    android_of,
     merged_budgets,
 )
 

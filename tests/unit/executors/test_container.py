@@ -14,12 +14,13 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
 from ortrim.build.container import ContainerExecutor
 from ortrim.build.container_engines import ContainerOptions, Mount
-from ortrim.build.jni import Jdk
-from ortrim.build.ndk import ndk_toolchain
 from ortrim.build.plan import RunnerJob
 from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
 from ortrim.pins.images import IMAGES_FILE
+from ortrim.platforms import Platform, android, linux
+from ortrim.platforms.android.jni import Jdk, build_jni_library
+from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, Workshop
@@ -41,9 +42,10 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return fake_engine(workshop.folder, monkeypatch)
 
 
-def executor(workshop: Workshop, **options: object) -> ContainerExecutor:
-    """Return the executor of the workshop in containers."""
-    return ContainerExecutor(native=workshop.executor(), options=ContainerOptions(**options))  # type: ignore[arg-type]
+def executor(workshop: Workshop, platform: Platform = linux, /, **options: object) -> ContainerExecutor:
+    """Return the executor of the workshop in a platform's containers."""
+    given = ContainerOptions(**options)  # type: ignore[arg-type]
+    return ContainerExecutor(native=workshop.executor(), options=given, images=platform.images())
 
 
 def tree(workshop: Workshop) -> Path:
@@ -81,7 +83,7 @@ def test_what_was_compiled_elsewhere_starts_no_container(workshop: Workshop, doc
     container, jdk = executor(workshop), Jdk(javac=Path("javac"), version="17")
     result = container.run(target.job)
     assert container.run_runner(target.runner).is_file()
-    assert container.run_jni(target.job, result, jdk).library.is_file()
+    assert build_jni_library(target.job, result, container, jdk).library.is_file()
     assert docker.calls("run") == []
 
 
@@ -164,7 +166,7 @@ def test_an_interruption_keeps_the_tree_and_no_container(workshop: Workshop, doc
     workshop.write('print("[1/2] Building a.o", flush=True)\ntime.sleep(60)')
     native = replace(workshop.executor(), on_progress=_interrupt)
     with pytest.raises(KeyboardInterrupt):
-        ContainerExecutor(native=native, options=ContainerOptions()).run(workshop.job)
+        replace(executor(workshop), native=native).run(workshop.job)
     assert len(docker.calls("rm")) == len(docker.calls("run"))
     assert not list(cache_folder("containers").iterdir())
     workshop.write(GOOD)
@@ -210,7 +212,7 @@ def test_without_the_ndks_pin_nothing_is_built_for_android(workshop: Workshop, d
     """The version and the command that pins it are named."""
     toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, "27.2.12479018")
     with pytest.raises(SourcesError) as caught:
-        executor(workshop).run(replace(workshop.job, toolchain=toolchain))
+        executor(workshop, android).run(replace(workshop.job, toolchain=toolchain))
     assert caught.value.reference == "image-not-pinned"
     assert "27.2.12479018" in caught.value.where
     assert docker.calls() == []
@@ -229,7 +231,7 @@ def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker
     arguments = (*workshop.job.arguments, "--android_ndk_path", "${ndk}")
     workshop.write("sys.exit(1)")
     with pytest.raises(BuildError):
-        executor(workshop).run(replace(workshop.job, toolchain=toolchain, arguments=arguments))
+        executor(workshop, android).run(replace(workshop.job, toolchain=toolchain, arguments=arguments))
     words = docker.calls("run")[-1]
     assert words[words.index("--android_ndk_path") + 1] == f"/opt/android/ndk/{VERSION}"
     assert f"ADD ndk.tar /opt/android/ndk/{VERSION}/" in docker.built()

@@ -1,6 +1,7 @@
 """Which image a toolchain needs, what its file says, and when it is built again."""
 
 import platform
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,15 @@ from fake_sources import private_cache
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
 from ortrim.build import container as module
-from ortrim.build.container import image_recipe, ready_image
+from ortrim.build.container import ImageRecipe, Images, ready_image
 from ortrim.build.container_engines import DOCKER, probe
 from ortrim.build.debian import DebianPackage, PackageRequest
-from ortrim.build.ndk import ndk_toolchain
+from ortrim.build.plan import Toolchain
 from ortrim.build.root_file_systems import DebianRoot
 from ortrim.errors import SourcesError, ToolError
 from ortrim.pins.images import IMAGES_FILE
+from ortrim.platforms import android, linux
+from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
@@ -25,6 +28,12 @@ ZIG = sample_plan().targets[0].job.toolchain
 NDK = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, VERSION)
 PINNED = 'reference = "{name}:1"\ndigest = "sha256:{digest}"\n'
 PYTHON, JDK = (PINNED.format(name=name, digest=digit * 64) for name, digit in (("python", "a"), ("jdk", "b")))
+
+
+def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
+    """Return the recipe of a toolchain's image, as its platform gives it."""
+    images: Images = (android if toolchain.kind == "ndk" else linux).images()
+    return images.image_recipe(toolchain, announce)
 
 
 def silent(_: str) -> None:

@@ -8,10 +8,10 @@ import pytest
 from apple_slices import recorded
 from ortrim.binaries.macho import read_macho
 from ortrim.build.execution import JobPaths
-from ortrim.build.native import finish
 from ortrim.build.plan import BuildJob
-from ortrim.build.zig_apple import zig_apple_toolchain
 from ortrim.errors import BinaryError, StorageError
+from ortrim.platforms.apple import finish
+from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 

@@ -7,12 +7,13 @@ import pytest
 
 from aar_samples import fake_jdk
 from finished_builds import leave_jni
+from native_builds import native_executor
 from ortrim.base.cache import cache_folder, record_entry
-from ortrim.build.execution import Inputs
-from ortrim.build.jni import JAVA, Jdk, build_jni_library, finished_jni
-from ortrim.build.ndk import SDK_VARIABLES, VARIABLES
+from ortrim.build.execution import Executor
 from ortrim.build.plan import BuildJob, JobResult, Toolchain
 from ortrim.errors import BuildError, ExitCode, StorageError
+from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, finished_jni
+from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from sample_plans import sample_plan
 
 COMPILER = """#!/bin/sh
@@ -38,18 +39,16 @@ def fixture_jdk(tmp_path: Path) -> Jdk:
     return jdk
 
 
-@pytest.fixture(name="inputs")
-def fixture_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
-    """Return the folders of a job, with a cache of its own."""
+@pytest.fixture(name="executor")
+def fixture_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Executor:
+    """Return what runs jobs on this machine, with the folders of a job and a cache of its own."""
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
     for name in ("native", "java", "android"):
         (tmp_path / "sources" / JAVA / name).mkdir(parents=True)
     (tmp_path / "sources" / JAVA / "native" / "OrtJniUtil.c").touch()
     (tmp_path / "sources" / JAVA / "java" / "OnnxRuntime.java").touch()
-    for name in ("tools", "runner", "hooks"):
-        (tmp_path / name).mkdir()
-    folders = {name: tmp_path / name for name in ("sources", "tools", "runner", "hooks")}
-    return Inputs(**folders)
+    (tmp_path / "tools").mkdir()
+    return native_executor(tmp_path / "sources", tmp_path / "build.log", tools=tmp_path / "tools")
 
 
 def job_with(log: Path, **wrappers: str) -> BuildJob:
@@ -68,20 +67,20 @@ def result_in(folder: Path) -> JobResult:
     )  # fmt: skip
 
 
-def test_it_is_compiled_once_with_all_that_it_includes(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+def test_it_is_compiled_once_with_all_that_it_includes(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Against the library of the build; the second time it is taken from the cache."""
     job, log = job_with(tmp_path / "log", cc=COMPILER), tmp_path / "log"
-    made = build_jni_library(job, result_in(tmp_path), inputs, jdk)
+    made = build_jni_library(job, result_in(tmp_path), executor, jdk)
     assert (made.library.read_text(), made.symbols) == ("linked\n", None)
     said = log.read_text()
     assert f"{tmp_path}/sources/{JAVA}/native/OrtJniUtil.c libonnxruntime.so -o libonnxruntime4j_jni.so" in said
     assert {"jni.h", "jni_md.h", "onnxruntime_config.h"} <= set(said.split())
-    assert build_jni_library(job, result_in(tmp_path), inputs, jdk) == made
+    assert build_jni_library(job, result_in(tmp_path), executor, jdk) == made
     assert log.read_text() == said
     assert [path.name for path in made.library.parent.iterdir()] == [made.library.name]
 
 
-def test_other_headers_of_jni_or_another_job_make_another(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+def test_other_headers_of_jni_or_another_job_make_another(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Whatever could change its bytes is part of its name in the cache; the JDK's version is not."""
     job = job_with(tmp_path / "log", cc=COMPILER)
     first = finished_jni(job, jdk)
@@ -90,7 +89,7 @@ def test_other_headers_of_jni_or_another_job_make_another(inputs: Inputs, jdk: J
     assert len({first, finished_jni(job, jdk), finished_jni(replace(job, ort_version="1.22.0"), jdk)}) == 3
 
 
-def test_an_android_library_is_the_same_for_every_kit(inputs: Inputs, jdk: Jdk) -> None:
+def test_an_android_library_is_the_same_for_every_kit(executor: Executor, jdk: Jdk) -> None:
     """Its jni.h is the NDK's, so that what was compiled elsewhere is found here, with or without a JDK."""
     (target,) = sample_plan("android-arm64-v8a").targets
     assert finished_jni(target.job, jdk) == finished_jni(target.job)
@@ -99,26 +98,26 @@ def test_an_android_library_is_the_same_for_every_kit(inputs: Inputs, jdk: Jdk) 
 
 
 def test_what_was_compiled_elsewhere_needs_no_ndk(
-    inputs: Inputs, jdk: Jdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    executor: Executor, jdk: Jdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The JNI library that came with the runtime's is taken as it is."""
     for name in (*VARIABLES, *SDK_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     (target,) = sample_plan("android-arm64-v8a").targets
     folder = leave_jni(target)
-    made = build_jni_library(target.job, result_in(tmp_path), inputs, jdk)
+    made = build_jni_library(target.job, result_in(tmp_path), executor, jdk)
     assert (made.library.parent, made.symbols is not None) == (folder, True)
     made.library.unlink()
     record_entry(folder)
     with pytest.raises(StorageError) as caught:
-        build_jni_library(target.job, result_in(tmp_path), inputs, jdk)
+        build_jni_library(target.job, result_in(tmp_path), executor, jdk)
     assert (caught.value.reference, caught.value.where) == ("jni-damaged", str(folder))
 
 
-def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """As the NDK's: what ships has none, and beside it lies what has them."""
     job = job_with(tmp_path / "log", cc=COMPILER, objcopy=STRIPPER)
-    made = build_jni_library(job, result_in(tmp_path), inputs, jdk)
+    made = build_jni_library(job, result_in(tmp_path), executor, jdk)
     assert made.symbols is not None
     assert made.symbols.name == "libonnxruntime4j_jni.so.sym"
     stripping = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("objcopy")]
@@ -128,19 +127,19 @@ def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(inputs: Inputs
     ]
 
 
-def test_what_the_compiler_says_is_told(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+def test_what_the_compiler_says_is_told(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Nothing half-made stays in the cache."""
     failing = "#!/bin/sh\necho 'OrtJniUtil.c:7:10: error: no jni.h' >&2\nexit 1\n"
     with pytest.raises(BuildError) as caught:
-        build_jni_library(job_with(tmp_path / "log", cc=failing), result_in(tmp_path), inputs, jdk)
+        build_jni_library(job_with(tmp_path / "log", cc=failing), result_in(tmp_path), executor, jdk)
     assert (caught.value.reference, caught.value.exit_code) == ("jni-not-compiled", ExitCode.BUILD)
     assert "no jni.h" in caught.value.why
     assert [path for path in cache_folder("jni").iterdir() if path.is_dir()] == []
 
 
-def test_a_kit_without_jni_is_refused(inputs: Inputs, jdk: Jdk, tmp_path: Path) -> None:
+def test_a_kit_without_jni_is_refused(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Its compiler alone does not do."""
     (tmp_path / "jdk" / "include" / "jni.h").unlink()
     with pytest.raises(BuildError) as caught:
-        build_jni_library(job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), inputs, jdk)
+        build_jni_library(job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), executor, jdk)
     assert caught.value.reference == "jni-headers-missing"

@@ -7,9 +7,9 @@ import pytest
 
 from ndk_layout import lay_out_ndk
 from ortrim.build.native import NativeExecutor
-from ortrim.build.ndk import PROGRAMS
 from ortrim.build.plan import BuildJob
 from ortrim.errors import BuildError, Diagnostic, ExitCode, ToolError
+from ortrim.platforms.android.ndk import PROGRAMS
 from ortrim.spec.buildspec import AndroidSpec
 from sample_plans import MODELS, sample_plan
 from workshop import Workshop
@@ -68,7 +68,7 @@ def test_the_ndk_that_was_named_goes_first(android: Workshop, ndk: Path, monkeyp
     """`--ndk` is heeded before the environment."""
     monkeypatch.setenv("ANDROID_NDK_HOME", "/nowhere")
     executor = android.executor()
-    named = replace(executor, inputs=replace(executor.inputs, ndk=ndk))
+    named = replace(executor, inputs=replace(executor.inputs, sdk=ndk))
     assert named.run(android.job).library.is_file()
 
 

@@ -10,12 +10,12 @@ import pytest
 from aar_samples import fake_jdk
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.base.console import Console
-from ortrim.build import ndk
-from ortrim.build.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request
+from ortrim.platforms.android import ndk
+from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.spec.targets import Target
 
 

@@ -8,13 +8,14 @@ from typing import Any, Protocol
 import pytest
 
 from ortrim.base.console import Console
-from ortrim.build.xcode import Xcode
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline import installations, planned
+from ortrim.pipeline import planned
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
+from ortrim.platforms.apple import toolchains
+from ortrim.platforms.apple.xcode import Xcode
 from ortrim.spec.targets import APPLE, TARGETS
 from xcode_layout import lay_out_xcode
 
@@ -57,7 +58,7 @@ def mac(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Xcode:
     found = Xcode(folder=lay_out_xcode(stages.folder / "Xcode.app", "17.1"), version="17.1")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(planned, "host_target", lambda: TARGETS["macos-arm64"])
-    monkeypatch.setattr(installations, "find_xcode", lambda _version=None: found)
+    monkeypatch.setattr(toolchains, "find_xcode", lambda _version=None: found)
     return found
 
 
@@ -187,7 +188,7 @@ def test_a_mac_without_xcode_can_show_the_plan(stages: Stages, monkeypatch: pyte
     def missing(_version: str | None = None) -> Xcode:
         raise ToolError("xcode-missing", "is missing", hint="install it")
 
-    monkeypatch.setattr(installations, "find_xcode", missing)
+    monkeypatch.setattr(toolchains, "find_xcode", missing)
     assert jobs(stages, "ios-arm64")["ios-arm64"].toolchain.version == PINS.xcode != mac.version
     stages.ran.clear()
     assert refused(stages).reference == "xcode-missing"

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.build import jni
-from ortrim.build.ndk import LIBRARY_FOLDERS
 from ortrim.build.plan import AssemblyJob, BuildJob
 from ortrim.errors import ExitCode, PlanError
-from ortrim.platforms.android import platform as android_platform
+from ortrim.platforms.android import arguments as android_platform
+from ortrim.platforms.android import jni
+from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
 from ortrim.spec.buildspec import AndroidSpec, TargetSpec
 from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from ortrim.build.plan import BuildJob
-from ortrim.build.zig_apple import is_cross_built, zig_apple_toolchain
+from ortrim.platforms.apple.zig_toolchain import is_cross_built, zig_apple_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 

@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.build.plan import AppleBuild, AssemblyJob, BuildJob
 from ortrim.errors import ExitCode, PlanError
-from ortrim.platforms.apple import platform as apple_platform
+from ortrim.platforms.apple import arguments as apple_platform
 from ortrim.spec.buildspec import AppleSpec, TargetSpec
 from ortrim.spec.targets import APPLE, TARGETS
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from aar_samples import android_plan
-from ortrim.build.jni import config_header, jni_arguments
 from ortrim.build.plan import AndroidBuild
+from ortrim.platforms.android.jni import config_header, jni_arguments
 from sample_plans import sample_plan
 
 

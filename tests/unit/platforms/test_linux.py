@@ -8,7 +8,8 @@ import pytest
 from ortrim.base.files import shipped_folder
 from ortrim.build.plan import BuildJob, SourcePin, digest
 from ortrim.build.upstream_arguments import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources
-from ortrim.platforms import PLATFORMS, linux
+from ortrim.platforms import BY_SYSTEM
+from ortrim.platforms.linux import arguments as linux
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
@@ -27,7 +28,7 @@ def linker_flags(planned: BuildJob) -> list[str]:
 
 def test_every_operating_system_has_its_module() -> None:
     """A target whose system nobody can build for does not exist."""
-    assert set(PLATFORMS) == set(OperatingSystem)
+    assert set(BY_SYSTEM) == set(OperatingSystem)
 
 
 def test_the_runners_sources_are_all_that_there_are() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ortrim.build.ndk import ListedArchive, listed_archive
 from ortrim.errors import ExitCode, SourcesError
+from ortrim.platforms.android.ndk import ListedArchive, listed_archive
 
 HEAD = """<?xml version="1.0" ?>
 <sdk:sdk-repository xmlns:sdk="http://schemas.android.com/sdk/android/repo/repository2/03"

@@ -10,10 +10,10 @@ import pytest
 
 from fake_engine import FakeEngine, fake_engine
 from ortrim.build.container_engines import DOCKER, UsableEngine
-from ortrim.build.ndk import REPOSITORY
 from ortrim.errors import Diagnostic
 from ortrim.pins.images import IMAGES_FILE, read_image_pins
 from ortrim.pins.update import update_image_pins, with_values
+from ortrim.platforms.android.ndk import REPOSITORY
 
 PINS = """\
 # What a reader should know.

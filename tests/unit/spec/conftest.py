@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import DiagnosticGroup, ExitCode, SpecError
+from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
 
@@ -27,7 +28,7 @@ def load(folder: Path) -> Callable[[str], LoadedSpec]:
     def load_text(text: str) -> LoadedSpec:
         file = folder / "kws.toml"
         file.write_text(text, encoding="utf-8")
-        return load_spec(file)
+        return load_spec(file, target_problems)
 
     return load_text
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from ortrim.platforms import target_problems
 from ortrim.platforms.planner import select_targets
 from ortrim.spec.load import load_spec
 from ortrim.spec.targets import TARGETS, OperatingSystem
@@ -16,7 +17,7 @@ def test_the_guides_buildspec(tmp_path: Path) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
     path = tmp_path / "app.toml"
     path.write_text(text)
-    spec = load_spec(path).spec
+    spec = load_spec(path, target_problems).spec
     targets = select_targets(spec, "android", None)
     assert len(targets) == 2
     assert {TARGETS[target.id].system for target in targets} == {OperatingSystem.ANDROID}

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode, SpecError
+from ortrim.platforms import target_problems
 from ortrim.spec.load import LARGEST_BYTES, _parsed, _text, load_spec, read_document
 
 
 def refusal(file: Path) -> SpecError:
     """Return the diagnostic with which a file is refused."""
     with pytest.raises(SpecError) as caught:
-        load_spec(file)
+        load_spec(file, target_problems)
     assert caught.value.exit_code == ExitCode.SPEC
     assert caught.value.where == str(file)
     return caught.value

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ortrim.base.console import Console
 from ortrim.base.json import to_data
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
+from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import (
     Budgets,
     BuildSpec,
@@ -58,7 +59,7 @@ def test_each_problem_is_a_diagnostic_of_its_own(folder: Path) -> None:
     file = folder / "kws.toml"
     file.write_text("exceptions = 1\nzzz = 1\n")
     with pytest.raises(DiagnosticGroup) as caught:
-        load_spec(file)
+        load_spec(file, target_problems)
     assert [error.reference for error in caught.value.diagnostics] == ["wrong-type", "unknown-key", "missing-key"]
     assert {error.where for error in caught.value.diagnostics} == {str(file)}
     assert {type(error) for error in caught.value.diagnostics} == {SpecError}
@@ -82,7 +83,7 @@ def test_of_many_problems_the_first_are_told(refused: Callable[[str], str], fold
     assert told.count("error: duplicate-name") == 20
     assert told.endswith("\nand 1,979 more errors")
     with pytest.raises(DiagnosticGroup) as caught:
-        load_spec(folder / "kws.toml")
+        load_spec(folder / "kws.toml", target_problems)
     assert len(caught.value.diagnostics) == 1999
     stderr = io.StringIO()
     Console(stderr=stderr, environment={"GITHUB_ACTIONS": "true"}).diagnostic(caught.value)
@@ -96,14 +97,14 @@ def test_of_many_problems_the_first_are_told(refused: Callable[[str], str], fold
 def test_the_name_comes_from_the_file(folder: Path, file_name: str, name: str) -> None:
     """Without a name the file's stem is taken, with what cannot stand in a name replaced."""
     (folder / file_name).write_text(MODEL)
-    assert load_spec(folder / file_name).spec.name == name
+    assert load_spec(folder / file_name, target_problems).spec.name == name
 
 
 def test_a_file_name_that_makes_no_name_is_refused(folder: Path) -> None:
     """Without a name, a file name of other characters only is a missing key, not a bad value."""
     (folder / "模型.toml").write_text(MODEL)
     with pytest.raises(DiagnosticGroup) as caught:
-        load_spec(folder / "模型.toml")
+        load_spec(folder / "模型.toml", target_problems)
     assert str(caught.value) == (
         f"error: missing-key\n  {folder}/模型.toml: 'name' is missing\n"
         "  hint: add one; the file's name, '模型.toml', does not make one"
@@ -115,7 +116,7 @@ def test_a_file_name_of_any_bytes_can_be_told(folder: Path) -> None:
     file = Path(os.fsdecode(bytes(folder) + b"/kws\xff.toml"))
     file.write_text("")
     with pytest.raises(DiagnosticGroup) as caught:
-        load_spec(file)
+        load_spec(file, target_problems)
     assert str(caught.value).encode().decode().count("kws\\udcff.toml: 'models' is missing") == 1
 
 
@@ -154,7 +155,7 @@ DOCUMENTS = st.dictionaries(KEYS, TREES, max_size=5)
 def _told(document: dict[str, Any]) -> tuple[Diagnostic, ...]:
     """Return what is wrong with TOML data; nothing when a buildspec comes of it."""
     try:
-        assert isinstance(spec_from_data(document, FILE), LoadedSpec)
+        assert isinstance(spec_from_data(document, FILE, target_problems), LoadedSpec)
     except DiagnosticGroup as group:
         return group.diagnostics
     return ()
@@ -205,9 +206,9 @@ SOUND = {
 @given(st.sampled_from(_places(SOUND)[1:]), st.datetimes() | st.lists(st.dates(), min_size=1, max_size=1))
 def test_a_date_anywhere_is_found_where_it_stands(place: tuple[Any, ...], value: Any) -> None:
     """A date, or a list of one, in the place of any part of a good buildspec is one problem with that place."""
-    assert spec_from_data(SOUND, FILE).spec.name == "kws"
+    assert spec_from_data(SOUND, FILE, target_problems).spec.name == "kws"
     with pytest.raises(DiagnosticGroup) as caught:
-        spec_from_data(_replaced(SOUND, place, value), FILE)
+        spec_from_data(_replaced(SOUND, place, value), FILE, target_problems)
     last = f"[{place[-1]}]" if isinstance(place[-1], int) else str(place[-1])
     assert {error.reference for error in caught.value.diagnostics} == {"wrong-type"}
     assert all(f"{last}'" in error.what or f"{last}[0]'" in error.what for error in caught.value.diagnostics)
@@ -282,11 +283,11 @@ def _toml(value: Any) -> str:
 def test_a_buildspec_survives_the_way_through_toml(spec: BuildSpec) -> None:
     """Any valid buildspec, written as TOML and read again, is the same."""
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in to_data(spec).items() if value is not None)
-    assert spec_from_data(_parsed(text, "kws.toml"), FILE).spec == spec
+    assert spec_from_data(_parsed(text, "kws.toml"), FILE, target_problems).spec == spec
 
 
 def test_a_date_is_not_taken_for_its_text() -> None:
     """A date does not become the string that it looks like, even where a string goes."""
     document = {"name": dt.date(2020, 1, 1), "models": [{"name": "m", "url": "https://a/b", "sha256": "0" * 64}]}
     with pytest.raises(DiagnosticGroup, match="'name' is a date or time, which no key takes"):
-        spec_from_data(document, FILE)
+        spec_from_data(document, FILE, target_problems)

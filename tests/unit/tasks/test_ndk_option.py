@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from onnx_samples import relu, write
-from ortrim.build import ndk
 from ortrim.cli.options import request_from
 from ortrim.errors import ExitCode
+from ortrim.platforms.android import ndk
 
 Run = Callable[..., Any]
 SPEC = '[[models]]\nname = "tiny"\npath = "tiny.onnx"\n'

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import run
-from ortrim.build.ndk import ENVIRONMENT, ndk_toolchain
 from ortrim.build.plan import Toolchain
+from ortrim.platforms.android.ndk import ENVIRONMENT, ndk_toolchain
 from ortrim.spec.targets import TARGETS
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import run
-from ortrim.build.xcode import ENVIRONMENT, PROGRAMS, apple_triple, xcode_toolchain
+from ortrim.platforms.apple.xcode import ENVIRONMENT, PROGRAMS, apple_triple, xcode_toolchain
 from ortrim.spec.targets import APPLE, TARGETS
 
 SHOW = "import json, sys\nprint(json.dumps(sys.argv))\n"

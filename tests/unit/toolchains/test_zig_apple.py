@@ -2,7 +2,7 @@
 
 import pytest
 
-from ortrim.build.zig_apple import zig_apple_toolchain
+from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.spec.targets import TARGETS
 
 

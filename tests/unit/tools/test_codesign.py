@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.xcode import find_codesign, sign
 from ortrim.errors import ExitCode, PackageError, ToolError
+from ortrim.platforms.apple.xcode import find_codesign, sign
 
 
 def stand_in(folder: Path, body: str) -> Path:

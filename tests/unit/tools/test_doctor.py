@@ -9,9 +9,9 @@ import pytest
 from aar_samples import fake_jdk
 from fake_engine import fake_engine
 from ortrim.base.tools import Finding
-from ortrim.build import ndk
 from ortrim.pipeline import doctor
 from ortrim.pipeline.doctor import DEVICE_TOOLS, examine
+from ortrim.platforms.android import ndk
 
 
 @pytest.fixture(autouse=True)

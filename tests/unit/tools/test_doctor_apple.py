@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.tools import Finding
-from ortrim.build.xcode import Xcode
 from ortrim.pipeline import doctor
 from ortrim.pipeline.doctor import examine
+from ortrim.platforms.apple.xcode import Xcode
 
 
 def finding(name: str) -> Finding:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.jni import Jdk, compile_java, find_jdk
 from ortrim.errors import BuildError, ExitCode, ToolError
+from ortrim.platforms.android.jni import Jdk, compile_java, find_jdk
 
 
 def program(folder: Path, script: str) -> Path:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ndk_layout import NDK_VERSION as VERSION
 from ndk_layout import lay_out_ndk
-from ortrim.build.ndk import LEVELS, PARTS, PROPERTIES, Ndk, find_ndk, installed_ndk
 from ortrim.errors import ExitCode, ToolError
+from ortrim.platforms.android.ndk import LEVELS, PARTS, PROPERTIES, Ndk, find_ndk, installed_ndk
 
 OTHER = "28.0.13004108"
 

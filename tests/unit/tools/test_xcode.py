@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ortrim.binaries.apple import slice_of
-from ortrim.build import xcode
-from ortrim.build.xcode import PROGRAMS, Xcode, find_xcode, require_sdks, sdk_folder
 from ortrim.errors import ExitCode, ToolError
+from ortrim.platforms.apple import xcode
+from ortrim.platforms.apple.xcode import PROGRAMS, Xcode, find_xcode, require_sdks, sdk_folder
 from ortrim.spec.targets import APPLE, TARGETS
 from xcode_layout import SAID, XCODE_VERSION, Programs, lay_out_xcode
 

@@ -7,16 +7,19 @@ from typing import Any
 import pytest
 
 from device_samples import MACHINE
+from ortrim.build.plan import BuildJob
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.pipeline import devices
 from ortrim.pipeline.devices import open_device
 from ortrim.platforms.android.adb import require_fitting
+from ortrim.spec.buildspec import AndroidSpec
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.devices.facts import ANDROID_SURVEY, adb_host
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.judge import failed_device
 from ortrim.verify.measurements import Host, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE
+from sample_plans import sample_plan
 
 PHONE = replace(MACHINE, abi="arm64-v8a,armeabi-v7a,armeabi", api_level=28, os_version="Android 9")
 
@@ -76,16 +79,21 @@ class Phone:
         self.closed += 1
 
 
+def job_of(target: str, api: int) -> BuildJob:
+    """Return the job of a library that needs an API level."""
+    return sample_plan(target, android=AndroidSpec(api=api)).targets[0].job
+
+
 def test_a_device_is_asked_when_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """And closed when it is the wrong one; a target for Linux asks nothing."""
     phone: Any = Phone()
     monkeypatch.setattr(devices, "open_adb", lambda *_, **__: phone)
     name = DeviceName(kind="adb", detail="R58")
-    opened: Any = open_device(TARGETS["android-arm64-v8a"], name, api=28)
+    opened: Any = open_device(TARGETS["android-arm64-v8a"], name, job=job_of("android-arm64-v8a", 28))
     assert (opened, opened.closed) == (phone, 0)
     for target, api in (("android-x86", 24), ("android-arm64-v8a", 29)):
         with pytest.raises(VerifyError, match="this library"):
-            open_device(TARGETS[target], name, api=api)
+            open_device(TARGETS[target], name, job=job_of(target, api))
     assert phone.closed == 2
     monkeypatch.setattr(phone, "facts", lambda: pytest.fail("was asked"), raising=False)
     open_device(TARGETS["linux-arm64"], name)

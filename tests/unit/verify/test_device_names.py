@@ -5,12 +5,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.devices.emulators import kinds_for, runs_here, translated_here
-from ortrim.verify.devices.names import DeviceName, default_devices, read_name, read_names, ssh_destination
+from ortrim.platforms import platform_of
+from ortrim.platforms.apple.device_rules import translated_here
+from ortrim.spec.targets import TARGETS, Target
+from ortrim.verify.devices import names as named
+from ortrim.verify.devices.names import DeviceName, ssh_destination
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
+
+
+def read_name(target: Target, name: str, cpu: str = "") -> DeviceName:
+    """Return what a name means by the rules of the target's platform."""
+    return named.read_name(platform_of(target).verifying(), target, name, cpu)
+
+
+def read_names(target: Target, names: tuple[str, ...]) -> tuple[DeviceName, ...]:
+    """Return what several names mean."""
+    return named.read_names(platform_of(target).verifying(), target, names)
+
+
+def default_devices(target: Target) -> tuple[str, ...]:
+    """Return the devices of a target that nobody named."""
+    return platform_of(target).verifying().default_devices(target)
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this machine runs a target's programs."""
+    return platform_of(target).verifying().runs_here(target)
+
+
+def kinds_for(target: Target) -> str:
+    """Return which kinds of device run a target's programs."""
+    return platform_of(target).verifying().kinds_for(target)
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:

@@ -12,6 +12,7 @@ from fake_machine import fake_machine, hungry_qemu
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import VerifyError
 from ortrim.models.models import PreparedModel
+from ortrim.platforms.apple.simctl import SimulatorDevice
 from ortrim.spec.buildspec import Budgets
 from ortrim.verify import verification
 from ortrim.verify.cases import save_array
@@ -396,7 +397,7 @@ def test_a_simulators_numbers_are_a_macs(
     emulated: SavingDevice, task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of it is judged, and every line says why."""
-    monkeypatch.setattr(verification, "SimulatorDevice", SavingDevice)
+    monkeypatch.setattr(SavingDevice, "says", SimulatorDevice.says, raising=False)
     emulated.memory_meaningful = False
     report = verify_on(emulated, task(budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
     assert report.verdict is Verdict.PASS
@@ -406,9 +407,7 @@ def test_a_simulators_numbers_are_a_macs(
     }
 
 
-def test_a_phone_is_told_beforehand_what_is_run(
-    make_output: MakeOutput, task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_phone_is_told_beforehand_what_is_run(make_output: MakeOutput, task: MakeTask) -> None:
     """Its app carries all that is run then, and not a thing more."""
     told: list[RunRequest] = []
 
@@ -418,7 +417,6 @@ def test_a_phone_is_told_beforehand_what_is_run(
         def prepare(self, requests: tuple[RunRequest, ...]) -> None:
             told.extend(requests)
 
-    monkeypatch.setattr(verification, "PhoneDevice", Phone)
     phone = Phone(make_output)
     assert verify_on(phone, task(baseline=Baseline(library=None, name="none"))).verdict is Verdict.PASS
     assert [request.library.name for request in told] == phone.ran

@@ -9,10 +9,12 @@ from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.build.debian import mirrors_in
-from ortrim.build.xcode import Xcode
 from ortrim.errors import ExitCode, ToolError
 from ortrim.github import runner_setup
-from ortrim.github.runner_setup import IMAGE, install_emulators, install_ndks, require_jdk, require_xcodes, start_phone
+from ortrim.github.runner_setup import IMAGE, install_emulators, prepare_sdk, start_phone
+from ortrim.platforms import android, apple
+from ortrim.platforms.apple import toolchains
+from ortrim.platforms.apple.xcode import Xcode
 from ortrim.spec.targets import TARGETS
 from xcode_layout import lay_out_xcode
 
@@ -127,23 +129,23 @@ def test_what_cannot_be_installed_is_told(programs: FakePrograms) -> None:
 
 def test_a_missing_ndk_is_installed(programs: FakePrograms, sdk: Path) -> None:
     """By its version, with the SDK's own program."""
-    install_ndks([NDK_VERSION], lambda _: None)
+    prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
     assert programs.calls == [["sdkmanager", "--install", f"ndk;{NDK_VERSION}"]]
 
 
 def test_an_ndk_that_is_there_is_not_installed(programs: FakePrograms, sdk: Path) -> None:
     """Wherever the environment says that it is."""
     lay_out_ndk(sdk / "ndk" / NDK_VERSION)
-    install_ndks([NDK_VERSION], lambda _: None)
+    prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
     assert programs.calls == []
 
 
 def test_without_an_sdk_nothing_can_be_installed(programs: FakePrograms) -> None:
     """The variable is named; Linux targets need none."""
     with pytest.raises(ToolError) as caught:
-        install_ndks([NDK_VERSION], lambda _: None)
+        prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
     assert (caught.value.reference, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
-    install_ndks([], lambda _: None)
+    prepare_sdk(android, [], (), lambda _: None)
 
 
 def test_a_machine_without_a_jdk_makes_nothing_for_android(
@@ -151,12 +153,12 @@ def test_a_machine_without_a_jdk_makes_nothing_for_android(
 ) -> None:
     """It is told before the work; Linux targets need none."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    require_jdk([HOST])
+    android.require_package_tools(())
     with pytest.raises(ToolError) as caught:
-        require_jdk([HOST, TARGETS["android-x86_64"]])
+        android.require_package_tools([TARGETS["android-x86_64"]])
     assert (caught.value.reference, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "jdk" / "bin").javac.parents[1]))
-    require_jdk([TARGETS["android-x86_64"]])
+    android.require_package_tools([TARGETS["android-x86_64"]])
 
 
 def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -168,15 +170,15 @@ def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, 
         asked.append(version)
         return found
 
-    monkeypatch.setattr(runner_setup, "find_xcode", find)
-    require_xcodes((), [HOST])
+    monkeypatch.setattr(toolchains, "find_xcode", find)
+    prepare_sdk(apple, (), (), lambda _: None)
     assert asked == []
-    require_xcodes(("16.4",), [TARGETS["ios-arm64"], TARGETS["macos-x86_64"]])
+    prepare_sdk(apple, ("16.4",), [TARGETS["ios-arm64"], TARGETS["macos-x86_64"]], lambda _: None)
     assert asked == ["16.4"]
     (found.folder / "Platforms/iPhoneOS.platform/Developer/SDKs/iPhoneOS.sdk").rmdir()
-    require_xcodes(("16.4",), [TARGETS["macos-x86_64"]])
+    prepare_sdk(apple, ("16.4",), [TARGETS["macos-x86_64"]], lambda _: None)
     with pytest.raises(ToolError) as caught:
-        require_xcodes(("16.4",), [TARGETS["ios-arm64"]])
+        prepare_sdk(apple, ("16.4",), [TARGETS["ios-arm64"]], lambda _: None)
     assert (caught.value.reference, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
 
 

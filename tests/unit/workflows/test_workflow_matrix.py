@@ -10,6 +10,7 @@ import pytest
 from ortrim.build.plan import BuildPlan
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github.workflow_files import MACOS, MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
+from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.load import load_spec
 from ortrim.spec.targets import TARGETS
@@ -102,7 +103,7 @@ def test_more_jobs_than_github_takes_are_refused() -> None:
 
 def matrix_of_file(path: Path) -> tuple[list[str], Matrix]:
     """Return the targets that a buildspec's file names, all there are if it names none, and the matrix of `*`."""
-    spec = load_spec(path).spec
+    spec = load_spec(path, target_problems).spec
     targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))
     return sorted(target.id for target in targets), matrix_of(sample_plan(selected=targets, name=spec.name))
 

@@ -25,7 +25,6 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import to_json
 from ortrim.binaries.android import PAGE_BYTES
 from ortrim.binaries.android_libraries import read_native_library
-from ortrim.build.jni import Jdk, compile_java
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.errors import PackageError, StorageError
 from ortrim.package.aar_contents import AarLibraries, AarManifest
@@ -40,6 +39,7 @@ from ortrim.package.packing import (
     write_sums,
     write_zip,
 )
+from ortrim.platforms.android.jni import Jdk, compile_java
 from ortrim.spec.targets import ABIS
 
 RUNTIME: Final = "libonnxruntime.so"

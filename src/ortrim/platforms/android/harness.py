@@ -9,9 +9,11 @@ from typing import Final
 
 from ortrim.base.archives import open_zip
 from ortrim.base.files import storage_errors
+from ortrim.build.plan import BuildJob
 from ortrim.errors import VerifyError
 from ortrim.package.package import project_files, stamp_of
 from ortrim.package.packing import PackagedFile, check_paths, write_in_place
+from ortrim.spec.targets import ABIS
 from ortrim.verify.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent
 
 TEMPLATES: Final = "android/harness"
@@ -49,6 +51,16 @@ def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
     check_paths(file.path for file in files)
     write_in_place(destination, files, SOURCES)
     return destination
+
+
+def job_apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
+    """Write the project for what a job built, and return the APKs that Gradle made of it.
+
+    Raises as `make_harness` and `find_apks` do.
+    """
+    assert job.android is not None
+    inputs = HarnessInputs(content=content, abi=ABIS[job.target.architecture], api=job.android.api)
+    return find_apks(make_harness(inputs, folder))
 
 
 def find_apks(harness: Path) -> HarnessApks:

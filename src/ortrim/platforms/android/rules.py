@@ -12,7 +12,7 @@ from typing import Final
 from ortrim.base.console import counted
 from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol
 from ortrim.package.aar_contents import AarFacts
-from ortrim.platforms.android.platform import system_api
+from ortrim.platforms.android.arguments import system_api
 from ortrim.verify import gates as verify_gates
 from ortrim.verify.gates import Breach, some
 

@@ -25,8 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.build.xcode import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 from ortrim.verify.devices.device import (
     MOST_PRINTED_BYTES,
     RunnerOutput,

@@ -9,9 +9,12 @@ from types import MappingProxyType
 from typing import Final
 
 from ortrim.base.files import shipped_folder, storage_errors
+from ortrim.build.plan import BuildJob
 from ortrim.errors import VerifyError
 from ortrim.package.package import project_files, project_paths, stamp_of
 from ortrim.package.packing import PackagedFile, check_paths, write_in_place
+from ortrim.platforms.apple.devicectl import ARCHIVE
+from ortrim.spec.targets import APPLE_ARCHITECTURES
 from ortrim.verify.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent, PhoneApp
 
 TEMPLATES: Final = "apple/harness"
@@ -61,6 +64,22 @@ def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
     check_paths(file.path for file in files)
     write_in_place(destination, files, MAIN)
     return destination
+
+
+def job_app(job: BuildJob, headers: Path, content: HarnessContent, folder: Path) -> PhoneApp:
+    """Write the project for what a job built, and return the app that Xcode made of it.
+
+    `headers` is the folder of the runtime's headers. Raises as `make_phone_harness` and `find_app` do.
+    """
+    assert job.apple is not None
+    inputs = PhoneHarness(
+        content=content,
+        headers={path.name: path for path in sorted(headers.glob("*.h"))},
+        architecture=APPLE_ARCHITECTURES[job.target.architecture],
+        minimum=job.apple.deployment_target,
+        linked=ARCHIVE in content.libraries,
+    )
+    return find_app(make_phone_harness(inputs, folder))
 
 
 def find_app(harness: Path) -> PhoneApp:

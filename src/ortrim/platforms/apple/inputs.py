@@ -13,7 +13,7 @@ from ortrim.build.plan import AppleBuild, PlannedModel, SourcePin
 from ortrim.errors import PackageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.package.manifest import PackageInputs, check_inputs
-from ortrim.platforms.apple.platform import frameworks
+from ortrim.platforms.apple.arguments import frameworks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from ortrim.binaries.apple import Slice
 from ortrim.binaries.macho import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts
 from ortrim.verify import gates as verify_gates
-from ortrim.verify.gates import Breach, some
+from ortrim.verify.gates import BUDGET_GATE, Breach, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +142,6 @@ LINKERS: Final = frozenset({"_mh_dylib_header", "_mh_execute_header", "__dso_han
 SYSTEM: Final = ("/usr/lib/", "/System/Library/")
 BESIDE: Final = ("@rpath/", "@loader_path/")
 """How the names of libraries begin that an app brings along."""
-SLICE_SIZES: Final = "size of each slice"
-"""The one gate that is about a budget."""
 LINKABLE: Final = frozenset({MachKind.LIBRARY, MachKind.ARCHIVE, MachKind.OBJECT})
 
 
@@ -355,7 +353,7 @@ BINARY_RULES: Final = (
     ),
     Rule(
         reference="slice-over-budget",
-        name=SLICE_SIZES,
+        name=BUDGET_GATE,
         what="the slice is larger than its budget",
         hint="look with `invoke size` at what it is made of",
         search=_over_budget,

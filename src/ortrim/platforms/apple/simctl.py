@@ -21,14 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.build.xcode import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.platforms.apple.device_rules import is_simulated, simulated_here
 from ortrim.platforms.apple.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
 from ortrim.platforms.apple.mac import kill_with, mac_facts
+from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
 from ortrim.verify import measurements
 from ortrim.verify.devices.device import RunnerOutput, RunRequest, endless_output, not_startable, runner_words
-from ortrim.verify.devices.emulators import is_simulated, simulated_here
 from ortrim.verify.devices.host import absolute
 from ortrim.verify.devices.names import ListedDevice, absent
 from ortrim.verify.devices.remote import text_of
@@ -228,6 +228,7 @@ class SimulatorDevice:
 
     memory_meaningful = False
     time_meaningful = False
+    says = "is a Mac's number, not a phone's"
 
     def __init__(self, xcrun: Xcrun, simulator: Simulator, *, booted: bool, made: bool) -> None:
         self.name = f"{SIMCTL}:{simulator.name}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from ortrim.base.command import Completed
 from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
@@ -152,6 +152,28 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Remove from the machine whatever runs left there. Raises nothing, and may be called twice."""
+
+
+@runtime_checkable
+class HeatedDevice(Protocol):
+    """A device that can become too hot: `heat` says why its times are not meaningful, empty while they are."""
+
+    heat: str
+
+
+@runtime_checkable
+class PreparedDevice(HeatedDevice, Protocol):
+    """A device that runs an app, which is made of all runs before the first of them."""
+
+    def prepare(self, requests: Sequence[RunRequest]) -> None:
+        """Make and install the app that carries all requests; nothing else can be run afterwards."""
+
+
+@runtime_checkable
+class SimulatedDevice(Protocol):
+    """A device that stands for one of another kind: `says` ends the sentence on what its measurements are."""
+
+    says: str
 
 
 def runner_words(request: RunRequest) -> tuple[str, ...]:

@@ -12,15 +12,15 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from ortrim.base.command import Completed
-from ortrim.base.emulators import EMULATIONS, Emulation
+from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import InstalledTool
 from ortrim.build.root_file_systems import MachineParts
 from ortrim.errors import UsageError
-from ortrim.spec.targets import APPLE, Architecture, OperatingSystem, Target
+from ortrim.spec.targets import Target
 from ortrim.verify import measurements
 from ortrim.verify.devices.device import RunnerOutput, RunRequest, not_startable, runner_words
 from ortrim.verify.devices.host import absolute, run_locally
@@ -32,66 +32,35 @@ HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
 })  # fmt: skip
 """The kernel's word for an architecture, Darwin's among them -> that of `core.targets`."""
 DARWIN: Final = "Darwin"
-SIMULATORS: Final = "ios-simulator-"
-"""How the targets begin whose programs run in a Mac's simulator of a phone, and on no phone."""
 FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL", "browserstack:DEVICE-VERSION")
 
 
-def runs_here(target: Target) -> bool:
-    """Whether this machine itself runs programs for a target, on a Mac those that Rosetta 2 translates among them."""
-    if target.system is OperatingSystem.MACOS:
-        return _on_mac_of(target) or translated_here(target)
-    return target.system is OperatingSystem.LINUX and platform.system() != DARWIN and _same_processor(target)
+class DeviceRules(Protocol):
+    """Which devices run a platform's programs."""
+
+    def runs_here(self, target: Target) -> bool:
+        """Whether this machine itself runs programs for a target."""
+
+    def emulation_of(self, target: Target) -> Emulation | None:
+        """Return what emulates a target's machine with a system around it, None when nothing here does."""
+
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
+
+    def refusal(self, target: Target, kind: str) -> str:
+        """Say why no device of a kind, an emulator's apart, runs a target's programs here; empty when one may."""
+
+    def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
+        """Return the names of the devices on which a target is verified when none is named; see `read_name`."""
 
 
-def translated_here(target: Target) -> bool:
-    """Whether this is a Mac with Apple's processor, and a target is for Macs with Intel's."""
-    apple = platform.system() == DARWIN and platform.machine() == "arm64"
-    return apple and target.system is OperatingSystem.MACOS and target.architecture is Architecture.X64
-
-
-def is_simulated(target: Target) -> bool:
-    """Whether a target's programs run in a simulator of a phone."""
-    return target.identifier.startswith(SIMULATORS)
-
-
-def simulated_here(target: Target) -> bool:
-    """Whether this is a Mac whose simulators run programs for a target."""
-    return is_simulated(target) and _on_mac_of(target)
-
-
-def _on_mac_of(target: Target) -> bool:
-    return platform.system() == DARWIN and _same_processor(target)
-
-
-def _same_processor(target: Target) -> bool:
+def has_processor_of(target: Target) -> bool:
+    """Whether this machine's processor is of a target's architecture."""
     return HOST_MACHINES.get(platform.machine()) == target.architecture.value
 
 
-def emulation_of(target: Target) -> Emulation | None:
-    """Return what emulates a target's machine with a Linux around it, None when nothing here does."""
-    return EMULATIONS.get(target.architecture.value) if target.system is OperatingSystem.LINUX else None
-
-
-def kinds_for(target: Target, cpu: str = "") -> str:
-    """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
-    if target.system is OperatingSystem.ANDROID:
-        return f"adb, or a device farm's: {', '.join(FARM_FORMS)}"
-    if target.system in APPLE:
-        return _apple_kinds(target)
-    here = ("host",) if runs_here(target) else ()
-    return ", ".join((*here, *_emulators(emulation_of(target), cpu), "adb")) + " or ssh:[USER@]HOST[:PORT]"
-
-
-def _apple_kinds(target: Target) -> str:
-    if is_simulated(target):
-        return "simctl[:NAME], on a Mac with such a processor"
-    if target.system is OperatingSystem.MACOS:
-        return "the Mac itself: run the same command on one"
-    return "devicectl[:NAME], on a Mac"
-
-
-def _emulators(emulation: Emulation | None, cpu: str) -> tuple[str, ...]:
+def emulator_kinds(emulation: Emulation | None, cpu: str) -> tuple[str, ...]:
+    """Return the kinds of emulators that have a processor with all that `cpu` has."""
     if emulation is None:
         return ()
     kinds = (("qemu-user", emulation.user_cpus), ("qemu-system", emulation.system_cpus))
@@ -105,41 +74,40 @@ LEAST_MIB: Final = 32
 MOST_MIB: Final = 16384
 
 
-def default_emulators(target: Target, cpu: str = "") -> tuple[str, ...]:
-    """Return the names of the emulators on which a target is verified when none is named, all of one kind together.
+def default_emulators(emulation: Emulation, cpu: str = "") -> tuple[str, ...]:
+    """Return the names of the emulators on which programs run when none is named, all of one kind together.
 
-    `cpu` is the least processor that it is compiled for, empty for any. Without a default that has all its
+    `cpu` is the least processor that they are compiled for, empty for any. Without a default that has all its
     instructions it is the first processor that does, if there is one.
     """
-    emulation = emulation_of(target)
-    if emulation is None:
-        return ()
     kinds = (("qemu-user", emulation.user_cpus), ("qemu-system", emulation.system_cpus))
     return tuple(f"{kind}:{name}" for kind, offered in kinds for name in _defaults(emulation, offered, cpu))
 
 
-def emulated_cpu(target: Target, kind: EmulatorKind, name: str, cpu: str = "") -> str:
+def emulated_cpu(rules: DeviceRules, target: Target, kind: EmulatorKind, name: str, cpu: str = "") -> str:
     """Return the processor of a name, the first that runs what is compiled for `cpu` when the name is empty.
 
     Raises `UsageError`: `unknown-device`, `wrong-device` (it cannot run the target's programs, or not for `cpu`).
     """
-    emulation = emulation_of(target)
+    emulation = rules.emulation_of(target)
     if emulation is None:
         what = f"{kind} does not emulate what {target.identifier} runs on"
-        raise UsageError("wrong-device", what, where=f"--device {kind}", hint=f"choose {kinds_for(target)}")
+        raise UsageError("wrong-device", what, where=f"--device {kind}", hint=f"choose {rules.kinds_for(target)}")
     offered = emulation.user_cpus if kind == "qemu-user" else emulation.system_cpus
     if name not in ("", *offered) or not offered:
         raise _unknown(kind, name, offered)
     able = emulation.having(cpu, offered)
     if not able or name not in ("", *able):
-        raise _lacking(target, kind, name, cpu, able)
+        instead = _listed(kind, able)
+        hint = f"there are: {instead}" if instead else f"choose {rules.kinds_for(target, cpu)}"
+        raise _lacking(target, _named(kind, name), cpu, hint)
     return name or able[0]
 
 
-def emulated_machine(target: Target, detail: str, cpu: str = "") -> tuple[str, int]:
+def emulated_machine(rules: DeviceRules, target: Target, detail: str, cpu: str = "") -> tuple[str, int]:
     """Return processor and memory in MiB of what stands behind `qemu-system`. Raises as `emulated_cpu` does."""
     found = CPU_AND_MEMORY.fullmatch(detail)
-    name = emulated_cpu(target, "qemu-system", detail if found is None else found["cpu"], cpu)
+    name = emulated_cpu(rules, target, "qemu-system", detail if found is None else found["cpu"], cpu)
     assert found is not None
     memory_mib = int(found["mib"] or DEFAULT_MEMORY_MIB)
     if not LEAST_MIB <= memory_mib <= MOST_MIB:
@@ -160,13 +128,13 @@ def _unknown(kind: EmulatorKind, name: str, offered: tuple[str, ...]) -> UsageEr
     return UsageError("unknown-device", what, where="--device", hint=hint)
 
 
-def _lacking(target: Target, kind: EmulatorKind, name: str, cpu: str, able: tuple[str, ...]) -> UsageError:
+def _lacking(target: Target, name: str, cpu: str, hint: str) -> UsageError:
     """Return the diagnostic of a processor below the floor, where a run would end with an illegal instruction."""
     instructions = f"instructions that the library for {target.identifier} may use anywhere"
-    what = f"{name} lacks {instructions}" if name else f"{kind} emulates no processor with all {instructions}"
+    kind, _, processor = name.partition(":")
+    what = f"{processor} lacks {instructions}" if processor else f"{kind} emulates no processor with all {instructions}"
     why = f"the buildspec says for it: cpu = '{cpu}'"
-    hint = f"there are: {_listed(kind, able)}" if able else f"choose {kinds_for(target, cpu)}"
-    return UsageError("wrong-device", what, where=f"--device {_named(kind, name)}", why=why, hint=hint)
+    return UsageError("wrong-device", what, where=f"--device {name}", why=why, hint=hint)
 
 
 def _named(kind: EmulatorKind, name: str) -> str:

@@ -8,17 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, NoReturn, TypeGuard, get_args
 
 from ortrim.errors import UsageError
-from ortrim.spec.targets import APPLE, OperatingSystem, Target
-from ortrim.verify.devices.emulators import (
-    FARM_FORMS,
-    default_emulators,
-    emulated_cpu,
-    emulated_machine,
-    is_simulated,
-    kinds_for,
-    runs_here,
-    simulated_here,
-)
+from ortrim.spec.targets import Target
+from ortrim.verify.devices.emulators import FARM_FORMS, DeviceRules, emulated_cpu, emulated_machine
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.verify.devices.ssh import require_destination
 
@@ -61,49 +52,40 @@ class DeviceName:
         return replace(self, cores=cores) if self.takes_cores else self
 
 
-def read_names(target: Target, names: tuple[str, ...], cpu: str = "") -> tuple[DeviceName, ...]:
+def read_names(rules: DeviceRules, target: Target, names: tuple[str, ...], cpu: str = "") -> tuple[DeviceName, ...]:
     """Return what these names mean. Raises `UsageError`: `device-twice`, and as `read_name` does."""
     found: list[DeviceName] = []
     for name in names:
-        device = read_name(target, name, cpu)
+        device = read_name(rules, target, name, cpu)
         if device in found:
             raise UsageError("device-twice", "the same device is given twice", where=f"--device {name}")
         found.append(device)
     return tuple(found)
 
 
-def read_name(target: Target, name: str, cpu: str = "") -> DeviceName:
+def read_name(rules: DeviceRules, target: Target, name: str, cpu: str = "") -> DeviceName:
     """Return what a name means for a target whose library takes `cpu` for granted, any of its architecture if empty.
 
-    Raises `UsageError`: `unknown-device`, `wrong-device` (it cannot run programs for the target, or it lacks
-    instructions of `cpu`), `bad-destination`.
+    `rules` are those of the target's platform. Raises `UsageError`: `unknown-device`, `wrong-device` (it cannot run
+    programs for the target, or it lacks instructions of `cpu`), `bad-destination`.
     """
     kind, _, detail = name.partition(":")
     # A processor is optional, and its memory may follow the kind directly: qemu-system@128.
     kind, at, memory = kind.partition("@")
     if not _is_kind(kind) or (at and (detail or kind != "qemu-system")):
         _unknown(name, f"there are: {FORMS}; invoke devices lists what is here")
-    match kind:
-        case "host":
-            return _host(target, detail)
-        case "qemu-user":
-            return DeviceName(kind=kind, detail=emulated_cpu(target, kind, detail, cpu))
-        case "qemu-system":
-            emulated, memory_mib = emulated_machine(target, detail + at + memory, cpu)
-            return DeviceName(kind=kind, detail=emulated, memory_mib=memory_mib)
-        case "adb" | "ssh":
-            return _elsewhere(target, kind, detail)
-        case "simctl" | "devicectl":
-            return _apple(target, kind, detail)
-        case "firebase" | "devicefarm" | "browserstack":
-            return _on_farm(target, kind, detail)
-
-
-def default_devices(target: Target, cpu: str = "") -> tuple[str, ...]:
-    """Return the names of the devices on which a target is verified when none is named: the host if it can."""
-    if simulated_here(target):
-        return ("simctl",)
-    return ("host",) if runs_here(target) else default_emulators(target, cpu)
+    if kind == "qemu-user":
+        return DeviceName(kind=kind, detail=emulated_cpu(rules, target, kind, detail, cpu))
+    if kind == "qemu-system":
+        emulated, memory_mib = emulated_machine(rules, target, detail + at + memory, cpu)
+        return DeviceName(kind=kind, detail=emulated, memory_mib=memory_mib)
+    if kind == "host" and detail:
+        _unknown(name, f"there are: {FORMS}")
+    if why := rules.refusal(target, kind):
+        raise UsageError("wrong-device", why, where=f"--device {kind}", hint=f"choose {rules.kinds_for(target)}")
+    if is_farm(kind) and not detail:
+        _unknown(kind, f"say which of its devices: {FARMS}")
+    return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)) if kind == "ssh" else detail)
 
 
 def ssh_destination(detail: str) -> str:
@@ -116,44 +98,8 @@ def is_farm(kind: Kind) -> TypeGuard[FarmKind]:
     return kind in get_args(FarmKind)
 
 
-def _host(target: Target, detail: str) -> DeviceName:
-    if detail:
-        _unknown(f"host:{detail}", f"there are: {FORMS}")
-    if not runs_here(target):
-        raise _wrong(target, "host", f"this machine does not run programs for {target.identifier}")
-    return DeviceName(kind="host")
-
-
-def _elsewhere(target: Target, kind: Kind, detail: str) -> DeviceName:
-    if target.system in APPLE:
-        raise _wrong(target, kind, f"{kind} reaches Linux and Android, which {target.identifier} is not for")
-    return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)) if kind == "ssh" else detail)
-
-
-def _apple(target: Target, kind: Kind, detail: str) -> DeviceName:
-    """Return a simulator, which this Mac has to run, or a phone, which a farm of Macs may have."""
-    simulator = kind == "simctl"
-    if target.system is not OperatingSystem.IOS or is_simulated(target) is not simulator:
-        raise _wrong(target, kind, f"{kind} runs no programs for {target.identifier}")
-    if simulator and not simulated_here(target):
-        raise _wrong(target, kind, f"this machine has no simulator that runs {target.identifier}")
-    return DeviceName(kind=kind, detail=detail)
-
-
-def _on_farm(target: Target, kind: FarmKind, detail: str) -> DeviceName:
-    if target.system is not OperatingSystem.ANDROID:
-        raise _wrong(target, kind, f"a device farm runs apps, which {target.identifier} is not for")
-    if not detail:
-        _unknown(kind, f"say which of its devices: {FARMS}")
-    return DeviceName(kind=kind, detail=detail)
-
-
 def _is_kind(word: str) -> TypeGuard[Kind]:
     return word in get_args(Kind)
-
-
-def _wrong(target: Target, kind: Kind, what: str) -> UsageError:
-    return UsageError("wrong-device", what, where=f"--device {kind}", hint=f"choose {kinds_for(target)}")
 
 
 def _unknown(name: str, hint: str) -> NoReturn:

@@ -26,10 +26,10 @@ from ortrim.github import followed_run
 from ortrim.github.followed_run import FOLDER, Remote
 from ortrim.github.records import Run
 from ortrim.github.remote_build import build_on_github
-from ortrim.pipeline import planned as planned_module
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
+from ortrim.platforms.linux import toolchains as linux_toolchains
 from sample_plans import system_gcc
 
 MAIN = Remote(ref="main")
@@ -236,7 +236,7 @@ def test_what_only_this_machine_can_build_is_not_sent(
     stages: Stages, there: There, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused before anything is asked of GitHub."""
-    monkeypatch.setattr(planned_module, "system_toolchain", lambda _: system_gcc())
+    monkeypatch.setattr(linux_toolchains, "system_toolchain", lambda _: system_gcc())
     build.request = stages.request('[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\n', target="linux-x64")
     with refused("plan-cannot-travel", PlanError) as caught:
         build()

@@ -6,11 +6,11 @@ import pytest
 
 from aar_samples import ABIS, aar_inputs, fake_jdk
 from android_samples import BINDING, RUNTIME, sample
-from ortrim.build.jni import JAVA, JniLibrary
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
 from ortrim.package.aar_contents import AarFacts
-from ortrim.pipeline.packaging import aar_part, deliver_aar
 from ortrim.platforms.android.aar import AarPart
+from ortrim.platforms.android.delivery import aar_part, deliver_aar
+from ortrim.platforms.android.jni import JAVA, JniLibrary
 from ortrim.verify.measurements import Verdict
 
 
@@ -61,7 +61,7 @@ def test_an_aar_that_was_not_judged_does_not_stay(
     def interrupted(_path: Path) -> AarFacts:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ortrim.pipeline.packaging.read_aar", interrupted)
+    monkeypatch.setattr("ortrim.platforms.android.delivery.read_aar", interrupted)
     with pytest.raises(KeyboardInterrupt):
         deliver_aar(parts_of(tmp_path / "in"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from apple_packages import apple_inputs
-from ortrim.pipeline.packaging import deliver_apple, slice_budgets
+from ortrim.platforms.apple.delivery import deliver_apple, slice_budgets
 from ortrim.platforms.apple.inputs import AppleInputs
 from ortrim.spec.buildspec import Budgets
 from ortrim.verify.measurements import Verdict

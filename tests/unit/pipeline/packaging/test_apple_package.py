@@ -15,9 +15,11 @@ from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode, PackageError, 
 from ortrim.package.manifest import PackageInputs
 from ortrim.pipeline import packaging
 from ortrim.pipeline import packaging as inputs_module
-from ortrim.pipeline.packaging import apple_delivery, apple_part, deliver_apple, groups, packaged
+from ortrim.pipeline.packaging import groups, packaged
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
+from ortrim.platforms.apple import delivery as apple
+from ortrim.platforms.apple.delivery import apple_part, deliver_apple
 from ortrim.platforms.apple.inputs import ApplePart
 from ortrim.verify.measurements import Verdict
 
@@ -88,7 +90,7 @@ def test_a_sound_xcframework_is_delivered(tmp_path: Path, sources: Path) -> None
     assert len(sound.gates) > 25
     assert not [gate for gate in sound.gates if gate.verdict is Verdict.FAIL]
     assert {gate.name for gate in sound.gates if gate.verdict is Verdict.NOT_JUDGED} == {"size of each slice"}
-    delivery = apple_delivery(parts[0].inputs.result, sound)
+    delivery = apple.delivery(parts[0].inputs.result, sound)
     assert (delivery.archive, delivery.gates) == (sound.package.xcframework, sound.gates)
     assert delivery.facts.machine == "arm64"
     assert delivery.size.file_bytes == len(recorded(TARGETS[0]))
@@ -113,7 +115,7 @@ def test_a_package_that_was_not_judged_does_not_stay(
     def interrupted(_path: Path) -> XcframeworkFacts:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(packaging, "read_xcframework", interrupted)
+    monkeypatch.setattr(apple, "read_xcframework", interrupted)
     with pytest.raises(KeyboardInterrupt):
         deliver_apple(apple_inputs(tmp_path / "in", ("ios-arm64",)).parts, sources, tmp_path / "out", {})
     assert left(tmp_path / "out") == []

@@ -11,12 +11,13 @@ from aar_samples import ABIS, aar_inputs, fake_jdk
 from ort_samples import ort_model
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.elf_objects import hide_symbols
-from ortrim.build.jni import JAVA
 from ortrim.build.plan import ARCHIVE, BuildJob, JobResult, Package
+from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
-from ortrim.pipeline import packaging
-from ortrim.pipeline.packaging import android_delivery, deliver_aar, linux_delivery
 from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.platforms.android import delivery as android
+from ortrim.platforms.android.jni import JAVA
+from ortrim.platforms.linux import delivery as linux
 from ortrim.spec.buildspec import IN_PLACE, SessionSettings
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.measurements import Gate, Verdict
@@ -67,6 +68,25 @@ def built(folder: Path, archive: bytes | None = None, **changes: Any) -> tuple[B
     return job, result, package
 
 
+def part_of(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs:
+    """Return what a package of a plan's models is made from."""
+    return PackageInputs(
+        plan=planned.plan,
+        job=job,
+        result=result,
+        models=planned.models.converted,
+        operators=planned.models.operators,
+        licence=Path(),
+        notices=Path(),
+        licences=(),
+    )
+
+
+def linux_delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
+    """Return what is delivered of a package for Linux."""
+    return linux.delivery(part_of(planned, job, result), package)
+
+
 def gate_of(delivered: Delivery, name: str) -> Gate:
     """Return one gate."""
     (gate,) = (gate for gate in delivered.gates if gate.name == name)
@@ -106,7 +126,7 @@ def test_every_object_of_an_archive_is_looked_at(
     content = hide_symbols(JOINED, frozenset({"offered"})) if hidden else JOINED
     job, result, package = built(tmp_path, archive=archive_of(content))
     real = read_library
-    monkeypatch.setattr(packaging, "read_library", lambda path: replace(real(path), exported=("offered",)))
+    monkeypatch.setattr(linux, "read_library", lambda path: replace(real(path), exported=("offered",)))
     delivered = linux_delivery(planned, job, result, package)
     assert gate_of(delivered, "static library hides all else").verdict is verdict
     assert delivered.library == package.folder / "lib" / ARCHIVE
@@ -143,9 +163,9 @@ def test_on_android_the_gates_are_the_aars_and_the_models(
     (tmp_path / "sources" / JAVA / "java").mkdir(parents=True)
     (tmp_path / "sources" / JAVA / "java" / "OnnxRuntime.java").touch()
     parts = aar_inputs(tmp_path / "in", ABIS).parts
-    sound = deliver_aar(parts, tmp_path / "sources", fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    sound = android.deliver_aar(parts, tmp_path / "sources", fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     part = next(part for part in parts if part.abi == abi)
-    delivered = android_delivery(with_model(CROOKED), part.inputs.job, part.inputs.result, sound)
+    delivered = android.delivery(part_of(with_model(CROOKED), part.inputs.job, part.inputs.result), sound)
     assert delivered.gates[: len(sound.gates)] == sound.gates
     assert [gate.name for gate in delivered.gates[len(sound.gates) :]] == (
         ["tensors of tiny"] if abi == "armeabi-v7a" else []

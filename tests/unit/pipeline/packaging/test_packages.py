@@ -16,9 +16,7 @@ from finished_builds import leave_build, leave_compiled
 from ndk_layout import lay_out_ndk
 from ortrim.base.cache import record_entry
 from ortrim.base.console import Console
-from ortrim.build import ndk
-from ortrim.build.jni import JAVA, Jdk, JniLibrary
-from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, RunnerJob
+from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, RunnerJob, Toolchain
 from ortrim.build.trees import finished_build
 from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode
 from ortrim.pipeline import building, packaging
@@ -27,6 +25,8 @@ from ortrim.pipeline.packaging import groups
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import Packaged, verify
+from ortrim.platforms.android import jni, ndk
+from ortrim.platforms.android.jni import JAVA
 from ortrim.report.terminal import terminal_report
 from ortrim.spec.targets import ABIS
 from ortrim.verify.measurements import Verdict
@@ -75,11 +75,12 @@ class Recorded:
             compiler_cache=None,
         )
 
-    def run_jni(self, job: BuildJob, _result: JobResult, _jdk: Jdk) -> JniLibrary:
-        """Return a JNI library."""
-        path = self.folder / job.target.identifier / BINDING
-        path.write_bytes(sample(f"{ABIS[job.target.architecture]}-{BINDING}"))
-        return JniLibrary(library=path, symbols=None)
+    def run_beside(self, toolchain: Toolchain, folder: Path, _make: object) -> None:
+        """Leave a JNI library."""
+        (abi,) = (ABIS[each] for each, triple in ndk.TRIPLES.items() if toolchain.triple.startswith(triple))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / jni.SYMBOLS).unlink(missing_ok=True)
+        (folder / BINDING).write_bytes(sample(f"{abi}-{BINDING}"))
 
     def run_runner(self, _job: RunnerJob) -> Path:
         """Return a runner, which nobody runs."""

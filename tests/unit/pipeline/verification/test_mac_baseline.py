@@ -8,10 +8,12 @@ from apple_samples import sample
 from ortrim.binaries.macho_image import universal_file
 from ortrim.errors import BinaryError, ExitCode, ToolError
 from ortrim.models import full_runtime
-from ortrim.pipeline import verification as module
-from ortrim.pipeline.verification import is_for_mac, mac_baseline
-from ortrim.spec.targets import TARGETS, Architecture
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.platforms.apple import device_rules as module
+from ortrim.platforms.apple.device_rules import baseline, mac_baseline
+from ortrim.spec.targets import APPLE, TARGETS, Architecture
 from ortrim.verify.measure import NO_SIZE
+from sample_plans import sample_plan
 
 REQUIREMENTS = f"onnxruntime==1.21.0 \\\n    --hash=sha256:{'a' * 64}\n"
 
@@ -69,4 +71,7 @@ def test_other_failures_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_programs_of_macs_have_it_and_apps_do_not() -> None:
     """Upstream publishes wheels; of what runs on phones and in Catalyst there is none."""
-    assert {name for name, target in TARGETS.items() if is_for_mac(target)} == {"macos-arm64", "macos-x86_64"}
+    runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=Path(), library=Path())
+    for name in (name for name, target in TARGETS.items() if target.system in APPLE):
+        found, _ = baseline(sample_plan(name).targets[0].job, runtime, None)
+        assert ("wheel" in found.name) is (name in {"macos-arm64", "macos-x86_64"})

@@ -11,9 +11,9 @@ import pytest
 from ortrim.errors import ExitCode, UsageError, VerifyError
 from ortrim.pipeline.devices import answers, devices_of, require_devices
 from ortrim.pipeline.request import Request
+from ortrim.platforms import platform_of
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import CPUS, TARGETS
-from ortrim.verify.devices.emulators import emulation_of
 from ortrim.verify.judge import failed_device
 from ortrim.verify.measurements import LeastMemory
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
@@ -58,7 +58,7 @@ def test_all_defaults_are_taken() -> None:
 @pytest.mark.parametrize("target", ["linux-arm64", "linux-arm64-musl", "linux-armhf", "linux-riscv64"])
 def test_every_floor_of_a_buildspec_has_defaults_that_run_it(target: str) -> None:
     """Each name that `cpu` takes leads to emulators that have all its instructions, or to a refusal before any work."""
-    emulation = emulation_of(TARGETS[target])
+    emulation = platform_of(TARGETS[target]).verifying().emulation_of(TARGETS[target])
     assert emulation is not None
     assert set(emulation.floors) == set(CPUS[TARGETS[target].architecture])
     for cpu, able in emulation.floors.items():

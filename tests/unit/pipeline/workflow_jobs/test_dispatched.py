@@ -7,7 +7,6 @@ import pytest
 
 from ortrim.base.console import Console
 from ortrim.build.plan import AppleBuild, BuildJob, BuildPlan, PlannedTarget
-from ortrim.build.xcode import xcode_toolchain
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github import jobs
 from ortrim.github.dispatch import decode_plan, encode_plan
@@ -15,6 +14,7 @@ from ortrim.github.jobs import accept, require_ours
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.planned import hooks_digest, make_planned
 from ortrim.pipeline.request import Request
+from ortrim.platforms.apple.xcode import xcode_toolchain
 from ortrim.platforms.planner import with_arguments
 from ortrim.spec.buildspec import AndroidSpec, AppleSpec
 from ortrim.spec.targets import TARGETS

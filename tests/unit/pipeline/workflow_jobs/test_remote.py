@@ -13,11 +13,15 @@ from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, PlanError, UsageError
 from ortrim.github import jobs
 from ortrim.github.dispatch import decode_plan, encode_plan
-from ortrim.github.jobs import compile_planned, deliver_compiled, ndk_versions, plan_run, targets_named, xcode_versions
+from ortrim.github.jobs import compile_planned, deliver_compiled, plan_run, sdk_versions, targets_named
 from ortrim.github.workflow_files import Inputs
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled
+from ortrim.platforms import android as android_platform
+from ortrim.platforms import apple as apple_platform
+from ortrim.platforms import linux as linux_platform
+from ortrim.platforms.android.jni import BINDING
 from ortrim.spec.targets import TARGETS
 
 
@@ -59,11 +63,13 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         def run_runner(self, job: Any) -> None:
             made.append(f"runner {job.target.identifier}")
 
-        def run_jni(self, job: Any, *_: Any) -> None:
-            made.append(f"jni {job.target.identifier}")
+        def run_beside(self, _toolchain: Any, folder: Path, _make: Any) -> None:
+            made.append("jni library")
+            folder.mkdir(parents=True)
+            (folder / BINDING).touch()
 
     monkeypatch.setattr(jobs, "native_executor", lambda *_: Executor())
-    monkeypatch.setattr(jobs, "find_jdk", lambda: None)
+    monkeypatch.setattr(android_platform, "find_jdk", lambda: None)
 
     def export(target: PlannedTarget, destination: Path) -> Path:
         leave_compiled(target)
@@ -164,7 +170,7 @@ def test_an_android_package_is_verified_on_a_phone(
     targets = "android-arm64-v8a,android-x86_64"
     made = asked(targets)
     compile_planned(encode_plan(plan_run(made, stages.console)), targets, tmp_path / "compiled", stages.console)
-    assert compiler[:3] == ["android-arm64-v8a", "runner android-arm64-v8a", "jni android-arm64-v8a"]
+    assert compiler[:3] == ["android-arm64-v8a", "runner android-arm64-v8a", "jni library"]
     reports = deliver_compiled(made, targets, tmp_path / "compiled", tmp_path / "delivery", stages.console)
     assert list(map(str, reports)) == ["report", "further"]
     assert [name for name, _ in second_half] == ["build", "hand over", "verify", "add reports"]
@@ -196,17 +202,16 @@ def test_the_ndk_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stage
     android, linux = (TARGETS["android-x86_64"],), (TARGETS["linux-x64"],)
     text = encode_plan(plan_run(asked("android-x86_64,linux-x64"), stages.console))
     pinned = runtime_pins("1.21.0").ndk
-    assert ndk_versions(text, android) == ndk_versions("", android) == (pinned,)
-    assert ndk_versions(text, linux) == ndk_versions("", linux) == ()
+    assert sdk_versions(android_platform, text, android) == sdk_versions(android_platform, "", android) == (pinned,)
+    assert sdk_versions(linux_platform, text, linux) == sdk_versions(linux_platform, "", linux) == ()
 
 
 def test_the_xcode_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stages) -> None:
-    """Planned on any machine with the pinned one, Macs' own libraries too; a target for Linux needs none."""
-    apple, linux = (TARGETS["ios-arm64"], TARGETS["macos-x86_64"]), (TARGETS["linux-x64"],)
+    """Planned on any machine with the pinned one, Macs' own libraries too; which is in no plan for Linux."""
+    apple = (TARGETS["ios-arm64"], TARGETS["macos-x86_64"])
     text = encode_plan(plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console))
     pinned = runtime_pins("1.21.0").apple
     assert pinned is not None
-    assert xcode_versions(text, apple) == xcode_versions("", apple) == (pinned.xcode,)
-    assert xcode_versions(text, linux) == xcode_versions("", linux) == ()
+    assert sdk_versions(apple_platform, text, apple) == sdk_versions(apple_platform, "", apple) == (pinned.xcode,)
     kinds = {target.job.toolchain.kind for target in decode_plan(text).targets if target.job.apple}
     assert kinds == {"xcode"}

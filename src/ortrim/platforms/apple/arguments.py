@@ -22,9 +22,9 @@ from ortrim.build.upstream_arguments import (
     provider_definitions,
     provider_flags,
 )
-from ortrim.build.xcode import sdk_folder
-from ortrim.build.zig_apple import cross_definitions, is_cross_built
 from ortrim.errors import PlanError
+from ortrim.platforms.apple.xcode import sdk_folder
+from ortrim.platforms.apple.zig_toolchain import cross_definitions, is_cross_built
 
 ASSEMBLY: Final = "apple"
 LIBRARY: Final = "libonnxruntime.dylib"

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.tools import install_command
-from ortrim.build.execution import HERE, Inputs, JobPaths, Place, finished, job_environment, prepare_workspace
+from ortrim.build.execution import Executor, JobPaths, Place, finished, job_environment
 from ortrim.build.plan import BuildJob, JobResult, digest
-from ortrim.build.trees import shared_zig
 from ortrim.build.upstream import first_error, remedy
 from ortrim.errors import BuildError, StorageError, ToolError
 
@@ -167,25 +166,21 @@ class JniLibrary:
     symbols: Path | None
 
 
-def build_jni_library(job: BuildJob, result: JobResult, inputs: Inputs, jdk: Jdk, place: Place = HERE) -> JniLibrary:
+def build_jni_library(job: BuildJob, result: JobResult, executor: Executor, jdk: Jdk) -> JniLibrary:
     """Compile the JNI library beside a finished build, or return what was compiled of it before.
 
-    Raises `BuildError` (`jni-not-compiled`, `jni-headers-missing`, and `java-not-compiled` as `compile_java` does),
-    what `prepare_workspace` raises, and as `jni_library_in` does.
+    Its Java is compiled on this machine, wherever the executor's programs run. Raises `BuildError`
+    (`jni-not-compiled`, `jni-headers-missing`, and `java-not-compiled` as `compile_java` does), what
+    `Executor.run_beside` raises, and as `jni_library_in` does.
     """
 
-    def fill(destination: Path) -> None:
-        # Not in the system's temporary folder, from which programs may not be allowed to run.
-        with shared_zig(job.toolchain) as zig:
-            paths = prepare_workspace(destination / "work", inputs, job.toolchain, zig=zig)
-            _write_headers(job, paths, jdk)
-            _compile(job, result.library, paths, place)
-        for name in (name for _, name in STRIPS if (paths.build / name).is_file()):
-            (paths.build / name).rename(destination / name)
-        shutil.rmtree(destination / "work")
+    def make(paths: JobPaths, place: Place) -> tuple[Path, ...]:
+        _write_headers(job, paths, jdk)
+        _compile(job, result.library, paths, place)
+        return tuple(paths.build / name for _, name in STRIPS if (paths.build / name).is_file())
 
     folder = finished_jni(job, jdk)
-    cached_folder(folder, fill)
+    executor.run_beside(job.toolchain, folder, make)
     return jni_library_in(folder)
 
 

@@ -10,9 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from ortrim.binaries.android import ABI_FACTS, Abi, SystemApi, SystemLibrary
-from ortrim.build.jni import PAGES, linker_flags
-from ortrim.build.ndk import LIBRARIES as NDK_LIBRARIES
-from ortrim.build.ndk import LIBRARY_FOLDERS
 from ortrim.build.plan import AndroidBuild, AssemblyJob, BuildJob
 from ortrim.build.upstream_arguments import (
     DEFINITIONS,
@@ -26,6 +23,9 @@ from ortrim.build.upstream_arguments import (
 )
 from ortrim.errors import PlanError
 from ortrim.pins.shipped import pin_text
+from ortrim.platforms.android.jni import PAGES, linker_flags
+from ortrim.platforms.android.ndk import LIBRARIES as NDK_LIBRARIES
+from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
 from ortrim.spec.targets import ABIS
 
 ASSEMBLY: Final = "android"
@@ -46,7 +46,8 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     go in as CMake's initial ones, so that those of the NDK stay.
     """
     flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
-    own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job))
+    # `core/platform/android/cxa_demangle.cc` is in every minimal build.
+    own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job, demangler_apart=False))
     definitions = (*DEFINITIONS, *own, f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}")
     return (*common_arguments(job), *_android(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
 

@@ -1,0 +1,126 @@
+"""From the finished builds of some ABIs to one AAR that is fit to ship, and what it holds."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.binaries.elf import read_library
+from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
+from ortrim.package.manifest import PackageInputs
+from ortrim.platforms.android.aar import (
+    FOLDERS,
+    AarInputs,
+    AarPart,
+    AndroidPackage,
+    companions_of,
+    make_android_package,
+)
+from ortrim.platforms.android.arguments import SYMBOLS
+from ortrim.platforms.android.gates import check_aar, require_sound_aar
+from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, find_jdk
+from ortrim.platforms.android.rules import Promise
+from ortrim.platforms.delivery import Packaging, tensor_gates
+from ortrim.size.library import library_size
+from ortrim.spec.targets import ABIS
+from ortrim.verify.measurements import Comparison, Gate, Verdict
+from ortrim.verify.verification import Delivery
+
+
+def package(packaging: Packaging) -> list[Delivery]:
+    """Compile the JNI library of each ABI, and make one AAR of all."""
+    assembly, jdk, parts = packaging.assembly, find_jdk(), []
+    assert assembly is not None
+    for part in packaging.parts:
+        packaging.step.progress(0, 0, f"JNI library of {part.job.target.identifier}")
+        binding = build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
+        parts.append(aar_part(part, binding))
+    packaging.step.progress(0, 0, "classes and AAR")
+    assets = assembly.models_as_assets
+    sound = deliver_aar(parts, packaging.sources, jdk, packaging.folder, models_as_assets=assets)
+    packaging.step.note(f"{sound.package.folder}: {sound.package.manifest.coordinates}")
+    return [delivery(part, sound) for part in packaging.parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundAar:
+    """An AAR that passed every gate, with what was read from it."""
+
+    package: AndroidPackage
+    facts: AarFacts
+    gates: tuple[Gate, ...]
+
+
+def aar_part(inputs: PackageInputs, binding: JniLibrary) -> AarPart:
+    """Return one ABI of an AAR: what its build left, and the JNI library."""
+    symbols = (inputs.result.folder / SYMBOLS, binding.symbols)
+    return AarPart(
+        inputs=inputs,
+        binding=binding.library,
+        symbols=tuple(path for path in symbols if path is not None and path.is_file()),
+    )
+
+
+def deliver_aar(
+    parts: Sequence[AarPart], sources: Path, jdk: Jdk, destination: Path, *, models_as_assets: bool = False
+) -> SoundAar:
+    """Make the AAR of all ABIs with everything beside it, in the folder `destination`, and pass it through every gate.
+
+    `sources` is the folder of the source tree. Raises as `make_android_package` does, and a `DiagnosticGroup` of all
+    that is wrong with the AAR; the package is then gone.
+    """
+    inputs = AarInputs(
+        parts=tuple(parts),
+        java=tuple(sources / JAVA / name for name in FOLDERS),
+        ndk=parts[0].inputs.job.toolchain.version if parts else "",
+        models_as_assets=models_as_assets,
+    )
+    package = make_android_package(inputs, jdk, destination)
+    promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts), whole_relro=True)
+    try:
+        facts = read_aar(package.aar)
+        require_sound_aar(facts, promise)
+    except BaseException:  # Ctrl-C too: who finds a package takes it for one that has passed
+        shutil.rmtree(package.folder)
+        raise
+    return SoundAar(package=package, facts=facts, gates=check_aar(facts, promise))
+
+
+AAR_SIZES: Final = (
+    ("libraries of the ABI", "library_bytes"),
+    ("libraries in the AAR", "compressed_bytes"),
+    ("app's download", "download_bytes"),
+)
+"""Measures of a report -> what `AbiSize` calls them."""
+
+
+def delivery(part: PackageInputs, sound: SoundAar) -> Delivery:
+    """Return what an AAR holds for one ABI; its gates are those of the whole AAR."""
+    job, result = part.job, part.result
+    sizes = next(size for size in sound.facts.sizes if size.abi == ABIS[job.target.architecture])
+    return Delivery(
+        archive=sound.package.aar,
+        library=result.library,
+        facts=read_library(result.library),
+        gates=(*sound.gates, *tensor_gates(part)),
+        size=library_size(result.library, result.link_map),
+        sizes=tuple(_size_line(measure, sizes, name) for measure, name in AAR_SIZES),
+        companions=companions_of(job, result),
+    )
+
+
+def _size_line(measure: str, sizes: AbiSize, name: str) -> Comparison:
+    """Return a line of the report that tells a size; budgets are for the runtime's library, as on other systems."""
+    return Comparison(
+        measure=measure,
+        model="",
+        unit="bytes",
+        ours=getattr(sizes, name),
+        baseline=None,
+        ratio=None,
+        spread=None,
+        budget=None,
+        budget_is_ratio=False,
+        verdict=Verdict.NOT_JUDGED,
+    )

@@ -1,0 +1,82 @@
+"""The image in which the NDK compiles: what of Google's SDK it has, fetched by digest and laid out as tar files."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.downloads import download
+from ortrim.build.container import ImageRecipe, image_base, recipe_of, root_files
+from ortrim.build.plan import Toolchain
+from ortrim.build.root_file_systems import zip_as_tar
+from ortrim.errors import ToolError
+from ortrim.pins.images import BasePin, ImagePins, image_pins
+from ortrim.platforms.android.ndk import REPOSITORY
+
+NDK_HOST: Final = "x86_64"
+"""The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""
+COMMAND_LINE_TOOLS: Final = ("cmdline-tools", "19.0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SdkArchive:
+    """An archive that is pinned: its name and version in the SDK, its file and its SHA-256."""
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+
+
+def sdk_archive(archive: SdkArchive, announce: Callable[[str], None]) -> Path:
+    """Return an archive as a tar file, fetched and checked when it is not in the cache.
+
+    The engines unpack tar files by themselves, and keep the links and permissions that zip files have in a form that
+    few programs read. Raises `NetworkError` or `StorageError`.
+    """
+    folder = cache_folder("sdk") / f"{archive.name}-{archive.version}-{archive.sha256[:16]}"
+    cached_folder(folder, lambda temporary: _fill(temporary, archive, announce), large=True)
+    return folder / "content.tar"
+
+
+def _fill(folder: Path, archive: SdkArchive, announce: Callable[[str], None]) -> None:
+    kept = cache_folder("downloads") / archive.file
+    announce(f"fetch {REPOSITORY}/{archive.file}")
+    download(f"{REPOSITORY}/{archive.file}", kept, archive.sha256)
+    zip_as_tar(kept, folder / "content.tar")
+
+
+def _parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive], BasePin]:
+    """Return the NDK, the command-line tools and the JDK that an image has."""
+    if platform.machine() != NDK_HOST:
+        what = f"Google publishes no NDK for {platform.machine()} machines"
+        raise ToolError("no-ndk-for-host", what, where="android", hint="build for Android on an x86-64 machine")
+    pins.base("python")
+    return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
+
+
+def require_image(toolchain: Toolchain, pins: ImagePins) -> None:
+    """Refuse an NDK that is not pinned. Raises `SourcesError` `image-not-pinned`, `ToolError` `no-ndk-for-host`."""
+    _parts(pins, toolchain.version)
+
+
+def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
+    """Return the recipe of an image with the NDK, Google's command-line tools and a JDK."""
+    pins = image_pins()
+    (ndk, tools), jdk = _parts(pins, toolchain.version)
+    base, root = image_base(pins.base("python"), announce)
+    values = {"base": base, "packages": root.packages if root else (), "jdk": jdk, "ndk": ndk, "tools": tools}
+    parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
+    return recipe_of("android", {**values, "ndk_folder": image_folders(toolchain)["ndk"]}, root_files(root) | parts)
+
+
+def _pinned(pins: ImagePins, name: str, version: str) -> SdkArchive:
+    file, sha256 = pins.archive(f"{name};{version}")
+    return SdkArchive(name=name, version=version, file=file, sha256=sha256)
+
+
+def image_folders(toolchain: Toolchain, _named: Path | None = None) -> Mapping[str, Path]:
+    """Return where the image has its NDK."""
+    return {"ndk": Path("/opt/android/ndk") / toolchain.version}

@@ -1,0 +1,79 @@
+"""What a platform provides after the build: how packages are made and verified. See `platforms.platform.Platform`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from ortrim.base.console import Step
+from ortrim.binaries.libraries import LibrarySize
+from ortrim.build.execution import Executor
+from ortrim.build.plan import AssemblyJob, BuildJob
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.ort_format import misaligned_tensors
+from ortrim.package.manifest import PackageInputs
+from ortrim.spec.buildspec import IN_PLACE
+from ortrim.spec.targets import Architecture, Target
+from ortrim.verify.devices.device import Device
+from ortrim.verify.devices.emulators import DeviceRules
+from ortrim.verify.gates import check_tensors
+from ortrim.verify.measure import Baseline
+from ortrim.verify.measurements import Gate
+from ortrim.verify.verification import Delivery
+
+NOWHERE: Final = "its library was run nowhere: no device was named, such as --device adb or --device devicectl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packaging:
+    """What one package is made of and where: a part for each of its targets, in the order of the plan.
+
+    `sources` is the folder of the source tree, `folder` the package's; `assembly` joins the parts, None where a target
+    is packaged by itself. `executor_of` gives what compiles for a job.
+    """
+
+    parts: tuple[PackageInputs, ...]
+    sources: Path
+    folder: Path
+    assembly: AssemblyJob | None
+    executor_of: Callable[[BuildJob], Executor]
+    step: Step
+
+
+class Packing(Protocol):
+    """How packages are made for a platform."""
+
+    def package(self, packaging: Packaging) -> list[Delivery]:
+        """Make the package, pass it through every gate, and return what it holds for each target.
+
+        Raises what packaging and the gates raise.
+        """
+
+
+class Verifying(DeviceRules, Protocol):
+    """How what was built for a platform is run, and what it is compared with."""
+
+    def needs_device(self) -> bool:
+        """Whether a build is refused when no device would run its library."""
+
+    def nowhere(self, target: Target) -> str:
+        """Say that a library was run nowhere, and why."""
+
+    def open_host(self, target: Target, cores: Sequence[int]) -> Device:
+        """Return this machine, which `runs_here` said runs a target's programs."""
+
+    def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
+        """Refuse a device that cannot run what was built. Raises `VerifyError`."""
+
+    def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
+        """Return the official library for a target, and its size; `requirements` are those of the pinned converter."""
+
+
+def tensor_gates(part: PackageInputs) -> tuple[Gate, ...]:
+    """Return the gate of the tensors' places for processors that fault where others are only slower."""
+    if part.job.target.architecture is not Architecture.ARM:
+        return ()
+    return tuple(
+        check_tensors(model.name, misaligned_tensors(model.path), in_place=IN_PLACE in plan.session.configuration)
+        for model, plan in zip(part.models, part.plan.models, strict=True)
+    )

@@ -1,0 +1,159 @@
+"""What a platform provides: the one Protocol that each folder of this package keeps, module by module."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ortrim.build.execution import Executor, JobPaths
+from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, Toolchain
+from ortrim.pins.runtime import RuntimePins
+from ortrim.spec.buildspec import BuildSpec, TargetSpec
+from ortrim.spec.problems import Location, Problem
+from ortrim.spec.targets import Target
+
+if TYPE_CHECKING:
+    from ortrim.build.container import Images
+    from ortrim.platforms.delivery import Packing, Verifying
+
+
+class Compilation(Protocol):
+    """Where targets are to be compiled; `pipeline.request.Request` says what each means."""
+
+    @property
+    def ndk(self) -> Path | None:
+        """The folder of Android's NDK, when one is named."""
+
+    @property
+    def container(self) -> object | None:
+        """How to build in a container; None for this machine itself."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another machine compiles."""
+
+    @property
+    def on_macs(self) -> bool:
+        """Whether GitHub's Macs compile what Apple's tools do."""
+
+
+class Platform(Protocol):
+    """All that depends on the operating system for which a library is built."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802 - a module's constant
+        """What its packages and artifacts are called after."""
+
+    @property
+    def SDK(self) -> str:  # noqa: N802
+        """The kind of toolchain that somebody else's SDK brings and that a machine may lack; empty without one."""
+
+    @property
+    def TYPES_LEFT_OUT(self) -> tuple[str, ...]:  # noqa: N802
+        """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
+
+    # Targets
+
+    def problems(
+        self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
+    ) -> Iterator[Problem]:
+        """Yield what is wrong with a target whose keys and types are right; see `spec.rules.TargetRules`."""
+
+    def linkage(self, spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
+        """Return how applications link the runtime of a target."""
+
+    def with_defaults(self, spec: BuildSpec, target: TargetSpec) -> TargetSpec:
+        """Return a target with what it leaves open decided. Raises `PlanError` for what cannot be."""
+
+    def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
+        """Return a job with the platform's own options."""
+
+    def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
+        """Return what a plan's table says of a job's own options: lines of a heading and a text."""
+
+    # Toolchain
+
+    def toolchain(
+        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
+    ) -> Toolchain:
+        """Return what compiles for a target, which need not be installed; `host` is this machine.
+
+        Raises `PlanError` where none can be named.
+        """
+
+    def toolchain_of(self, job: BuildJob) -> Toolchain | None:
+        """Return the toolchain that a job's own words come to; None where that depends on a machine."""
+
+    def words_of(self, job: BuildJob) -> Mapping[str, str]:
+        """Return the versions among a job's own options that become part of wrappers, by their names."""
+
+    def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
+        """Refuse, before any work, what cannot be compiled or packaged here; `targets` are the platform's own, or none.
+
+        Raises `ToolError`, and `UsageError` for an option that means nothing to these targets.
+        """
+
+    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec]) -> tuple[str, ...]:
+        """Return what should be said aloud of choices that are possible and not wise."""
+
+    def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
+        """Return the folders of this machine that a toolchain's symbolic paths mean; `named` is where the user has it.
+
+        Raises `ToolError` for one that is not here.
+        """
+
+    def build_machine(self, target: Target) -> str:
+        """Return the target whose machines compile `target` best."""
+
+    def require_sdk(self, version: str, targets: Sequence[Target]) -> None:
+        """Refuse a machine without a version of the SDK, or without its parts for `targets`. Raises `ToolError`."""
+
+    def sdk_package(self, version: str) -> str:
+        """Return what `sdkmanager` calls a version of the SDK; empty for one that it cannot install."""
+
+    def require_package_tools(self, targets: Sequence[Target]) -> None:
+        """Refuse a machine that cannot make a package of `targets`, which are the platform's, or none."""
+
+    def pinned_sdk(self, pins: RuntimePins) -> str | None:
+        """Return the version of the SDK that is pinned for a version of ONNX Runtime."""
+
+    # Build
+
+    def build_arguments(self, job: BuildJob) -> tuple[str, ...]:
+        """Return upstream's `build.py` arguments, paths symbolic as `build.plan` describes."""
+
+    def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
+        """Return the compiler's arguments that make the runner of a job's library."""
+
+    def finishing(self, job: BuildJob) -> tuple[tuple[str, ...], ...]:
+        """Return the commands that follow upstream's build, each its words."""
+
+    def finish(self, job: BuildJob, paths: JobPaths) -> None:
+        """Do to the linked library what no command of the toolchain does, in place; done again it changes nothing."""
+
+    def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
+        """Return the files that are in the build folder in the end, the library first."""
+
+    def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
+        """Compile what a package needs beside the library; see `beside`."""
+
+    def beside(self, job: BuildJob) -> Mapping[str, Path]:
+        """Return the cache's folders of what is compiled beside a job's library, by names of their own."""
+
+    def check_beside(self, folder: Path) -> None:
+        """Refuse a folder that is not what `beside` wants. Raises `StorageError`."""
+
+    # Package
+
+    def assembly(self, jobs: Sequence[BuildJob]) -> AssemblyJob | None:
+        """Return the job that joins the outputs of a plan's jobs for the platform into one package, if it has such."""
+
+    def images(self) -> "Images":
+        """Return the images of containers that its toolchains run in. A part of its own for the reason of `packing`."""
+
+    def packing(self) -> "Packing":
+        """Return how packages are made. A part of its own, because planning needs none of what it imports."""
+
+    # Devices
+
+    def verifying(self) -> "Verifying":
+        """Return how libraries are run, and what they are compared with. A part of its own for the same reason."""

@@ -1,0 +1,133 @@
+"""Nothing outside `platforms/` asks which platform it has: read from the sources, nothing is imported to check it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TypeGuard
+
+import pytest
+
+SOURCE: Final = Path(__file__).parents[2] / "src" / "ortrim"
+OWNERS: Final = ("platforms", "binaries", "data")
+"""What may know one platform from another: the platforms themselves, and the readers of their file formats."""
+ALLOWED: Final = {
+    "spec/targets.py": "defines targets and systems",
+}
+"""Other modules that may, each with its reason."""
+SYSTEM_NAMES: Final = frozenset({"APPLE", "CATALYST", "FIRST_ANDROID", "MACOS_UNIVERSAL"})
+"""Names of `spec.targets` that single out systems."""
+OPTIONS: Final = frozenset({"android", "apple"})
+"""Fields that one platform's targets have and others lack."""
+CLASSES_OF: Final = ("ortrim.platforms.android.", "ortrim.platforms.apple.", "ortrim.platforms.linux.")
+"""Where classes and constants of one platform are imported from."""
+OF_ONE_PLATFORM: Final = re.compile(r"(android|ios|macos|linux|maccatalyst)-.*|ndk|xcode")
+"""Identifiers of targets, or how they begin, and toolchains of one platform."""
+
+
+def branches(tree: ast.Module) -> Iterator[int]:
+    """Yield the line of each place that asks for the platform, once for each way in which it does."""
+    imported = dict(_imported(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and _is_system(node, imported):
+            yield node.lineno
+        for asked in _asked(node):
+            yield from (part.lineno for part in ast.walk(asked) if _is_of_one(part, imported))
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((alias.asname or alias.name, node.module) for alias in node.names)
+
+
+def _asked(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a node decides by; of nested ones each part is told once."""
+    match node:
+        case ast.If() | ast.IfExp() | ast.While() | ast.Assert():
+            yield from () if isinstance(node.test, ast.Compare | ast.BoolOp) else (node.test,)
+        case ast.comprehension():
+            yield from (each for each in node.ifs if not isinstance(each, ast.Compare | ast.BoolOp))
+        case ast.BoolOp():
+            yield from (each for each in node.values if not isinstance(each, ast.Compare | ast.BoolOp))
+        case ast.Compare():
+            yield from (node.left, *node.comparators)
+        case ast.match_case():
+            yield node.pattern
+        case ast.Call(func=ast.Attribute(attr="startswith")) | ast.Call(func=ast.Name(id="isinstance")):
+            yield from node.args
+        case _:
+            pass
+
+
+def _is_system(node: ast.Name, imported: dict[str, str]) -> bool:
+    named = node.id in SYSTEM_NAMES or node.id == "OperatingSystem"
+    return named and imported.get(node.id) == "ortrim.spec.targets"
+
+
+def _is_of_one(node: ast.AST, imported: dict[str, str]) -> TypeGuard[ast.expr]:
+    if isinstance(node, ast.Name):
+        return node.id[0].isupper() and imported.get(node.id, "").startswith(CLASSES_OF)
+    return _names_platform(node) or (isinstance(node, ast.Attribute) and node.attr in OPTIONS)
+
+
+def _names_platform(node: ast.AST) -> bool:
+    constant = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(constant, str) and OF_ONE_PLATFORM.fullmatch(constant) is not None
+
+
+def branching(root: Path) -> dict[str, list[int]]:
+    """Return the lines that ask for the platform, by module; those that may are left out."""
+    paths = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.py"))}
+    found = {
+        name: sorted(branches(ast.parse(path.read_bytes())))
+        for name, path in paths.items()
+        if name.partition("/")[0] not in OWNERS and name not in ALLOWED
+    }
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def test_nothing_outside_platforms_asks_which_platform_it_has() -> None:
+    """Whatever depends on the platform is a method of `Platform`."""
+    assert branching(SOURCE) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from ortrim.spec.targets import OperatingSystem\nx = target.system is OperatingSystem.LINUX",
+        "from ortrim.spec.targets import APPLE\nx = target.system in APPLE",
+        "if job.android: pass",
+        "x = 1 if job.apple is not None else 2",
+        "x = [each for each in jobs if each.android]",
+        "x = job.android or job.apple",
+        "if toolchain.kind == 'ndk': pass",
+        "match kind:\n    case 'gcc' | 'xcode': pass",
+        "x = name.startswith('android-')",
+        "x = identifier == 'linux-x64'",
+        "from ortrim.platforms.apple.devicectl import PhoneDevice\nx = isinstance(device, PhoneDevice)",
+        "from ortrim.platforms.apple.arguments import ASSEMBLY\nx = name == ASSEMBLY",
+    ],
+)
+def test_a_branch_on_a_platform_is_found(tmp_path: Path, text: str) -> None:
+    """Each way to ask for the platform is found, in a module outside `platforms/` and in none inside."""
+    for folder in ("build", "platforms"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "module.py").write_text(text)
+    assert list(branching(tmp_path)) == ["build/module.py"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = platform_of(target).build_arguments(job)",
+        "x = replace(job, android=None)",
+        "if toolchain.kind == 'zig': pass",
+        "if platform.system() == 'Darwin': pass",
+        "x = name.startswith('emulator-')",
+    ],
+)
+def test_what_holds_on_any_platform_is_no_branch(tmp_path: Path, text: str) -> None:
+    """Calling a platform's method, the toolchain of several platforms and the host itself are no branches."""
+    (tmp_path / "module.py").write_text(text)
+    assert branching(tmp_path) == {}

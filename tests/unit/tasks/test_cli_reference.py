@@ -8,8 +8,9 @@ from typing import Final
 
 from invoke.parser.argument import Argument
 
-from ortrim.cli.tasks import namespace
+from ortrim.cli.tasks import namespace_for
 
+namespace: Final = namespace_for(())
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 INTRODUCTION: Final = """\
 # Command line
@@ -17,7 +18,8 @@ INTRODUCTION: Final = """\
 <!-- Rendered from the tasks by tests/unit/tasks/test_cli_reference.py; ORTRIM_WRITE_DOCS=1 writes it anew. -->
 
 `invoke TASK` in a checkout and `ortrim TASK` in any folder run the same tasks. `--help TASK` prints what stands here.
-Those whose names begin with `ci.`, `measure.`, `pins.` or `release.` maintain ortrim and its workflows. All tasks have
+Those whose names begin with `ci.`, `pins.` or `release.` maintain ortrim and its workflows; a checkout also has the
+benchmarks (`invoke --list measure`). All tasks have
 the same [exit codes](errors.md#exit-codes).
 
 | task | what it does |

@@ -151,7 +151,6 @@ def test_a_run_that_passes(lab: Lab) -> None:
     assert run.url.startswith("https://console.firebase.google.com/project/passes/testlab/")
     assert run.device == "MediumPhone.arm-34-en-portrait"
     assert lab.told == [
-        "looking the device up",
         "uploading app.apk",
         "uploading test.apk",
         f"to be seen at {run.url}",

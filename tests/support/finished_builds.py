@@ -34,7 +34,7 @@ def leave_runner(target: PlannedTarget) -> Path:
 def leave_jni(target: PlannedTarget) -> Path:
     """Write a JNI library and its symbols where they lie for an Android target, and return that folder."""
     folder = finished_jni(target.job)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / BINDING).write_bytes(b"\x7fELFjni " + target.job.target.identifier.encode())
     (folder / SYMBOLS).write_bytes(b"\x7fELFsymbols")
     record_entry(folder)

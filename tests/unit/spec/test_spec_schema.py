@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+import ortrim.platforms
 import ortrim.spec
 from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import LoadedSpec
@@ -86,6 +87,7 @@ def test_the_example_of_the_reference_loads(load: Callable[[str], LoadedSpec], f
 
 def test_every_problem_is_documented() -> None:
     """The references in the reader's source are exactly the documented ones."""
-    source = "".join(file.read_text() for file in Path(ortrim.spec.__path__[0]).glob("*.py"))
+    spec, platforms = Path(ortrim.spec.__path__[0]), Path(ortrim.platforms.__path__[0])
+    source = "".join(file.read_text() for file in (*spec.glob("*.py"), *platforms.glob("*/spec.py")))
     used = re.findall(r'(?:reference=|reference = |else |SpecError\(|return )"([a-z0-9]+(?:-[a-z0-9]+)+)"', source)
     assert set(used) == set(REFERENCES)

@@ -139,7 +139,7 @@ def unfit_models(folder: Path) -> Iterator[Trial]:
         "needs an operator that was left out": made_model("Softplus"),
         "needs an operator of another opset": made_model("Relu", opset=13),
         "needs an element type that was left out": made_model("Relu", element_type=TensorProto.DOUBLE),
-        "needs a family of kernels that was left out (products of 8 bits)": product_of_bytes(),
+        "needs a family of kernels that was left out (int8 GEMM)": product_of_bytes(),
         "has sparse weights, which were left out": sparse_weights(),
         "has an input or output of 8-bit floats, which were left out": eight_bit_output(),
     }

@@ -124,12 +124,12 @@ def session(
     help={
         "spec": HELP["spec"],
         "target": "the target to build for (default: linux-x64)",
-        "profile": "the profile whose levers are tried (default: balanced)",
+        "profile": "the profile whose build options are tried (default: balanced)",
         "jobs": HELP["jobs"],
         "output": f"folder for the table (default: {DEFAULT_OUTPUT})",
     }
 )
-def levers(
+def build_options(
     _context: Context,
     spec: str | None = None,
     target: str = "linux-x64",
@@ -137,9 +137,9 @@ def levers(
     jobs: str | None = None,
     output: str = DEFAULT_OUTPUT,
 ) -> None:
-    """Measure what each lever of a profile brings in bytes."""
+    """Measure what each build option of a profile brings in bytes."""
     with boundary(json_mode=False) as console:
-        benchmark = import_module("levers.measure")
+        benchmark = import_module("build_options.measure")
         wanted = benchmark.Wanted(
             spec=Path(spec) if spec else demo_spec(),
             target=target,

@@ -194,7 +194,7 @@ def tried(bench: Bench, label: str, model: onnx.ModelProto) -> str:
         return "not convertible"
     fits, refusal = judged(bench, read_uses(path)), outcome(bench, path, cases_of(bench, label, model))
     if fits is (refusal is None):
-        return f"agree: {'fits' if fits else f'does not fit ({refusal.reference})'}" if refusal else "agree: fits"
+        return f"agree: {'fits' if fits else f'does not fit ({refusal.code})'}" if refusal else "agree: fits"
     return f"differ: judged {'fit' if fits else 'unfit'}, {refusal.why if refusal else 'ran'}"
 
 

@@ -13,12 +13,12 @@ from ortrim.base.console import Console
 from ortrim.base.files import storage_errors
 from ortrim.base.json import to_json
 from ortrim.base.scripts import Python, ScriptCrash, run_script
-from ortrim.cost.graph import Asked, cost_of
+from ortrim.cost.graph import CostRequest, cost_of
 from ortrim.errors import UsageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.pins.runtime import runtime_pins
 
-HERE: Final = Path(__file__).parent
+LOCAL: Final = Path(__file__).parent
 NAME: Final = "activation-memory"
 ORT_VERSION: Final = "1.21.0"
 LEVELS: Final = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
@@ -79,7 +79,7 @@ def _rows(subject: Subject, runtime: FullRuntime, folder: Path) -> Iterator[Row]
 
 
 def _row(subject: Subject, form: str, model: Path, runtime: FullRuntime, folder: Path) -> Row:
-    cost = cost_of(model, Asked(shapes=dict(subject.shapes)), name=subject.name, where=str(model))
+    cost = cost_of(model, CostRequest(shapes=dict(subject.shapes)), name=subject.name, where=str(model))
     request = {"model": str(model), "shapes": dict(subject.shapes)}
     answer = _asked(runtime, "one_run.py", request, folder, subject)
     return Row(
@@ -97,7 +97,7 @@ def _asked(
 ) -> dict[str, Any]:
     python = Python(words=runtime.words, environment={**runtime.environment, **GIVES_BACK})
     try:
-        return run_script(python, HERE / script, request, folder=folder)
+        return run_script(python, LOCAL / script, request, folder=folder)
     except ScriptCrash as crash:
         what = f"the full runtime {crash.ending}"
         raise VerifyError("no-measurement", what, where=f"subject '{subject.name}'", why=crash.last_lines) from crash

@@ -46,7 +46,7 @@ def upstream_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 def upstream_job(job: BuildJob) -> BuildJob:
     """Return a job for the same operators with upstream's own profile and arguments."""
-    recipe = with_arguments(replace(job, profile="upstream", levers=PROFILES["upstream"], without_types=()))
+    recipe = with_arguments(replace(job, profile="upstream", build_options=PROFILES["upstream"], without_types=()))
     return replace(recipe, arguments=upstream_arguments(recipe.arguments))
 
 

@@ -16,7 +16,7 @@ from ortrim.base.command import stream
 from ortrim.base.files import shipped_folder, write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import ISOLATED_PYTHON, packages_folder
-from ortrim.build.execution import Inputs, Parallelism, job_environment, prepare_workspace
+from ortrim.build.execution import BuildInputs, Parallelism, job_environment, prepare_workspace
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob, CompilerCacheUse
 from ortrim.build.upstream import first_error, ninja_step
@@ -115,9 +115,9 @@ def run_command(work: Work) -> Built:
     return Built()
 
 
-def inputs(work: Work) -> Inputs:
+def inputs(work: Work) -> BuildInputs:
     """Return the folders that builds read."""
-    return Inputs(
+    return BuildInputs(
         sources=work.sources,
         tools=packages_folder("tools", tool_requirements()),
         runner=shipped_folder("runner"),

@@ -16,7 +16,7 @@ HINT: Final = "move the file away, or name another folder with --output"
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """A library of a spec, and how often its outputs were held against the full runtime's and agreed.
+    """A library of a spec, and how often its outputs were compared with the full runtime's and agreed.
 
     `contender` is `wheel` or a profile; `compressed_bytes` is gzip's at level 9; `packed` says whether its relocations
     are relative ones in packed form.

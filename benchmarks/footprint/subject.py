@@ -71,7 +71,7 @@ class Subject:
         original = model.prepared.path, model.prepared.facts.sha256
         yield contender_of(WHEEL, self.runtime.library, original, as_the_official(model.session))
         converted = model.converted.path, model.converted.sha256
-        # Where a processor has AVX-512 the wheel takes blocks of 16 channels, and runs no model with blocks of 8.
+        # Where a processor has AVX-512 the wheel takes NCHWc layout, block size 16, and runs no model with blocks of 8.
         official = () if model.spec.layout == "nchwc8" else ((WHEEL_ORT, self.runtime.library),)
         for name, library in (*official, *self.libraries.items()):
             yield contender_of(name, library, converted, model.session)

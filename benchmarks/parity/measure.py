@@ -21,14 +21,14 @@ from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import tool_requirements
 from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.devices.host import Host
-from ortrim.verify.verification import Runs
+from ortrim.verify.verification import DeviceRuns
 from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
 from parity.proof import ROUNDING, Mutant, Patient
 from parity.record import Record, mutant_table, noise_table
 from parity.subjects import Subject, prepared_subject, subjects_of
 
-HERE: Final = Path(__file__).parent
-MODELS: Final = HERE / "models.toml"
+LOCAL: Final = Path(__file__).parent
+MODELS: Final = LOCAL / "models.toml"
 SPECS: Final = (Path("buildspecs/silero-vad.toml"), MODELS)
 MUTATED: Final = (
     "silero-vad", "text-direction", "quantized-kernels", "hey-mycroft", "encoder", "magika", "turn-detection",
@@ -100,7 +100,7 @@ class Bench:
         light = [subject for subject in subjects if not subject.name.startswith(HEAVY)]
         plan += [(subject, machine, Condition()) for machine in others for subject in light]
         with self.console.step("measure differences of untouched models") as step:
-            runs = Runs(len(plan), step.progress)
+            runs = DeviceRuns(len(plan), step.progress)
             for subject, machine, condition in plan:
                 with runs.one(f"{subject.name}, {machine.name}, {condition.name}"):
                     outputs = self.folder / "noise" / machine.name / condition.name / subject.name
@@ -152,7 +152,7 @@ class Bench:
 
     def preload(self, mode: str) -> Path:
         """Compile what has all that follows it in a process round as `mode` says."""
-        words = ("-shared", "-fPIC", f"-DMODE={mode}", str(HERE / "rounding.c"), "-lm")
+        words = ("-shared", "-fPIC", f"-DMODE={mode}", str(LOCAL / "rounding.c"), "-lm")
         return self._compiled(f"{mode}.so", f"x86_64-linux-gnu.{GLIBC}", words)
 
     def _compiled(self, name: str, triple: str, words: tuple[str, ...]) -> Path:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
-from ortrim.verify.measurements import Host, quantile
+from ortrim.verify.measurements import HostFacts, quantile
 from parity.distribution import Noise
 from parity.proof import Mutant
 
@@ -32,7 +32,7 @@ MUTANT_COLUMNS: Final = (
     "of lesser changes caught",
 )
 ELSEWHERE: Final = ", other instructions"
-HERE: Final = "x64"
+LOCAL: Final = "x64"
 """How the names of machines begin that are this one."""
 SHARES: Final = (0.5, 0.9, 0.99, 1.0)
 NOTHING: Final = 1e-15
@@ -46,7 +46,7 @@ class Record:
     """All that was measured: differences of untouched models, and what became of each mutant."""
 
     schema: Literal["ortrim-parity/1"] = "ortrim-parity/1"
-    machine: Host
+    machine: HostFacts
     noise: tuple[Noise, ...] = ()
     mutants: tuple[Mutant, ...] = ()
 
@@ -63,7 +63,7 @@ class Record:
                 if each.compared == "reference"
                 and (each.quantized or each.element_type == "float32")
                 and each.quantized == mutant.quantized
-                and (not each.quantized or (each.model == mutant.model and each.machine.startswith(HERE)))
+                and (not each.quantized or (each.model == mutant.model and each.machine.startswith(LOCAL)))
             ),
             0.0,
         )
@@ -82,7 +82,7 @@ def noise_table(noise: Iterable[Noise]) -> str:
 
 def _group(noise: Noise) -> tuple[str, bool, str]:
     """Return what outputs are compared with and where, whether the model is quantized, and the element type."""
-    elsewhere = noise.compared == "same graph" and not noise.machine.startswith(HERE)
+    elsewhere = noise.compared == "same graph" and not noise.machine.startswith(LOCAL)
     return noise.compared + (ELSEWHERE if elsewhere else ""), noise.quantized, noise.element_type
 
 

@@ -20,7 +20,7 @@ class ModelFigures:
 class Change:
     """What its steps made of a model of a spec; `key` is that of the rounds in which both were measured.
 
-    `outputs` of the prepared model's library were held against the full runtime's, `outputs_agree` of them agreed.
+    `outputs` of the prepared model's library were compared with the full runtime's, `outputs_agree` of them agreed.
     `largest_difference` is the largest absolute one from the original's outputs after any step, by the full runtime;
     None without steps that were checked.
     """

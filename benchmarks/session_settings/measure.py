@@ -11,7 +11,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import to_json
 from ortrim.verify.devices.device import RunnerOutput, RunRequest
 from ortrim.verify.devices.host import Host
-from ortrim.verify.verification import Runs
+from ortrim.verify.verification import DeviceRuns
 from session_settings.record import Record, Row, Sample, rows_of, table
 from session_settings.subject import CHOICES, WHEEL, Built, find_build, requests_of
 
@@ -47,14 +47,14 @@ def _measured(builds: list[Built], rounds: int, console: Console) -> Record:
     host, rows = Host(), list[Row]()
     count = rounds * (1 + len(CHOICES)) * sum(len(built.planned.models.prepared) for built in builds)
     with console.step("measure session settings") as step:
-        runs = Runs(count, step.progress)
+        runs = DeviceRuns(count, step.progress)
         for built in builds:
             for name, requests in requests_of(built):
                 rows += rows_of(name, in_turn(host.run, requests, rounds, runs), WHEEL)
     return Record(machine=host.facts(), rounds=rounds, rows=tuple(rows))
 
 
-def in_turn(run: Run, requests: Mapping[str, RunRequest], rounds: int, runs: Runs) -> dict[str, list[Sample]]:
+def in_turn(run: Run, requests: Mapping[str, RunRequest], rounds: int, runs: DeviceRuns) -> dict[str, list[Sample]]:
     """Run everything once in each round; each round begins with the next name."""
     samples: dict[str, list[Sample]] = {name: [] for name in requests}
     for number in range(rounds):

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from ortrim.verify.devices.device import RunnerOutput
-from ortrim.verify.measurements import Host, median, median_interval, quantile
+from ortrim.verify.measurements import HostFacts, median, median_interval, quantile
 
 MEASURES: Final = ("load_ms", "first_run_ms", "p50_ms", "p99_ms", "loaded_rss_bytes", "peak_rss_bytes", "cpu_ms")
 MEGABYTE: Final = 1e6
@@ -52,7 +52,7 @@ class Record:
     """All that was measured."""
 
     schema: Literal["ortrim-session-settings/1"] = "ortrim-session-settings/1"
-    machine: Host
+    machine: HostFacts
     rounds: int
     rows: tuple[Row, ...]
 

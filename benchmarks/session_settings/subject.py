@@ -28,7 +28,7 @@ CHOICES: Final[Mapping[str, SessionSpec]] = MappingProxyType({
     "memory_pattern = false": SessionSpec(memory_pattern=False),
     "threads = 2": SessionSpec(threads=2),
     "threads = 2, spinning": SessionSpec(threads=2, spinning=True),
-    "branches = 2": SessionSpec(branches=2),
+    "inter_op_threads = 2": SessionSpec(inter_op_threads=2),
 })  # fmt: skip
 """By their names in tables. The official wheel comes before them, with one thread and for the rest its own defaults."""
 REPETITION: Final = Repetition(runs=150, warmup=10, seconds=0.7)

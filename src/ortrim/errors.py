@@ -36,23 +36,23 @@ class ExitCode(IntEnum):
 class Diagnostic(Exception):
     """An error meant for the user's eyes.
 
-    `reference` is a kebab-case name that stays stable and can be searched for; `where` names the file, the
+    `code` is a kebab-case name that stays stable and can be searched for; `where` names the file, the
     dotted path or the job concerned; `what` is one sentence; `why` the cause or the tool's own words; `hint`
     what to do next.
     """
 
     exit_code = ExitCode.UNEXPECTED
 
-    def __init__(self, reference: str, what: str, *, where: str = "", why: str = "", hint: str = "") -> None:
+    def __init__(self, code: str, what: str, *, where: str = "", why: str = "", hint: str = "") -> None:
         super().__init__(what)
-        self.reference = reference
+        self.code = code
         self.what = what
         self.where = where
         self.why = why
         self.hint = hint
 
     def __str__(self) -> str:
-        lines = [f"error: {self.reference}", f"  {self.where}: {self.what}" if self.where else f"  {self.what}"]
+        lines = [f"error: {self.code}", f"  {self.where}: {self.what}" if self.where else f"  {self.what}"]
         if self.why:
             lines += [f"  why: {line}" if n == 0 else f"       {line}" for n, line in enumerate(self.why.splitlines())]
         if self.hint:
@@ -65,7 +65,7 @@ class DiagnosticGroup(Diagnostic):
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         first = diagnostics[0]
-        super().__init__(first.reference, first.what, where=first.where, why=first.why, hint=first.hint)
+        super().__init__(first.code, first.what, where=first.where, why=first.why, hint=first.hint)
         self.diagnostics = diagnostics
         self.exit_code = first.exit_code
         self.told = diagnostics[:MOST_TOLD]
@@ -101,7 +101,7 @@ class Inconclusive(Diagnostic):
 
 
 class Regression(Diagnostic):
-    """A build is larger, hungrier or slower than the one that was accepted last, by more than is allowed."""
+    """A build is larger or slower than the one that was accepted last, or uses more memory, by more than is allowed."""
 
     exit_code = ExitCode.REGRESSION
 

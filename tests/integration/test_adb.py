@@ -183,7 +183,7 @@ def test_cores_that_are_not_there(phone: AdbMachine, cores: tuple[int, ...]) -> 
     """Pinning that cannot work, or only in part, is found out before anything runs."""
     with pytest.raises(UsageError) as caught:
         opened(phone, cores=cores)
-    assert caught.value.reference == "cannot-pin"
+    assert caught.value.code == "cannot-pin"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_phone_takes_what_it_runs(
         return
     with pytest.raises(VerifyError, match=re.escape(said)) as caught:
         open_device(TARGETS[target], name, job=job_of(target, api))
-    assert (caught.value.reference, caught.value.where) == (NOT_FOR_DEVICE, f"adb:{phone.serials[0]}")
+    assert (caught.value.code, caught.value.where) == (NOT_FOR_DEVICE, f"adb:{phone.serials[0]}")
     assert left_behind(phone) == ""
 
 
@@ -226,7 +226,7 @@ def test_a_phone_takes_what_it_runs(
 def test_runners_that_end_badly(phone: AdbMachine, tmp_path: Path, script: str, reference: str) -> None:
     """Each kind of end has its own verdict, and nothing stays on the device."""
     with closing(opened(phone)) as device:
-        assert refused(device, script_request(tmp_path, script)).reference == reference
+        assert refused(device, script_request(tmp_path, script)).code == reference
     assert left_behind(phone) == ""
 
 
@@ -237,7 +237,7 @@ def test_a_hanging_runner_is_killed(
     """The time limit ends a runner on the device itself, and what it started."""
     monkeypatch.setattr("ortrim.verify.devices.remote_shell.SLACK_SECONDS", 1.0)
     with closing(opened(phone)) as device:
-        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).reference == "runner-timeout"
+        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     phone.wait_until_gone("sleep 61")
     phone.wait_until_gone("runner")
     assert left_behind(phone) == ""
@@ -250,7 +250,7 @@ def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, mon
     try:
         with closing(opened(phone)) as device:
             request = script_request(tmp_path, "/system/bin/sleep 614; exit", timeout_seconds=1)
-            assert refused(device, request).reference == "runner-timeout"
+            assert refused(device, request).code == "runner-timeout"
     finally:
         phone.shell("rm /shims/sleep")
     assert phone.processes("sleep 614") == []
@@ -260,7 +260,7 @@ def test_a_full_device(plain: AdbMachine, tmp_path: Path) -> None:
     """What does not fit is said, and what did go there is removed."""
     with closing(opened(plain)) as device:
         error = refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
-    assert (error.reference, error.where) == ("device-full", f"adb:{plain.serials[0]}")
+    assert (error.code, error.where) == ("device-full", f"adb:{plain.serials[0]}")
     assert left_behind(plain) == ""
 
 
@@ -268,7 +268,7 @@ def test_a_folder_that_may_not_be_written(phone: AdbMachine, tmp_path: Path) -> 
     """A base folder of no use is named."""
     with closing(opened(phone, base="/proc")) as device:
         error = refused(device, script_request(tmp_path, "exit 0"))
-    assert error.reference == "device-unusable"
+    assert error.code == "device-unusable"
     assert "/proc" in error.why
     assert "ORTRIM_ADB_FOLDER" in error.hint
 
@@ -287,7 +287,7 @@ def test_a_folder_from_which_nothing_runs(phone: AdbMachine, tmp_path: Path) -> 
     """A folder mounted noexec is not taken for a runner that failed."""
     with closing(opened(phone, base="/locked")) as device:
         error = refused(device, script_request(tmp_path, "exit 0"))
-    assert error.reference == "runner-not-startable"
+    assert error.code == "runner-not-startable"
     assert "noexec" in error.hint
     assert left_behind(phone) == ""
 
@@ -297,7 +297,7 @@ def test_a_runner_for_another_machine(phone: AdbMachine, tmp_path: Path) -> None
     request = script_request(tmp_path, "")
     request.runner.write_bytes(b"\x7fELF" + bytes(60))
     with closing(opened(phone)) as device:
-        assert refused(device, request).reference == "runner-not-startable"
+        assert refused(device, request).code == "runner-not-startable"
 
 
 def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> None:
@@ -314,11 +314,11 @@ def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> N
     with closing(device):
         error = refused(device, request)
     thread.join()
-    assert (error.reference, error.where) == ("device-lost", f"adb:{plain.serials[0]}")
+    assert (error.code, error.where) == ("device-lost", f"adb:{plain.serials[0]}")
     plain.wait_until_gone("sleep 615")
     with pytest.raises(VerifyError) as caught:
         choose(adb_devices(plain.client), plain.serials[0])
-    assert caught.value.reference == "device-offline"
+    assert caught.value.code == "device-offline"
 
 
 def test_a_device_that_vanishes_before_a_push(plain: AdbMachine, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_device_that_vanishes_before_a_push(plain: AdbMachine, tmp_path: Path)
     device = opened(plain)
     plain.kill_daemon()
     with closing(device):
-        assert refused(device, script_request(tmp_path, "exit 0")).reference == "device-lost"
+        assert refused(device, script_request(tmp_path, "exit 0")).code == "device-lost"
 
 
 def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
@@ -336,17 +336,17 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
     def act(device: Device) -> str:
         first = device.name.endswith(plain.serials[0])
         if first:
-            return refused(device, requests[0]).reference
+            return refused(device, requests[0]).code
         until(lambda: bool(plain.processes("sleep 616")), "the runner did not start")
         plain.kill_daemon(0)
-        return refused(device, script_request(tmp_path / "other", "exit 4")).reference
+        return refused(device, script_request(tmp_path / "other", "exit 4")).code
 
     openers = [(serial, lambda at=index: opened(plain, at)) for index, serial in enumerate(plain.serials)]
     absent = ("absent", lambda: open_adb("absent", client=plain.client))
     results = on_each([*openers, absent], act)
     assert [result.result for result in results] == ["device-lost", "model-refused", None]
     assert results[2].error is not None
-    assert results[2].error.reference == "unknown-device"
+    assert results[2].error.code == "unknown-device"
     assert plain.shell("find /data/local/tmp -name 'ortrim-*'", plain.serials[1]).stdout.count("ortrim-") <= 9
 
 
@@ -354,7 +354,7 @@ def test_several_devices_and_none_chosen(phone: AdbMachine) -> None:
     """When several devices are there, ortrim does not guess which one is meant."""
     with pytest.raises(UsageError) as caught:
         open_adb(client=phone.client)
-    assert caught.value.reference == "several-devices"
+    assert caught.value.code == "several-devices"
     assert all(f"adb:{serial}" in caught.value.hint for serial in phone.serials)
 
 

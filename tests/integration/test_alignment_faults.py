@@ -8,7 +8,7 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import Inputs, job_environment, prepare_workspace
+from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.build.toolchains import zig_toolchain
 from ortrim.pins.shipped import tool_requirements
 from ortrim.spec.targets import TARGETS
@@ -32,7 +32,7 @@ def ran(folder: Path, instruction: str, offset: int) -> int:
     """Return how a program of one instruction at an offset from an aligned address ends in the emulator."""
     toolchain = zig_toolchain(TARGETS["linux-armhf"], "2.28", "0.17.0")
     tools = packages_folder("tools", tool_requirements())
-    inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=shipped_folder("cmake"))
+    inputs = BuildInputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=shipped_folder("cmake"))
     paths = prepare_workspace(folder / "work", inputs, toolchain, zig=zig_of_tests())
     paths.configured.mkdir()
     (paths.configured / "program.c").write_text(PROGRAM)

@@ -61,7 +61,7 @@ def fixture_package(java: Path, tmp_path_factory: pytest.TempPathFactory) -> And
 
 @pytest.mark.needs("npm")
 def test_the_official_aar_is_inspected_through_the_command_line() -> None:
-    """Its version is read from its library and is its label; four ABIs with their sizes; what it lacks is told."""
+    """Its version is read from its library and is its label; four ABIs with their sizes; what it lacks is reported."""
     done = run((sys.executable, "-m", "invoke", "inspect", str(official_aar()), "--json"), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
@@ -157,7 +157,7 @@ def test_a_library_for_linux_is_refused(tmp_path: Path) -> None:
     aar = read_aar(tmp_path / "a.aar")
     with pytest.raises(DiagnosticGroup) as caught:
         require_sound_aar(aar, own_promise(aar))
-    (error,) = (each for each in caught.value.diagnostics if each.reference == "not-for-android")
+    (error,) = (each for each in caught.value.diagnostics if each.code == "not-for-android")
     assert "it needs libdl.so.2, librt.so.1, libpthread.so.0" in error.why
     assert "linux-<architecture> package does not run on Android" in error.hint
 

@@ -92,7 +92,7 @@ def test_one_demangler_is_linked(tools: Path, tmp_path: Path, profile: str, opti
     (definition,) = re.findall(r"target_compile_definitions\(onnxruntime PRIVATE (\S+)\)", body)
     arguments = sample_plan("android-x86_64", android=options, profile=profile).targets[0].job.arguments
     assert "--minimal_build" in arguments
-    ours = [word.partition("=")[2].split(";") for word in arguments if word.startswith("ORTRIM_STAND_INS=")]
+    ours = [word.partition("=")[2].split(";") for word in arguments if word.startswith("ORTRIM_SURROGATES=")]
     sources = [shipped_folder("cmake") / name for names in ours for name in names if name.endswith(".c")]
     zig = tools / "ziglang" / "zig"
     words = ("-target", "x86_64-linux-musl", f"-D{definition}", "-fPIC", "-c")

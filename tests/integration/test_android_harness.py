@@ -158,13 +158,13 @@ def test_the_files_are_those_that_the_runner_wrote(prepared: Prepared, requested
         ("endless", "endless-output"),
     ],
 )
-def test_a_bad_end_is_told_as_on_any_device(
+def test_a_bad_end_is_reported_as_on_any_device(
     prepared: Prepared, requested: Requested, farm: JavaFarm, behaviour: str, reference: str
 ) -> None:
     """With the real runner, and the run behind it is well."""
     bad, good = requested(behaviour, 2 if behaviour == "hang" else 60), requested("good")
     device = prepared(bad, good)
-    assert refused(device, bad).reference == reference
+    assert refused(device, bad).code == reference
     assert device.run(good).status == "ok"
 
 
@@ -173,7 +173,7 @@ def test_a_runner_for_another_machine(prepared: Prepared, requested: Requested, 
     runner = tmp_path / "foreign"
     runner.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\0\xf3\0")
     request = replace(requested("good"), runner=runner)
-    assert refused(prepared(request), request).reference == "runner-not-startable"
+    assert refused(prepared(request), request).code == "runner-not-startable"
 
 
 def test_a_phone_that_throttled(prepared: Prepared, requested: Requested, farm: JavaFarm) -> None:
@@ -202,7 +202,7 @@ def test_a_library_that_gradle_altered(farm: JavaFarm, requested: Requested, tmp
     device = phone(Stripping(farm.harness, tmp_path / "stripping"), tmp_path)
     device.prepare((request,))
     error = refused(device, request)
-    assert error.reference == "farm-run-missing"
+    assert error.code == "farm-run-missing"
     assert re.fullmatch(r"libortrim_\w+\.so is not what was sent: SHA-256 \w{64}, not \w{64}", error.why)
 
 

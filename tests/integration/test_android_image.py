@@ -121,7 +121,7 @@ def test_an_ndk_of_another_layout_is_refused_when_the_image_is_built(usable: Usa
     pin(without=without)
     with pytest.raises(Diagnostic) as caught:
         ready_image(usable, recipe(), lambda _: None)
-    assert caught.value.reference == "image-step-failed"
+    assert caught.value.code == "image-step-failed"
     assert containers("buildah") == []
 
 
@@ -130,7 +130,7 @@ def test_an_ndk_of_another_version_is_refused_when_the_image_is_built(usable: Us
     pin(version="26.0.1")
     with pytest.raises(Diagnostic) as caught:
         ready_image(usable, recipe(), lambda _: None)
-    assert caught.value.reference == "image-step-failed"
+    assert caught.value.code == "image-step-failed"
 
 
 def test_what_is_not_pinned_is_not_fetched(
@@ -140,6 +140,6 @@ def test_what_is_not_pinned_is_not_fetched(
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
     with pytest.raises(SourcesError) as caught:
         recipe()
-    assert caught.value.reference == "image-not-pinned"
+    assert caught.value.code == "image-not-pinned"
     assert VERSION in caught.value.where
     assert "invoke pins.update --images" in caught.value.hint

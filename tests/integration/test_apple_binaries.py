@@ -31,7 +31,7 @@ def inspected(name: str) -> dict[str, Any]:
 
 @pytest.mark.needs("npm")
 def test_the_official_xcframework_is_inspected_through_the_command_line() -> None:
-    """Device, simulator and Catalyst with their sizes; what would make an app's upload fail, or clash, is told."""
+    """Device, simulator and Catalyst with their sizes; what would make an app's upload fail, or clash, is reported."""
     content = inspected("onnxruntime.xcframework")
     assert {name: each["binary_bytes"] for name, each in content["slices"].items()} == {
         "ios-arm64": 48_347_664,

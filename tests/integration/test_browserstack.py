@@ -27,11 +27,11 @@ from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.farms.browserstack import BrowserStack
-from ortrim.farms.farm import Patience
+from ortrim.farms.farm import FarmTimeouts
 from ortrim.verify.devices.batch import FarmJob, FarmRun
 from ortrim.verify.devices.harness import encode
 
-QUICK: Final = Patience(interval_seconds=0.01, pauses=(0.0, 0.01, 0.01), grace_seconds=0.0)
+QUICK: Final = FarmTimeouts(interval_seconds=0.01, pauses=(0.0, 0.01, 0.01), grace_seconds=0.0)
 URL: Final = f"https://app-automate.browserstack.com/dashboard/v2/builds/{BUILD}"
 GONE: Final = Reply(status=LOST)
 REMOVED: Final = ["DELETE /test-suites/b1", "DELETE /apps/a1"]
@@ -154,12 +154,12 @@ def test_results_in_the_other_log(service: BrowserStackService, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("status", "error", "reference"),
     [
-        ("error", None, "farm-trouble"),
-        ("error", {"message": "Could not start a session : Something went wrong"}, "farm-trouble"),
+        ("error", None, "farm-failed"),
+        ("error", {"message": "Could not start a session : Something went wrong"}, "farm-failed"),
         ("error", "INSTALL_FAILED_OLDER_SDK", "farm-unsupported"),
         ("error", "The build was stopped by user", "farm-cancelled"),
         ("error", "Exceeded the wait limit of the queue", "farm-timeout"),
-        ("error", {"message": ["strange"]}, "farm-trouble"),
+        ("error", {"message": ["strange"]}, "farm-failed"),
         ("timedout", None, "farm-timeout"),
         ("skipped", None, "farm-inconclusive"),
         ("cancelled", None, "farm-cancelled"),
@@ -172,7 +172,7 @@ def test_builds_without_a_verdict(
     """Each end that says nothing of the app has its reference, BrowserStack's words and where to look."""
     service.statuses, service.error = ["queued", status], error
     caught = failed(service, job(tmp_path), [])
-    assert (caught.reference, caught.exit_code) == (reference, ExitCode.VERIFY)
+    assert (caught.code, caught.exit_code) == (reference, ExitCode.VERIFY)
     assert status in caught.why
     assert URL in caught.hint
     assert service.uploads == {}
@@ -183,12 +183,12 @@ def test_builds_without_a_verdict(
     [
         ("GET /devices.json", said({"error": "Unauthorized"}, 401), "farm-credentials"),
         ("GET /devices.json", said({"message": "no plan"}, 403), "farm-credentials"),
-        ("GET /devices.json", said({"strange": 1}), "farm-trouble"),
-        ("GET /devices.json", Reply(body=b"<html>maintenance</html>"), "farm-trouble"),
-        ("GET /devices.json", Reply(body=b"[" * 9000), "farm-trouble"),
+        ("GET /devices.json", said({"strange": 1}), "farm-failed"),
+        ("GET /devices.json", Reply(body=b"<html>maintenance</html>"), "farm-failed"),
+        ("GET /devices.json", Reply(body=b"[" * 9000), "farm-failed"),
         ("POST /app", said({"error": "[BROWSERSTACK_INVALID_APP_FILE] not an apk"}, 422), "farm-refused"),
-        ("POST /app", said({"app_url": "https://elsewhere/"}), "farm-trouble"),
-        ("POST /app", said({"message": "gone"}, 503), "farm-trouble"),
+        ("POST /app", said({"app_url": "https://elsewhere/"}), "farm-failed"),
+        ("POST /app", said({"message": "gone"}, 503), "farm-failed"),
         ("POST /build", said({"message": "[BROWSERSTACK_ALL_PARALLELS_IN_USE] All in use"}, 422), "farm-quota"),
         ("POST /build", said({"message": "Too many"}, 429), "farm-quota"),
         ("POST /build", said({"message": "[BROWSERSTACK_INVALID_DEVICE] Incorrect"}, 422), "farm-device-unknown"),
@@ -196,9 +196,9 @@ def test_builds_without_a_verdict(
         ("POST /build", said({"message": f"bad {KEY} https://x.y/z?a={KEY}"}, 422), "farm-refused"),
         ("POST /build", said({"message": {"deep": 1}}, 400), "farm-refused"),
         ("GET /builds/BUILD", said({"message": "Rate limit"}, 429), "farm-quota"),
-        ("GET /builds/BUILD", Reply(status=500), "farm-trouble"),
-        ("GET /builds/BUILD", said({"status": 7}), "farm-trouble"),
-        ("GET /builds/BUILD/sessions/SESSION", Reply(status=502), "farm-trouble"),
+        ("GET /builds/BUILD", Reply(status=500), "farm-failed"),
+        ("GET /builds/BUILD", said({"status": 7}), "farm-failed"),
+        ("GET /builds/BUILD/sessions/SESSION", Reply(status=502), "farm-failed"),
     ],
 )
 def test_what_the_service_refuses(
@@ -208,7 +208,7 @@ def test_what_the_service_refuses(
     service.faults[request_name] = [reply]
     told: list[str] = []
     error = failed(service, job(tmp_path), told)
-    assert (error.reference, error.exit_code) == (reference, ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == (reference, ExitCode.VERIFY)
     assert error.hint
     assert service.uploads == {}
     assert ("POST /builds/BUILD/stop" in service.names()) == (request_name == "GET /builds/BUILD")
@@ -226,7 +226,7 @@ def test_no_credentials(
     else:
         monkeypatch.setenv(missing, value)
     error = failed(service, job(tmp_path), [])
-    assert (error.reference, service.asked) == ("farm-credentials", [])
+    assert (error.code, service.asked) == ("farm-credentials", [])
     assert error.why == f"not set: {missing}"
 
 
@@ -236,7 +236,7 @@ def test_a_wrong_key(
     """A key that is not the user's is refused, and not repeated."""
     monkeypatch.setenv("BROWSERSTACK_ACCESS_KEY", "wrong-0815")
     error = failed(service, job(tmp_path), told)
-    assert error.reference == "farm-credentials"
+    assert error.code == "farm-credentials"
     assert "wrong-0815" not in str(error)
 
 
@@ -244,7 +244,7 @@ def test_a_wrong_key(
 def test_a_phone_that_nobody_has(service: BrowserStackService, tmp_path: Path, told: list[str], device: str) -> None:
     """A phone that is not there is told before anything is sent, with some that are."""
     error = failed(service, job(tmp_path, device), told)
-    assert error.reference == "farm-device-unknown"
+    assert error.code == "farm-device-unknown"
     assert "Samsung Galaxy S23-13.0" in error.hint
     assert service.names() == ["GET /devices.json"]
 
@@ -253,7 +253,7 @@ def test_no_phone_becomes_free(service: BrowserStackService, tmp_path: Path, tol
     """Whoever waits too long gives the build up and says where it can be stopped."""
     service.statuses = ["queued"]
     error = failed(service, job(tmp_path, queue=0.05), told)
-    assert error.reference == "farm-timeout"
+    assert error.code == "farm-timeout"
     assert "no device became free" in error.what
     assert service.names()[-3:] == STOPPED
     assert told[-1] == f"BrowserStack stops no build from here: press 'Stop build' at {URL}"
@@ -263,7 +263,7 @@ def test_a_build_that_never_ends(service: BrowserStackService, tmp_path: Path, t
     """A build that takes too long is given up; where the farm stops builds there is nothing more to tell."""
     service.statuses, service.stoppable = ["running"], True
     error = failed(service, job(tmp_path, timeout=0.05), told)
-    assert (error.reference, told[-1]) == ("farm-timeout", "stopping the build")
+    assert (error.code, told[-1]) == ("farm-timeout", "stopping the build")
     assert service.names()[-3:] == STOPPED
 
 
@@ -271,7 +271,7 @@ def test_the_network_is_lost_in_an_upload(service: BrowserStackService, tmp_path
     """An upload that does not get through is an error of the network; what was there before is removed."""
     service.faults["POST /test-suite"] = [GONE]
     error = failed(service, job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
     assert "test.apk" in error.what
     assert service.uploads == {}
 
@@ -288,13 +288,13 @@ def test_the_network_is_lost_while_a_build_goes_on(
     """When nothing helps, it is said that the build may still go on, and where."""
     service.faults["GET /builds/BUILD"] = [None, GONE]
     error = failed(service, job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
     assert f"may still go on: {URL}" in error.why
     assert service.uploads == {}
 
 
 def test_uploads_that_cannot_be_removed(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:
-    """What stays at the farm is told, and is no error."""
+    """What stays at the farm is reported, and is no error."""
     service.faults["DELETE /apps/a1"] = [GONE]
     assert ran(service, tmp_path, told).passed
     assert told[-1] == "app.apk stays at BrowserStack (farm-unreachable), which removes it after 30 days"
@@ -304,7 +304,7 @@ def test_a_build_is_never_begun_twice(service: BrowserStackService, tmp_path: Pa
     """When the answer to its beginning is lost, it is not known whether it costs: it is not begun again."""
     service.faults["POST /build"] = [GONE]
     error = failed(service, job(tmp_path), told)
-    assert error.reference == "farm-unreachable"
+    assert error.code == "farm-unreachable"
     assert "not known whether" in error.what
     assert service.names().count("POST /build") == 1
 
@@ -313,7 +313,7 @@ def test_nobody_listens(service: BrowserStackService, tmp_path: Path, told: list
     """A service that cannot be reached is told after some tries."""
     service.close()
     error = failed(service, job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_results_that_are_missing(service: BrowserStackService, tmp_path: Path, 
     """A verdict without its results is an error that says what came instead; the build is over and not stopped."""
     service.device_log = log
     error = failed(service, job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
     assert error.why
     assert URL in error.hint
     assert service.names()[-2:] == REMOVED
@@ -344,7 +344,7 @@ def test_an_app_that_crashed(service: BrowserStackService, tmp_path: Path, told:
     service.statuses = ["failed"]
     service.device_log = b"I x: begins\nF libc: Fatal signal 6 (SIGABRT), code -6\nI x: ends\n"
     error = failed(service, job(tmp_path), told)
-    assert error.reference == "farm-results-missing"
+    assert error.code == "farm-results-missing"
     assert error.why.endswith("\nF libc: Fatal signal 6 (SIGABRT), code -6")
 
 
@@ -358,7 +358,7 @@ def test_a_log_that_is_not_needed(service: BrowserStackService, tmp_path: Path, 
 def test_a_build_without_sessions(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:
     """A build that ended on no device has no results."""
     service.sessions = []
-    assert failed(service, job(tmp_path), told).reference == "farm-results-missing"
+    assert failed(service, job(tmp_path), told).code == "farm-results-missing"
 
 
 def test_logs_that_come_late(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:
@@ -372,7 +372,7 @@ def test_results_that_would_do_harm(service: BrowserStackService, tmp_path: Path
     """An archive whose names lead elsewhere is not unpacked."""
     service.device_log = log_of(zipped({name: b""}))
     error = failed(service, job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
+    assert (error.code, error.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
     assert list(tmp_path.rglob("*evil*")) == []
 
 
@@ -381,7 +381,7 @@ def test_a_log_that_is_too_large(
 ) -> None:
     """A log without an end is not read to its end."""
     monkeypatch.setattr("ortrim.farms.browserstack.LARGEST_LOG", 100)
-    assert failed(service, job(tmp_path), told).reference == "farm-results-missing"
+    assert failed(service, job(tmp_path), told).code == "farm-results-missing"
 
 
 def test_an_answer_that_is_too_large(
@@ -398,7 +398,7 @@ def test_the_key_goes_to_nobody_else(service: BrowserStackService, tmp_path: Pat
     service.log_address = other.address
     error = failed(service, job(tmp_path), told)
     other.close()
-    assert error.reference == "farm-results-missing"
+    assert error.code == "farm-results-missing"
     assert "not encrypted" in error.why
     assert other.asked == []
 
@@ -406,7 +406,7 @@ def test_the_key_goes_to_nobody_else(service: BrowserStackService, tmp_path: Pat
 def test_a_session_with_a_strange_name(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:
     """Identifiers that would lead to another address are not used in one."""
     service.sessions = [f"../{SESSION}"]
-    assert failed(service, job(tmp_path), told).reference == "farm-trouble"
+    assert failed(service, job(tmp_path), told).code == "farm-failed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -458,7 +458,7 @@ def test_a_destination_that_is_there(service: BrowserStackService, tmp_path: Pat
     given.destination.mkdir(parents=True)
     with pytest.raises(Diagnostic) as caught:
         farm(service).run(given, lambda _: None)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert service.asked == []
 
 

@@ -1,4 +1,4 @@
-"""`check-compat` with the real converter, and its verdicts held against what the real trimmed library does."""
+"""`check-compat` with the real converter, and its verdicts compared with what the real trimmed library does."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from ortrim.base.archives import unpack
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
-from ortrim.compat.answer import Answer, ModelAnswer
+from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.compat.check import Trials, check_compatibility
 from ortrim.compat.installed import InstalledRuntime, read_runtime
 from ortrim.errors import VerifyError
@@ -336,12 +336,12 @@ def test_the_verdict_is_what_the_trimmed_library_does(installed: Installed, tmp_
     assert answer.fits is (error is None) is (not lacking), error
     missing = [each for each in answer.operators if each.missing]
     assert [each.missing for each in missing] == ([lacking] if lacking else [])
-    if error and error.reference == "model-refused":
+    if error and error.code == "model-refused":
         named = missing_kernel(error.why)
         assert named is not None, error.why
         assert (named.name, named.opset) == (missing[0].operator.name, str(missing[0].operator.opset))
     elif error:
-        assert (error.reference, missing[0].operator.name) == ("inference-failed", "Concat")
+        assert (error.code, missing[0].operator.name) == ("inference-failed", "Concat")
 
 
 @pytest.mark.slow
@@ -356,7 +356,7 @@ def test_with_exceptions_the_same_models_are_refused(
     error = refusal(installed_with_exceptions, write(tmp_path / "model.onnx", model), tmp_path)
     assert (error is None) is (not lacking), error
     if error:
-        assert error.reference == "model-refused"
+        assert error.code == "model-refused"
         assert missing_kernel(error.why) is not None, error.why
 
 
@@ -373,7 +373,7 @@ def test_kinds_of_values_that_were_left_out_are_refused_when_a_model_is_loaded(
     path = write(tmp_path / "model.onnx", model)
     error = refusal(request.getfixturevalue(runtime), path, tmp_path, level="disable")
     assert isinstance(error, RunnerEnded)
-    assert (error.reference, error.returncode) == ("model-refused", 4), error
+    assert (error.code, error.returncode) == ("model-refused", 4), error
     assert words in error.why
 
 
@@ -411,7 +411,7 @@ def test_eight_bit_floats_at_a_models_ends_end_the_process_without_exceptions(
     once = Repetition(runs=1, warmup=0, timeout_seconds=60)
     with closing(Host()) as host, pytest.raises(RunnerEnded) as caught:
         host.run(RunRequest(runner=here.runner, library=here.library, model=model, cases=(), repetition=once))
-    assert (caught.value.reference, caught.value.returncode) == (reference, returncode)
+    assert (caught.value.code, caught.value.returncode) == (reference, returncode)
     assert "tensor(float8e5m2) is not currently registered or supported" in caught.value.why
 
 
@@ -435,7 +435,9 @@ def test_a_runtime_fits_the_models_in_its_own_package(installed: Installed, tmp_
 @pytest.mark.network
 def test_a_model_of_another_kind_does_not_fit(installed: Installed) -> None:
     """A transformer on the voice detector's runtime; the change is what its own build would have more."""
-    answer: Answer = check_compatibility(installed.package, [ROOT / "buildspecs/transformer/encoder.onnx"], console())
+    answer: CompatibilityAnswer = check_compatibility(
+        installed.package, [ROOT / "buildspecs/transformer/encoder.onnx"], console()
+    )
     assert not answer.fits
     assert {"LayerNormalization", "Softmax", "MatMul"} <= {
         each.operator.name for each in answer.models[0].operators if each.missing

@@ -149,7 +149,7 @@ def test_another_machine_takes_its_objects_from_what_is_no_redis(
 
 
 @pytest.mark.parametrize("url", ["redis://:{}@127.0.0.1:{}", "rediss://{}@127.0.0.1:{}", "{}:{}", "http://{}@[::1:{}"])
-def test_a_wrong_store_is_told_and_left_out(
+def test_a_wrong_store_is_reported_and_left_out(
     tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     """Nobody at home, a protocol that ccache does not speak, no address at all: objects stay on this machine."""
@@ -261,7 +261,7 @@ def test_a_cache_folder_that_is_none(tmp_path: Path, notes: Notes, way: str) -> 
 @pytest.mark.parametrize("kind", ["full", "read-only"])
 @pytest.mark.needs("unshare")
 def test_a_cache_that_cannot_be_written(tmp_path: Path, notes: Notes, kind: str) -> None:
-    """On a full disk nothing is kept; a folder that is read-only is told, and the build goes without."""
+    """On a full disk nothing is kept; a folder that is read-only is reported, and the build goes without."""
     folders = CompiledFolders(tmp_path / "a")
     (tmp_path / "cache").mkdir()
     inner = (sys.executable, __file__, str(tmp_path / "b"), str(tmp_path / "cache"))

@@ -364,17 +364,17 @@ def test_steps_see_the_proxy_and_nobody_else_does(
     assert replace(ready, image=image.tag).run("/usr/bin/env") == (0, ["PATH=/usr/bin:/bin"])
 
 
-def test_a_base_that_cannot_be_fetched_is_told_as_such(ready: Ready, tmp_path: Path) -> None:
+def test_a_base_that_cannot_be_fetched_is_reported_as_such(ready: Ready, tmp_path: Path) -> None:
     """No registry answers here; the digest is named, and nothing is left."""
     missing = f"127.0.0.1:9/nobody@sha256:{'0' * 64}"
     with pytest.raises(Diagnostic) as caught:
         build_image(ready.usable, context(tmp_path / "missing", "missing", f"FROM {missing}"), tmp_path, print)
-    assert (caught.value.reference, caught.value.exit_code) == ("image-unreachable", ExitCode.NETWORK)
+    assert (caught.value.code, caught.value.exit_code) == ("image-unreachable", ExitCode.NETWORK)
     assert ready.nothing_left()
 
 
 @pytest.mark.needs("buildah")
-def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_as_one(tmp_path: Path) -> None:
     """The store lies on a disk that is too small for the image; the record of the image is not kept."""
     small = tmp_path / "small"
     small.mkdir()
@@ -382,7 +382,7 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
     try:
         with container_storage(small), pytest.raises(StorageError) as caught:
             ready_image(probe(engine_named("buildah")), image_recipe(ZIG, lambda _: None), lambda _: None)
-        assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+        assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
         assert not [path for path in (small / "cache" / "images").iterdir() if path.is_dir()]
     finally:
         run(("umount", "--recursive", "--lazy", small))

@@ -17,7 +17,7 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import is_signature_true
 from ortrim.binaries.objects import object_symbols
-from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_workspace
+from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.native import finish
 from ortrim.build.plan import BuildJob
 from ortrim.build.sources import fetch_sources
@@ -87,7 +87,7 @@ def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_p
     toolchain, hooks = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0"), shipped_folder("cmake")
     abseil = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "abseil_cpp"
     tools = packages_folder("tools", tool_requirements())
-    inputs = Inputs(sources=abseil, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
+    inputs = BuildInputs(sources=abseil, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
     paths = prepare_workspace(tmp_path / "work", inputs, toolchain, zig=zig_of_tests())
     (paths.configured / "CoreFoundation").mkdir(parents=True)
     shutil.copy(hooks / "apple_time_zone.h", paths.configured / "CoreFoundation" / "CFTimeZone.h")
@@ -106,7 +106,7 @@ def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
     job = sample_plan(target, toolchain=toolchain).targets[0].job
     tools = packages_folder("tools", tool_requirements())
     hooks = shipped_folder("cmake")
-    inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
+    inputs = BuildInputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
     paths = prepare_workspace(folder / "work", inputs, toolchain, zig=zig_of_tests())
     paths.configured.mkdir(parents=True)
     (folder / "library.cc").write_text(SOURCE)

@@ -46,7 +46,7 @@ def check_both_ways(device: Device, folder: Path, programs: Path) -> None:
     """Hold that the library cannot be opened without its companion, says which it lacks, and runs with it."""
     alone = needy(folder, programs)
     error = refused(device, alone)
-    assert error.reference == "library-refused"
+    assert error.code == "library-refused"
     assert "libc++_shared.so" in error.why
     device.run(replace(alone, companions=(programs / COMPANION,)))
     assert load_array(folder / "outputs" / "only" / "output_000.npy").tolist() == (2 * VALUES).tolist()
@@ -86,5 +86,5 @@ def test_companions_that_cannot_be_opened(programs: Programs, tmp_path: Path, gi
     request = needy(tmp_path, programs("linux-x64"))
     wrong = programs("linux-x64") / given
     error = refused(Host(), replace(request, companions=(wrong,)))
-    assert error.reference == "library-refused"
+    assert error.code == "library-refused"
     assert Path(given).name in error.why

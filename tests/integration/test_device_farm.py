@@ -30,13 +30,13 @@ from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.farms.device_farm import STAGES, WORDS, DeviceFarm
-from ortrim.farms.farm import Limits, Patience
+from ortrim.farms.farm import FarmLimits, FarmTimeouts
 from ortrim.verify.devices.batch import FarmJob, FarmRun
 from ortrim.verify.devices.harness import encode
 
 SECRET: Final = "geheimer-Schluessel-99"  # noqa: S105 - secrets to look for
 TOKEN: Final = "geheime-Marke-66"  # noqa: S105
-QUICK: Final = Patience(interval_seconds=0.01, pauses=(0.0, 0.01, 0.01), grace_seconds=0.0)
+QUICK: Final = FarmTimeouts(interval_seconds=0.01, pauses=(0.0, 0.01, 0.01), grace_seconds=0.0)
 URL: Final = "https://us-west-2.console.aws.amazon.com/devicefarm/home#/mobile/projects/5e01a8c7-0000/runs/f00d-0000"
 GONE: Final = Reply(status=LOST)
 UPLOADS: Final = ["app.apk", "test.apk", "ortrim.yml"]
@@ -214,7 +214,7 @@ def test_results_that_travel_in_the_log(service: DeviceFarmService, tmp_path: Pa
     [
         ({"result": "WARNED"}, "farm-inconclusive"),
         ({"result": "PENDING"}, "farm-inconclusive"),
-        ({"result": "ERRORED", "message": "the device went away"}, "farm-trouble"),
+        ({"result": "ERRORED", "message": "the device went away"}, "farm-failed"),
         ({"result": "SKIPPED", "message": "minSdkVersion"}, "farm-unsupported"),
         ({"result": "STOPPED"}, "farm-cancelled"),
         ({"result": "STOPPED", "deviceMinutes": {"total": 15.2}}, "farm-timeout"),
@@ -227,7 +227,7 @@ def test_runs_without_a_verdict(
     """Each end that says nothing of the app has its reference, the farm's words and where to look."""
     service.run = run
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == (reference, ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == (reference, ExitCode.VERIFY)
     assert str(run.get("message", "")) in error.why
     assert URL in error.hint
     assert service.uploads == {}
@@ -244,10 +244,10 @@ def test_runs_without_a_verdict(
         (("CreateUpload", "LimitExceededException", 400), "farm-quota"),
         (("ScheduleRun", "LimitExceededException", 400), "farm-quota"),
         (("ScheduleRun", "ArgumentException", 400), "farm-refused"),
-        (("ScheduleRun", "IdempotencyException", 400), "farm-trouble"),
+        (("ScheduleRun", "IdempotencyException", 400), "farm-failed"),
         (("GetRun", "ThrottlingException", 400), "farm-quota"),
-        (("GetRun", "InternalServiceException", 500), "farm-trouble"),
-        (("ListArtifacts", "InternalFailure", 503), "farm-trouble"),
+        (("GetRun", "InternalServiceException", 500), "farm-failed"),
+        (("ListArtifacts", "InternalFailure", 503), "farm-failed"),
     ],
 )
 def test_what_the_service_refuses(
@@ -257,7 +257,7 @@ def test_what_the_service_refuses(
     call, code, status = refused
     service.faults[call] = [fault(code, f"as told\nx-amz-security-token:{TOKEN}", status)]
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == (reference, ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == (reference, ExitCode.VERIFY)
     assert error.why == f"{code}: as told"
     assert error.hint
     assert service.uploads == {}
@@ -272,7 +272,7 @@ def test_answers_that_are_not_understood(
     """An answer that is none of the service's is trouble of the farm's."""
     service.faults[call] = [Reply(body=body, headers={"Content-Type": "application/x-amz-json-1.1"})]
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-trouble", ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == ("farm-failed", ExitCode.VERIFY)
     assert error.why
     assert service.uploads == {}
 
@@ -286,7 +286,7 @@ def test_no_credentials(
     if missing == "both":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     error = failed(job(tmp_path), told)
-    assert (error.reference, service.asked) == ("farm-credentials", [])
+    assert (error.code, service.asked) == ("farm-credentials", [])
     assert "aws configure" in error.hint
 
 
@@ -296,7 +296,7 @@ def test_a_profile_that_is_not_there(
     """A profile that AWS's settings do not hold is a matter of credentials."""
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     error = failed(job(tmp_path), told)
-    assert error.reference == "farm-credentials"
+    assert error.code == "farm-credentials"
     assert "nobody" in error.why
 
 
@@ -307,7 +307,7 @@ def test_boto3_is_absent(
     """Without the extra there is a command that installs it."""
     monkeypatch.setitem(sys.modules, module, None)
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-tool-missing", ExitCode.TOOL)
+    assert (error.code, error.exit_code) == ("farm-tool-missing", ExitCode.TOOL)
     assert 'pip install "ortrim[devicefarm]"' in error.hint
 
 
@@ -328,7 +328,7 @@ def test_names_that_nobody_has(
     """A project or pool that is not there, or there twice, is told before anything is sent, with what there is."""
     reference, words = expected
     error = failed(job(tmp_path, device), told)
-    assert error.reference == reference
+    assert error.code == reference
     assert words in error.hint
     assert "CreateUpload" not in service.names()
 
@@ -338,7 +338,7 @@ def test_no_device_of_the_pool_fits(service: DeviceFarmService, tmp_path: Path, 
     old = {"device": {"arn": DEVICES[0]}, "incompatibilityMessages": [{"message": "needs Android 12", "type": "OS"}]}
     service.compatibility = {"compatibleDevices": [], "incompatibleDevices": [old, old, {"device": {}}]}
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.why) == ("farm-unsupported", "AWS gives no reason\nneeds Android 12")
+    assert (error.code, error.why) == ("farm-unsupported", "AWS gives no reason\nneeds Android 12")
     assert "ScheduleRun" not in service.names()
     assert service.uploads == {}
 
@@ -346,14 +346,14 @@ def test_no_device_of_the_pool_fits(service: DeviceFarmService, tmp_path: Path, 
 def test_an_empty_pool(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
     """A pool without devices is none to run on."""
     service.compatibility = {}
-    assert failed(job(tmp_path), told).reference == "farm-device-unknown"
+    assert failed(job(tmp_path), told).code == "farm-device-unknown"
 
 
 def test_an_app_that_is_not_taken(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
     """An app that the farm cannot read is refused with its reason, and removed there."""
     service.upload = {"status": "FAILED", "message": "We could not open your APK."}
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.why) == ("farm-refused", "We could not open your APK.")
+    assert (error.code, error.why) == ("farm-refused", "We could not open your APK.")
     assert service.uploads == {}
 
 
@@ -361,11 +361,11 @@ def test_an_app_that_is_looked_at_for_ever(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
     """A farm that does not come to an end with an app is not waited for without end."""
-    limits = Limits(queue_seconds=0.05, run_seconds=0.05)
+    limits = FarmLimits(queue_seconds=0.05, run_seconds=0.05)
     monkeypatch.setattr("ortrim.farms.device_farm_account.LOOKED_AT", limits)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
-    assert error.reference == "farm-timeout"
+    assert error.code == "farm-timeout"
     assert "app.apk" in error.what
     assert service.uploads == {}
 
@@ -383,7 +383,7 @@ def test_no_device_becomes_free(service: DeviceFarmService, tmp_path: Path, told
     """Whoever waits too long for a device stops the run."""
     service.statuses = ["PENDING_DEVICE"]
     error = failed(job(tmp_path, queue=0.05), told)
-    assert error.reference == "farm-timeout"
+    assert error.code == "farm-timeout"
     assert service.names()[-4:] == ["StopRun", "DeleteUpload", "DeleteUpload", "DeleteUpload"]
 
 
@@ -394,7 +394,7 @@ def test_a_run_that_never_ends(
     monkeypatch.setattr("ortrim.farms.device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
-    assert error.reference == "farm-timeout"
+    assert error.code == "farm-timeout"
     assert service.call("StopRun") == {"arn": RUN}
 
 
@@ -409,14 +409,14 @@ def test_the_network_is_lost_in_an_upload(service: DeviceFarmService, tmp_path: 
     """An upload that never gets through is an error of the network; what was announced is removed."""
     service.faults["put"] = [GONE]
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
     assert service.uploads == {}
 
 
 def test_the_store_refuses_an_upload(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
     """A signature that the store does not accept is no fault of the network's."""
     service.faults["put"] = [Reply(status=403)]
-    assert failed(job(tmp_path), told).reference == "farm-trouble"
+    assert failed(job(tmp_path), told).code == "farm-failed"
     assert service.names().count("put") == 1
 
 
@@ -430,7 +430,7 @@ def test_the_network_is_lost_while_a_run_goes_on(service: DeviceFarmService, tmp
     """When nothing helps, it is said that the run may still go on, and where; it is stopped if that can be done."""
     service.faults["GetRun"] = [None, GONE]
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
     assert f"may still go on: {URL}" in error.why
     assert "StopRun" in service.names()
 
@@ -448,7 +448,7 @@ def test_a_run_is_never_begun_twice(service: DeviceFarmService, tmp_path: Path, 
     """When the answer to its beginning is lost, it is not known whether it costs: it is not begun again."""
     service.faults["ScheduleRun"] = [GONE]
     error = failed(job(tmp_path), told)
-    assert error.reference == "farm-unreachable"
+    assert error.code == "farm-unreachable"
     assert "not known whether" in error.what
     assert service.names().count("ScheduleRun") == 1
 
@@ -457,7 +457,7 @@ def test_nobody_listens(service: DeviceFarmService, tmp_path: Path, told: list[s
     """A service that cannot be reached is told after some tries."""
     service.close()
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_results_that_are_missing(
     """A verdict without its results is an error that says what came instead; the run is over and not stopped."""
     service.artifacts = artifacts
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
     assert error.why
     assert "StopRun" not in service.names()
 
@@ -489,14 +489,14 @@ def test_an_app_that_crashed(service: DeviceFarmService, tmp_path: Path, told: l
     service.run = {"result": "FAILED"}
     service.artifacts = [("DEVICE_LOG", b"I x: begins\nF libc: Fatal signal 6 (SIGABRT), code -6\nI x: ends\n")]
     error = failed(job(tmp_path), told)
-    assert error.reference == "farm-results-missing"
+    assert error.code == "farm-results-missing"
     assert error.why.endswith("\nF libc: Fatal signal 6 (SIGABRT), code -6")
 
 
 def test_an_artifact_that_is_refused(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
     """An address whose signature has expired brings nothing back."""
     service.faults["fetch"] = [Reply(status=403)]
-    assert failed(job(tmp_path), told).reference == "farm-results-missing"
+    assert failed(job(tmp_path), told).code == "farm-results-missing"
 
 
 def test_the_network_is_lost_while_results_are_fetched(
@@ -508,14 +508,14 @@ def test_the_network_is_lost_while_results_are_fetched(
     service.faults["fetch"] = [GONE]
     service.statuses = ["COMPLETED"]
     given = job(tmp_path / "out")
-    assert failed(given, told).reference == "farm-unreachable"
+    assert failed(given, told).code == "farm-unreachable"
 
 
 def test_an_address_that_is_not_encrypted(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
     """Results are not fetched in a way that anybody can listen to."""
     service.meanwhile["ListArtifacts"] = lambda: setattr(service, "store", "ftp://127.0.0.1")
     error = failed(job(tmp_path), told)
-    assert error.reference == "farm-results-missing"
+    assert error.code == "farm-results-missing"
     assert "not encrypted" in error.why
 
 
@@ -524,7 +524,7 @@ def test_results_that_would_do_harm(service: DeviceFarmService, tmp_path: Path, 
     """An archive whose names lead elsewhere is not unpacked."""
     service.artifacts = [("CUSTOMER_ARTIFACT", archive({"ok": b""}, name))]
     error = failed(job(tmp_path), told)
-    assert (error.reference, error.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
+    assert (error.code, error.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
     assert list(tmp_path.rglob("*evil*")) == []
 
 
@@ -542,7 +542,7 @@ def test_results_that_are_too_large(
     monkeypatch.setattr(f"ortrim.farms.{limit}", 100)
     service.artifacts = [("CUSTOMER_ARTIFACT", archive({"a": b"0" * 101}))]
     error = failed(job(tmp_path), [])
-    assert error.reference == reference
+    assert error.code == reference
     assert service.uploads == {}
 
 
@@ -595,7 +595,7 @@ def test_a_destination_that_is_there(service: DeviceFarmService, tmp_path: Path)
     given.destination.mkdir(parents=True)
     with pytest.raises(Diagnostic) as caught:
         DeviceFarm(QUICK).run(given, lambda _: None)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert service.asked == []
 
 

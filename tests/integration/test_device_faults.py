@@ -88,13 +88,13 @@ def test_ends_that_are_bad(kind: Kind, requested: Requested, behaviour: str, ver
     with closing(kind.opening()) as device:
         error = refused(device, requested(behaviour))
     reference, says = verdict
-    assert (error.reference, says in error.what) == (reference, True)
+    assert (error.code, says in error.what) == (reference, True)
 
 
 def test_a_device_goes_on_after_a_crash(kind: Kind, requested: Requested, tmp_path: Path) -> None:
     """The next run on the same device has right results, whatever the last one left."""
     with closing(kind.opening()) as device:
-        assert refused(device, requested("crash")).reference == "runner-crashed"
+        assert refused(device, requested("crash")).code == "runner-crashed"
         assert device.run(requested("print")).status == "ok"
     assert np.array_equal(load_array(tmp_path / "print/outputs/only/output_000.npy"), 2 * VALUES)
 
@@ -104,7 +104,7 @@ def test_a_runner_that_hangs(kind: Kind, requested: Requested, behaviour: str) -
     """The time limit ends it, and a child that it started in a session of its own."""
     with closing(kind.opening()) as device:
         error = refused(device, requested(behaviour, 2))
-    assert (error.reference, "2 seconds" in error.what) == ("runner-timeout", True)
+    assert (error.code, "2 seconds" in error.what) == ("runner-timeout", True)
 
 
 def test_output_without_an_end(kind: Kind, requested: Requested) -> None:
@@ -115,7 +115,7 @@ def test_output_without_an_end(kind: Kind, requested: Requested) -> None:
     slow = kind.name.startswith("qemu-system")
     with closing(kind.opening()) as device:
         error = refused(device, requested("endless", 5 if slow else 120))
-    assert error.reference == ("runner-timeout" if slow else "endless-output")
+    assert error.code == ("runner-timeout" if slow else "endless-output")
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF" + bytes(60), b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\0\xf3\0"])
@@ -125,7 +125,7 @@ def test_a_runner_for_another_machine(kind: Kind, requested: Requested, tmp_path
     runner.write_bytes(content)
     runner.chmod(0o755)
     with closing(kind.opening()) as device:
-        assert refused(device, replace(requested("good"), runner=runner)).reference == "runner-not-startable"
+        assert refused(device, replace(requested("good"), runner=runner)).code == "runner-not-startable"
 
 
 def test_two_runs_at_once(kind: Kind, requested: Requested, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_two_runs_at_once(kind: Kind, requested: Requested, tmp_path: Path) -> N
     assert ran.result() == "ok"
     error = crashed.exception()
     assert isinstance(error, VerifyError)
-    assert error.reference == "runner-crashed"
+    assert error.code == "runner-crashed"
     assert np.array_equal(load_array(tmp_path / "good/outputs/only/output_000.npy"), 2 * VALUES)
 
 

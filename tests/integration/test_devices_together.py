@@ -32,7 +32,7 @@ from ortrim.verify.measurements import Verdict
 from ortrim.verify.reference import reference_outputs
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from ortrim.verify.runner_output import check_trace
-from ortrim.verify.verification import Delivery, Subject, Task, verify_target
+from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target
 from sample_tasks import IDENTITY
 
 pytestmark = [
@@ -58,7 +58,7 @@ def prepared_model(folder: Path) -> PreparedModel:
     return PreparedModel(name="model", path=path, facts=facts_of(model, sha256_of(path), 1, "model"))
 
 
-def subject_in(folder: Path) -> Subject:
+def subject_in(folder: Path) -> ModelUnderTest:
     """Return the model with a case and the full runtime's outputs of it; it is not converted."""
     prepared, runtime = prepared_model(folder), full_runtime(onnxruntime.__version__, None)
     spec = ModelSpec(name="model", path=prepared.path, cases=(CaseSpec(name="many", dimensions={"n": 7}),))
@@ -68,7 +68,7 @@ def subject_in(folder: Path) -> Subject:
         name="model", path=prepared.path, sha256="b" * 64, size_bytes=1, ort_version=runtime.version,
         style="fixed", level="extended", config="",
     )  # fmt: skip
-    return Subject(
+    return ModelUnderTest(
         prepared=prepared,
         converted=converted,
         spec=spec,
@@ -181,7 +181,7 @@ def test_what_failed_says_why(device: Device) -> None:
     """The processor that is too old, and the board that is not there, in words, with what to do."""
     old = device(TOO_OLD).failure
     assert old is not None
-    assert (old.reference, old.exit_code) == ("illegal-instruction", 19)
+    assert (old.code, old.exit_code) == ("illegal-instruction", 19)
     failure = device("ssh:ssh://nobody@127.0.0.1:1").failure
     assert failure is not None
     assert failure.exit_code == 19

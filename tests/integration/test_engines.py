@@ -18,7 +18,16 @@ from ortrim.base.console import Console
 from ortrim.engines import comparison as comparison_module
 from ortrim.engines.catalogue import Engine
 from ortrim.engines.comparison import Compared, compare_engines
-from ortrim.engines.processes import CannotRun, Described, Driver, EngineConversion, EngineRun, Job, Patience, Place
+from ortrim.engines.processes import (
+    CannotRun,
+    Described,
+    Driver,
+    EngineConversion,
+    EngineEnvironment,
+    EngineJob,
+    EngineRun,
+    EngineTimeouts,
+)
 from ortrim.engines.rows import EngineComparison
 from ortrim.models.full_runtime import full_runtime
 from ortrim.pins.runtime import runtime_pins
@@ -26,7 +35,7 @@ from ortrim.pipeline.request import Request
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.verify.measurements import Verdict
 
-PATIENCE: Final = Patience(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
+PATIENCE: Final = EngineTimeouts(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
 ODD: Final[Mapping[str, tuple[str, str, str]]] = {
     "crashes": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "load", "it crashed (SIGSEGV)"),
     "aborts": (
@@ -43,13 +52,13 @@ ODD: Final[Mapping[str, tuple[str, str, str]]] = {
 """What an engine does while it loads a model, at which stage that is, and the reason that is shown."""
 
 
-def odd_place(folder: Path, load: str, run: str = "return feeds") -> Place:
+def odd_place(folder: Path, load: str, run: str = "return feeds") -> EngineEnvironment:
     """Return an engine made of these lines."""
     indented = load.replace("\n", "\n    ")
     loads = f"def load(request):\n    {indented}\n    def run(feeds):\n        {run}\n    return run\n"
     text = f"def version():\n    return '1'\n\n{loads}"
     (folder / "engine_odd.py").write_text(text)
-    return Place(
+    return EngineEnvironment(
         engine=Engine(name="odd", title="odd", use=""),
         words=(sys.executable,),
         environment={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin"},
@@ -58,11 +67,11 @@ def odd_place(folder: Path, load: str, run: str = "return feeds") -> Place:
     )
 
 
-def odd_job(folder: Path) -> Job:
+def odd_job(folder: Path) -> EngineJob:
     """Return a job of one array."""
     np.save(folder / "input_000.npy", np.arange(3, dtype=np.int32))
     inputs = (Described(name="x", shape=(3,), element_type="int32"),)
-    return Job(
+    return EngineJob(
         case="one",
         model=folder / "m",
         files=(folder / "input_000.npy",),
@@ -83,13 +92,13 @@ def test_an_engine_may_do_what_it_likes(tmp_path: Path, name: str) -> None:
 
 def test_an_engine_that_hangs_is_stopped(tmp_path: Path) -> None:
     """When its time is up."""
-    driver = Driver(folder=tmp_path / "w", patience=Patience(timeout_seconds=2.0))
+    driver = Driver(folder=tmp_path / "w", patience=EngineTimeouts(timeout_seconds=2.0))
     found = driver.run(odd_place(tmp_path, "pass", "import time\n        time.sleep(600)"), odd_job(tmp_path))
     assert isinstance(found, CannotRun)  # at whatever stage a busy machine was by then
     assert found.reason == "it did not end within 2 seconds and was stopped"
 
 
-def test_an_engine_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_engine_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """As Python says it."""
     place = odd_place(tmp_path, "pass")
     (tmp_path / "engine_odd.py").write_text("import no_such_engine")

@@ -70,6 +70,6 @@ def test_float32_is_the_same_on_both(found: Chosen, built: Built) -> None:
 
 
 def test_both_kinds_of_kernels_compute_the_same(found: Chosen, scratch: Path) -> None:
-    """Products of 8 bits are exact with every kernel, so that results are equal to the last bit."""
+    """Int8 GEMM is exact with every kernel, so that results are equal to the last bit."""
     outputs = [(scratch / f"quantized-{cpu}" / "noise" / "output_000.npy").read_bytes() for cpu in (OLD, NEW)]
     assert outputs[0] == outputs[1]

@@ -47,7 +47,7 @@ from ortrim.fetch import run as apps_module
 from ortrim.fetch import run as fetch_run
 from ortrim.fetch.lock import read_lock
 from ortrim.fetch.placing import Store, user_store
-from ortrim.fetch.provenance import Claim, ask_attestations, check_provenance
+from ortrim.fetch.provenance import ProvenanceClaim, ask_attestations, check_provenance
 from ortrim.fetch.run import App, Fetched, fetch_files
 from ortrim.github.credentials import find_service
 from ortrim.github.followed_run import Connection, connect
@@ -596,11 +596,11 @@ def test_a_run_that_is_not_over_is_not_fetched(apps: Apps) -> None:
 @pytest.mark.parametrize(
     ("listed", "reference"),
     [
-        (b"", "sums-damaged"),
-        (b"not sums\n", "sums-damaged"),
-        (sums(ANDROID_FILES)[:-1], "sums-damaged"),
-        (sums({"../up": b""}), "sums-damaged"),
-        (b"\xff\n", "sums-damaged"),
+        (b"", "checksums-damaged"),
+        (b"not sums\n", "checksums-damaged"),
+        (sums(ANDROID_FILES)[:-1], "checksums-damaged"),
+        (sums({"../up": b""}), "checksums-damaged"),
+        (b"\xff\n", "checksums-damaged"),
     ],
 )
 def test_a_delivery_with_damaged_sums_is_refused(apps: Apps, listed: bytes, reference: str) -> None:
@@ -627,7 +627,7 @@ def test_a_delivery_that_differs_from_its_sums_is_refused(
     run = apps.service.delivered(delivery(7, "android", files, sums(listed), says=None))
     with pytest.raises(DiagnosticGroup) as caught:
         fetch(apps, wanted(run=run.id))
-    assert [each.reference for each in caught.value.diagnostics] == [reference]
+    assert [each.code for each in caught.value.diagnostics] == [reference]
     assert caught.value.exit_code == ExitCode.PACKAGE
     check_nothing_came(apps)
 
@@ -655,7 +655,7 @@ def test_a_damaged_archive_is_refused(apps: Apps, content: bytes) -> None:
     run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), content=content))
     with pytest.raises(StorageError) as caught:
         fetch(apps, wanted(run=run.id))
-    assert caught.value.reference in {"corrupt-archive", "nothing-unpacked"}
+    assert caught.value.code in {"corrupt-archive", "nothing-unpacked"}
     check_nothing_came(apps)
 
 
@@ -683,7 +683,7 @@ def test_a_release_with_damaged_sums_is_refused(apps: Apps, listed: bytes) -> No
     """Empty, cut short, something else, or without an end."""
     release = apps.service.release("v1", LINUX_FILES)
     release.files["SHA256SUMS"] = listed
-    with refused("sums-damaged", PackageError):
+    with refused("checksums-damaged", PackageError):
         fetch(apps, V1)
     check_nothing_came(apps)
 
@@ -906,7 +906,7 @@ def test_a_real_attestation_is_verified(apps: Apps, monkeypatch: pytest.MonkeyPa
     content = recorded("provenance.json")
     digest = "9bb1add04b1b4e182be6b0b80931593f7a291eb49d69b4fd728a5d4cbcdc4bd3"
     apps.service.bundles[digest] = [content]
-    claim = Claim(
+    claim = ProvenanceClaim(
         repository="https://github.com/trailofbits/pypi-attestations",
         commit="08802efe1f8e5fec4ad842d6b8ce97656092ee72",
     )

@@ -68,7 +68,7 @@ def release(apps: Apps, listed: bytes, **files: bytes) -> None:
 def test_a_release_with_a_harmful_path(apps: Apps, path: str) -> None:
     """Into git's folder, out of the output, over a device, or with a name that Windows or people read differently."""
     release(apps, f"{A}  {path}\n".encode())
-    with refused("sums-damaged", PackageError) as caught:
+    with refused("checksums-damaged", PackageError) as caught:
         fetch(apps, V1)
     assert "line 1" in caught[0].why
     check_nothing_came(apps)
@@ -80,7 +80,7 @@ def test_a_delivery_with_a_harmful_path(apps: Apps, path: str) -> None:
     run = apps.service.delivered(delivery(7, "linux-x64", {path: b"evil"}))
     with pytest.raises(Diagnostic) as caught:
         fetch(apps, wanted(run=run.id))
-    assert caught.value.reference in {"sums-damaged", "unsafe-archive"}
+    assert caught.value.code in {"checksums-damaged", "unsafe-archive"}
     check_nothing_came(apps)
 
 
@@ -106,10 +106,10 @@ def test_more_files_than_any_release_has(apps: Apps, number: int) -> None:
     """Refused by the list of them, whether in a release or in a delivery."""
     listed = "".join(f"{each:064x}  {each}\n" for each in range(number)).encode()
     release(apps, listed)
-    with refused("sums-damaged", PackageError):
+    with refused("checksums-damaged", PackageError):
         fetch(apps, V1)
     run = apps.service.delivered(delivery(7, "linux-x64", {"a": b""}, listed))
-    with refused("sums-damaged", PackageError):
+    with refused("checksums-damaged", PackageError):
         fetch(apps, wanted(run=run.id))
     check_nothing_came(apps)
 

@@ -195,8 +195,8 @@ def test_a_flaky_run_has_failed(lab: Lab) -> None:
         ("invalid", "farm-refused", "MALFORMED_APK"),
         ("inconclusive", "farm-inconclusive", "Unknown reason"),
         ("unsupported", "farm-unsupported", "App architecture"),
-        ("broken", "farm-trouble", "the device went away"),
-        ("infrastructure", "farm-trouble", "Infrastructure failure"),
+        ("broken", "farm-failed", "the device went away"),
+        ("infrastructure", "farm-failed", "Infrastructure failure"),
         ("aborted", "farm-cancelled", "Test run aborted by user"),
         ("slow", "farm-timeout", "Test timed out"),
         ("empty", "farm-results-missing", "SIGABRT"),
@@ -205,7 +205,7 @@ def test_a_flaky_run_has_failed(lab: Lab) -> None:
 def test_what_may_become_of_a_run(lab: Lab, project: str, reference: str, why: str) -> None:
     """Each has its reference, and the words of gcloud or of the service."""
     error = lab.refused(lab.farm(project), lab.job(project))
-    assert (error.reference, error.exit_code) == (reference, ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == (reference, ExitCode.VERIFY)
     assert why in error.why
     assert error.hint
 
@@ -213,7 +213,7 @@ def test_what_may_become_of_a_run(lab: Lab, project: str, reference: str, why: s
 def test_an_account_that_is_not_there(lab: Lab) -> None:
     """Before anything is uploaded."""
     farm = lab.farm("passes", CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="")
-    assert lab.refused(farm, lab.job("passes")).reference == "farm-credentials"
+    assert lab.refused(farm, lab.job("passes")).code == "farm-credentials"
 
 
 def test_an_account_that_google_refuses(lab: Lab) -> None:
@@ -221,7 +221,7 @@ def test_an_account_that_google_refuses(lab: Lab) -> None:
     token = lab.folder / "other"
     token.write_text("ya29.another_secret")
     error = lab.refused(lab.farm("passes", CLOUDSDK_AUTH_ACCESS_TOKEN_FILE=str(token)), lab.job("passes"))
-    assert error.reference == "farm-credentials"
+    assert error.code == "farm-credentials"
     assert "Bearer (removed)" in error.why
     assert "another_secret" not in str(error)
 
@@ -229,7 +229,7 @@ def test_an_account_that_google_refuses(lab: Lab) -> None:
 def test_a_project_that_is_not_set(lab: Lab) -> None:
     """It is the user's to name."""
     error = lab.refused(lab.farm("passes", CLOUDSDK_CORE_PROJECT=""), lab.job("passes"))
-    assert (error.reference, "config set project" in error.hint) == ("farm-project", True)
+    assert (error.code, "config set project" in error.hint) == ("farm-project", True)
 
 
 @pytest.mark.parametrize(
@@ -239,14 +239,14 @@ def test_a_project_that_is_not_set(lab: Lab) -> None:
 def test_a_device_that_is_not_there(lab: Lab, device: str, why: str) -> None:
     """As gcloud finds before it uploads anything."""
     error = lab.refused(lab.farm("passes"), replace(lab.job("passes"), device=device))
-    assert error.reference == "farm-device-unknown"
+    assert error.code == "farm-device-unknown"
     assert why in f"{error.what} {error.why}"
 
 
 def test_a_device_that_is_never_free(lab: Lab) -> None:
     """The test is cancelled there."""
     error = lab.refused(lab.farm("waits"), replace(lab.job("waits"), queue_seconds=1))
-    assert error.reference == "farm-timeout"
+    assert error.code == "farm-timeout"
     assert cancelled(lab, "waits")
     assert lab.told[-1].startswith("cancelled matrix-waits")
 
@@ -291,5 +291,5 @@ def cancelled(lab: Lab, project: str) -> bool:
 def test_a_connection_that_is_lost_in_an_upload(lost_upload: Future[Diagnostic], service: FirebaseService) -> None:
     """It is tried again for half a minute, in which the tests above run; no test is started."""
     error = lost_upload.result()
-    assert (error.reference, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
     assert not any(matrix.project == "cut" for matrix in service.matrices.values())

@@ -18,7 +18,7 @@ from github_wire import Drip, Reply
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, UsageError
 from ortrim.github import runs as logs
 from ortrim.github.dispatch import Dispatch, dispatch
-from ortrim.github.runs import Progress, cancel_run, follow, get_jobs, get_run, latest_runs
+from ortrim.github.runs import RunProgress, cancel_run, follow, get_jobs, get_run, latest_runs
 
 ORDER: Final = Dispatch(workflow="build.yml", ref="main", correlation_id="0f8e-4a-first")
 RUNS: Final = f"{REPOSITORY}/actions/runs"
@@ -102,7 +102,7 @@ def test_a_wrong_token_is_named_as_the_cause(remote: Remote) -> None:
     assert caught[0].why == "Bad credentials"
 
 
-# Trouble on the way
+# TransportError on the way
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ def test_a_run_that_queues_for_an_hour_is_followed(remote: Remote) -> None:
     steps = (Timed(name="build", starts=3600, ends=7000),)
     job = RemoteJob(name="linux-x64", starts=3600, ends=7100, steps=steps)
     number = started(remote, RemoteRun(starts=3600, ends=7200, jobs=(job,)))
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     run = follow(remote.client, OCTO, get_run(remote.client, OCTO, number), seen.append)
     assert run.conclusion == "success"
     assert list(dict.fromkeys(each.run.status for each in seen)) == ["queued", "in_progress", "completed"]
@@ -552,7 +552,7 @@ def test_a_run_that_is_repeated_is_followed_anew(remote: Remote) -> None:
     again = RemoteJob(name="linux-x64", ends=50, id=901)
     repeated = replace(remote.service.runs[0], created=remote.clock.now, conclusion="success", jobs=(again,), attempt=2)
     remote.service.runs[0] = repeated
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     assert follow(remote.client, OCTO, run, seen.append).run_attempt == 2
     assert seen[0].run.status == "in_progress"
     assert {each.query for each in remote.service.seen if each.path.endswith("/jobs")} == {"per_page=100&filter=latest"}
@@ -652,7 +652,7 @@ def test_ctrl_c_leaves_the_run_alone_and_says_how_to_go_on(remote: Remote) -> No
     """The run goes on at GitHub; the user is shown where, and the commands to take it up or end it."""
     number = started(remote, RemoteRun(ends=1000))
 
-    def interrupt(_: Progress) -> None:
+    def interrupt(_: RunProgress) -> None:
         raise KeyboardInterrupt
 
     with refused("run-left", Interrupted) as caught:

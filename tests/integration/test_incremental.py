@@ -22,7 +22,7 @@ from ortrim.base.files import sha256_of
 from ortrim.build.execution import JobPaths, job_environment
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob
-from ortrim.build.selective import Demand, variant_of
+from ortrim.build.selective import SelectiveBuild, variant_of
 from ortrim.build.toolchains import PRECOMPILED_MARK
 from ortrim.build.translation_units import select_units, shipped_index, symbolic_path
 from ortrim.build.trees import result_of
@@ -80,16 +80,16 @@ class Site:
 
     def compile(self, job: BuildJob) -> tuple[set[str], tuple[str, ...]]:
         """Compile a job in its tree; return the units that were compiled, and the last lines that were printed."""
-        with self.executor.on_tree(job) as demand:
-            outcome, units = demand.compile_needed()
+        with self.executor.on_tree(job) as selective:
+            outcome, units = selective.compile_needed()
             assert outcome.code == 0, outcome.lines[-20:]
             assert units is not None, "the index does not fit"
-            return units_of(demand, outcome.lines), outcome.lines[-3:]
+            return units_of(selective, outcome.lines), outcome.lines[-3:]
 
 
-def units_of(demand: Demand, lines: Iterable[str]) -> set[str]:
+def units_of(selective: SelectiveBuild, lines: Iterable[str]) -> set[str]:
     """Return the units whose compilation ninja has printed."""
-    paths = demand.upstream.paths
+    paths = selective.upstream.paths
     commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     files = {entry["output"]: entry["file"] for entry in commands}
     places = {"sources": str(paths.sources), "build": str(paths.build)}
@@ -164,8 +164,8 @@ def test_any_of_the_marked_sources_may_come_first(
 ) -> None:
     """Whichever precompiles the header finds all that the header includes: on many processors the order is chance."""
     assert same_again
-    with site.executor.on_tree(site.job) as demand:
-        paths = demand.upstream.paths
+    with site.executor.on_tree(site.job) as selective:
+        paths = selective.upstream.paths
         environment = job_environment(paths, site.job.toolchain)
         groups = marked_flags(paths)
         assert len(groups) > 1

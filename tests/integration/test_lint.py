@@ -30,7 +30,7 @@ def lint(path: Path, model: onnx.ModelProto, *, run: bool = True) -> ModelFindin
 
 def words_of(found: ModelFindings, reference: str) -> list[str]:
     """Return what one rule found."""
-    return [finding.words for finding in found.findings if finding.reference == reference]
+    return [finding.words for finding in found.findings if finding.code == reference]
 
 
 def _one(operator: str, kind: int = TensorProto.FLOAT, domain: str = "", **attributes: Any) -> onnx.ModelProto:
@@ -128,14 +128,14 @@ def _constant() -> onnx.ModelProto:
 def test_a_model_that_runs_has_no_errors(model: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
     """Nor advice about its sizes: those that have to be equal are, and work at all."""
     found = lint(tmp_path, model())
-    assert {finding.reference for finding in found.findings} <= {"mobile-partitions"}
+    assert {finding.code for finding in found.findings} <= {"mobile-partitions"}
 
 
 def test_without_running_operators_are_judged_all_the_same(tmp_path: Path) -> None:
     """And it is said what was not done."""
     assert lint(tmp_path, _constant(), run=False).errors == ()
     found = lint(tmp_path, _one("Foo", domain="com.acme"), run=False)
-    assert [error.reference for error in found.errors] == ["unknown-operator"]
+    assert [error.code for error in found.errors] == ["unknown-operator"]
     assert any("--no-run" in words for words in found.not_checked)
 
 
@@ -145,4 +145,4 @@ def test_a_model_that_asks_for_too_much_memory_is_a_finding(tmp_path: Path) -> N
     node = helper.make_node("ConstantOfShape", ["sizes"], ["y"])
     model = model_of([node], outputs=[value("y", shape=None)], initializers=[sizes])
     found = lint(tmp_path, model)
-    assert {error.reference for error in found.errors} & {"does-not-run", "does-not-load", "crashes-runtime"}
+    assert {error.code for error in found.errors} & {"does-not-run", "does-not-load", "crashes-runtime"}

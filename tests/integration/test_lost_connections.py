@@ -90,7 +90,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def lose(device: Device, request: RunRequest) -> None:
     """Make a run in which the device goes away; its verdict says which device, and what to do."""
     error = refused(device, request)
-    assert (error.reference, error.where) == ("device-lost", device.name)
+    assert (error.code, error.where) == ("device-lost", device.name)
     assert "adb devices -l" in error.hint
 
 
@@ -167,7 +167,7 @@ def test_an_arm64_machine_behind_adb(
             # A model that is too large for the disk, too; the library reads its first words.
             size = DISK_MIB << 20 if behaviour == "full" else 10
             request.model.write_bytes(behaviour.encode() + b" " * size)
-            assert refused(device, request).reference == reference
+            assert refused(device, request).code == reference
         device.run(fake_request(tmp_path / "good", programs("linux-arm64"), "good"))
     assert np.array_equal(load_array(tmp_path / "good/outputs/only/output_000.npy"), 2 * VALUES)
     assert machine.shell("find /data/local/tmp -mindepth 1").stdout == ""

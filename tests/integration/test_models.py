@@ -58,7 +58,7 @@ except Diagnostic as error:
 
 
 @pytest.mark.needs("unshare")
-def test_a_disk_that_fills_up_while_onnx_runtime_writes_is_told(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_while_onnx_runtime_writes_is_reported(tmp_path: Path) -> None:
     """ONNX Runtime's own words are of a file that it failed to save, and nobody is to report that to it."""
     weights = helper.make_tensor("w", FLOAT, [2, 50_000], np.ones(100_000, np.float32).tobytes(), raw=True)
     graph = helper.make_graph(
@@ -339,7 +339,7 @@ def test_nodes_without_a_kernel_are_refused(
     """The diagnostic names domain, operator, opset and types, and nothing is left behind."""
     with pytest.raises(OperatorsError) as caught:
         converted(model, root, runtime)
-    assert caught.value.reference == "no-kernel"
+    assert caught.value.code == "no-kernel"
     assert caught.value.exit_code == ExitCode.OPERATORS
     for word in words:
         assert word in str(caught.value)
@@ -351,7 +351,7 @@ def test_the_converters_own_words_are_shown(root: Path, runtime: FullRuntime) ->
     nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=7)]
     with pytest.raises(ConvertError) as caught:
         converted(model_of(nodes), root, runtime)
-    assert caught.value.reference == "conversion-failed"
+    assert caught.value.code == "conversion-failed"
     assert caught.value.exit_code == ExitCode.CONVERT
     assert "axis" in caught.value.why
     assert left_behind(root) == []
@@ -365,7 +365,7 @@ def test_another_version_does_not_convert(root: Path, runtime: FullRuntime) -> N
     )  # fmt: skip
     with pytest.raises(ConvertError) as caught:
         converted(convolution(), root, claimed)
-    assert caught.value.reference == "wrong-version"
+    assert caught.value.code == "wrong-version"
     assert ORT_VERSION in caught.value.why
     assert left_behind(root) == []
 

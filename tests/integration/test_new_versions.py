@@ -72,7 +72,7 @@ def test_releases_are_listed_by_number(remote: Remote) -> None:
         (answer([{"id": 1, "tag_name": 7, "html_url": ""}]), "github-unexpected-answer"),
     ],
 )
-def test_a_list_that_cannot_be_had_is_told(remote: Remote, reply: Any, reference: str) -> None:
+def test_a_list_that_cannot_be_had_is_reported(remote: Remote, reply: Any, reference: str) -> None:
     """Nothing is taken for "no new version"."""
     remote.service.fault("GET /repos", reply)
     with refused(reference, NetworkError):
@@ -153,12 +153,12 @@ def test_an_interrupted_version_is_not_known(upstream: Upstream, monkeypatch: py
 
 
 @pytest.mark.needs("git")
-def test_pins_that_cannot_be_written_are_told(upstream: Upstream) -> None:
+def test_pins_that_cannot_be_written_are_reported(upstream: Upstream) -> None:
     """That is no fault of a version: it stops the update."""
     upstream.pins.write_text("")
     with pytest.raises(StorageError) as caught:
         pin_new_versions((NEW,), Console(), mirrors=upstream.mirrors)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_limits_are_found_by_trying() -> None:

@@ -122,7 +122,7 @@ def test_calibration_data_may_be_files(tmp_path: Path) -> None:
     assert decibels(quantize(copy_of(model), asked, place)) > 3
     with pytest.raises(ModelError) as caught:
         quantize(copy_of(model), Quantize(use="quantize", mode="static", data=data, method="entropy"), place)
-    assert caught.value.reference == "step-failed"
+    assert caught.value.code == "step-failed"
     assert "same shapes" in caught.value.why
 
 
@@ -152,7 +152,7 @@ def test_a_model_with_nothing_to_quantize_is_refused(tmp_path: Path) -> None:
     model = picture()
     with pytest.raises(ModelError) as caught:
         quantize(copy_of(model), Quantize(use="quantize"), place_for(model, tmp_path))
-    assert (caught.value.reference, caught.value.exit_code) == ("nothing-quantized", ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == ("nothing-quantized", ExitCode.MODEL)
 
 
 def test_optimisation_fuses_at_its_level_and_says_for_whom(tmp_path: Path) -> None:

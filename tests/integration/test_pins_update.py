@@ -46,7 +46,7 @@ def test_updated_pins_can_be_built_from(upstream: Upstream) -> None:
     """What was unpinned before the update is fetched after it, from archives and from git."""
     with pytest.raises(SourcesError) as caught:
         fetch_sources(runtime_pins("1.22.0"), "auto")
-    assert caught.value.reference == "unpinned-source"
+    assert caught.value.code == "unpinned-source"
     for path in upstream.update():
         text = path.read_text()
         for prefix, replacement in upstream.mirrors:
@@ -119,7 +119,7 @@ def test_doubt_leaves_the_pins_as_they_were(
     spoil(upstream)
     with pytest.raises(kind) as caught:
         upstream.update()
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert {path: path.read_bytes() for path in upstream.pins.glob("*")} == before
 
 
@@ -141,7 +141,7 @@ def test_pins_folder_that_is_a_file(upstream: Upstream) -> None:
     upstream.pins.write_text("")
     with pytest.raises(StorageError) as caught:
         upstream.update()
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert caught.value.exit_code == ExitCode.STORAGE
 
 
@@ -150,5 +150,5 @@ def test_versions_that_are_not_built_are_not_pinned(upstream: Upstream, version:
     """Broken and unknown versions are refused before anything is fetched."""
     with pytest.raises(SpecError) as caught:
         update_pins(version, mirrors=upstream.mirrors, destination=upstream.pins)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert not upstream.pins.exists()

@@ -1,4 +1,4 @@
-"""Steps on real models from wheels, with the real tools, each held against the original by the full runtime."""
+"""Steps on real models from wheels, with the real tools, each compared with the original by the full runtime."""
 
 import os
 import sys
@@ -192,4 +192,4 @@ def test_the_real_programs_do_not_swell_a_model(tmp_path: Path, program: Literal
     place = Workplace(runtime=runtime, folder=tmp_path, base=tmp_path, where="step 1", cases={})
     with pytest.raises(ModelError) as caught:
         take_step(model, Simplify(use="simplify", by=program), place)
-    assert (caught.value.reference, caught.value.what.startswith(f"{program} made 4,")) == ("model-swollen", True)
+    assert (caught.value.code, caught.value.what.startswith(f"{program} made 4,")) == ("model-swollen", True)

@@ -188,7 +188,7 @@ def test_names_that_collide_are_refused_before_anything_is_uploaded(tmp_path: Pa
     with_sums(other)
     with pytest.raises(PackageError) as caught:
         draft(tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("name-twice", ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("name-twice", ExitCode.PACKAGE)
     assert caught.value.where == name
     assert not assets.exists()
 
@@ -205,7 +205,7 @@ def test_files_of_two_specs_at_one_path_are_not_mixed(
     publish(apps, assets)
     with pytest.raises(PackageError) as caught:
         fetch(apps, wanted("", "android", release=TAG))
-    assert caught.value.reference == "name-twice"
+    assert caught.value.code == "name-twice"
     assert "--spec" in caught.value.hint
     assert apps.names() == set()
     fetch(apps, wanted("sample", "android", release=TAG))

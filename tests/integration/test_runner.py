@@ -216,7 +216,7 @@ def test_settings_are_taken(build: Build, request_for: Request, tmp_path: Path) 
     cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
     session = SessionSettings(
         threads=2,
-        branches=2,
+        inter_op_threads=2,
         allow_spinning=True,
         arena=False,
         memory_pattern=False,
@@ -242,7 +242,7 @@ SESSION = session_json(
     {
         "other": SessionSettings(load="file", threads=9),
         "model": SessionSettings(
-            load="map", threads=2, branches=2, arena=False, memory_pattern=False, optimization_level="none",
+            load="map", threads=2, inter_op_threads=2, arena=False, memory_pattern=False, optimization_level="none",
             configuration=(("session.disable_prepacking", "1"),),
         ),
     },
@@ -431,7 +431,7 @@ def test_a_limit_of_memory_is_said_to_be_one(
     limited = ("/bin/sh", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "sh")
     with pytest.raises(RunnerEnded) as caught:
         read_output(run((*limited, *runner_words(request)), timeout_seconds=60), request)
-    assert caught.value.reference == "out-of-memory"
+    assert caught.value.code == "out-of-memory"
 
 
 @pytest.mark.parametrize("present", [True, False])
@@ -565,7 +565,7 @@ def test_hostile_strings(runner: Path, runtime: FullRuntime, build: Build, tmp_p
         (["--load", "stream"], 2, "arguments"),
         (["--library", "LIBRARY", "--model", "MODEL", "--session", "/absent.json"], 2, "arguments"),
         (["--library", "LIBRARY", "--model", "MODEL", "--session", "EMPTY"], 2, "arguments"),
-        (["--branches", "0"], 2, "arguments"),
+        (["--inter-op-threads", "0"], 2, "arguments"),
         (["--memory-pattern", "yes"], 2, "arguments"),
         (["--case", "nofolder"], 2, "arguments"),
         (["--case", "../up=/x"], 2, "arguments"),
@@ -654,7 +654,7 @@ def test_bad_libraries_are_survived(  # noqa: PLR0917 - fixtures
     request = request_for(identity_model(build, "float32"), (), library=fake_library(body))
     with pytest.raises(VerifyError) as caught:
         Host().run(dataclasses.replace(request, repetition=Repetition(timeout_seconds=2)))
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert words in caught.value.what
 
 
@@ -667,7 +667,7 @@ def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntim
         model.path.write_bytes(content)
         with pytest.raises(VerifyError) as caught:
             reference_outputs(model, (), runtime, tmp_path / "reference")
-        assert caught.value.reference == "reference-failed"
+        assert caught.value.code == "reference-failed"
         assert words in caught.value.why
 
 

@@ -143,7 +143,7 @@ def test_a_trace_has_a_longest_length(request_here: RunRequest) -> None:
     assert (request.outputs / TRACE).stat().st_size > 1 << 20
     with pytest.raises(VerifyError) as caught:
         Host().run(dataclasses.replace(request, repetition=many))
-    assert caught.value.reference == "output-unwritable"
+    assert caught.value.code == "output-unwritable"
     assert "longer than 64 MiB: make fewer runs" in caught.value.why
     assert not (request.outputs / TRACE).exists()
 
@@ -153,7 +153,7 @@ def test_names_that_the_runtime_does_not_escape(request_here: RunRequest, name: 
     """A trace that no viewer would open is not handed on as one."""
     with pytest.raises(VerifyError) as caught:
         Host().run(renamed(request_here, name))
-    assert caught.value.reference == "trace-unreadable"
+    assert caught.value.code == "trace-unreadable"
 
 
 def test_a_trace_needs_a_place(prepared: RunRequest) -> None:

@@ -99,13 +99,13 @@ def test_ends_in_a_simulator(
     simulator: SimulatorDevice, programs: Path, tmp_path: Path, behaviour: str, reference: str
 ) -> None:
     """Simctl tells of them as it is taken to."""
-    assert refused(simulator, fake_request(tmp_path, programs, behaviour)).reference == reference
+    assert refused(simulator, fake_request(tmp_path, programs, behaviour)).code == reference
 
 
 def test_a_hanging_runner_is_ended_in_a_simulator(simulator: SimulatorDevice, programs: Path, tmp_path: Path) -> None:
     """And nothing of it is left."""
     error = refused(simulator, fake_request(tmp_path, programs, "hang", seconds=3))
-    assert error.reference == "runner-timeout"
+    assert error.code == "runner-timeout"
     assert str(tmp_path) not in run(("ps", "-axww", "-o", "args=")).stdout
 
 

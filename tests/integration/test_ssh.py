@@ -136,7 +136,7 @@ def test_files_come_and_go(board: SshMachine, tmp_path: Path) -> None:
 def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, reference: str) -> None:
     """Each kind of end has its own verdict."""
     with closing(opened(board)) as device:
-        assert refused(device, script_request(tmp_path, script)).reference == reference
+        assert refused(device, script_request(tmp_path, script)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, 
 def test_a_hanging_runner_is_killed(board: SshMachine, tmp_path: Path, script: str) -> None:
     """The time limit ends a runner on the board itself, and what it started."""
     with closing(opened(board)) as device:
-        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).reference == "runner-timeout"
+        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     board.wait_until_gone("sleep 62")
 
 
@@ -167,7 +167,7 @@ def test_a_connection_that_breaks(board: SshMachine, tmp_path: Path) -> None:
     """A broken connection is a lost device; the runner is ended, and the folder removed, by a new connection."""
     with cut_during(board, "sleep 624"), closing(opened(board)) as device:
         error = refused(device, script_request(tmp_path, "exec sleep 624", timeout_seconds=20))
-    assert (error.reference, error.where) == ("device-lost", "ssh:board")
+    assert (error.code, error.where) == ("device-lost", "ssh:board")
     board.wait_until_gone("sleep 624")
 
 
@@ -178,7 +178,7 @@ def test_a_connection_that_breaks_in_a_copy(board: SshMachine, tmp_path: Path, s
 
     with cut_during(board, "sleep 625"), closing(opened(board)) as device:
         error = refused(device, script_request(tmp_path, "exit 4"))
-    assert (error.reference, error.where) == ("device-lost", "ssh:board")
+    assert (error.code, error.where) == ("device-lost", "ssh:board")
     board.wait_until_gone("sleep 625")
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk(board: SshMachine, tmp_path: Path) -> None:
     with closing(opened(board, "small")) as device:
         error = refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
         left = device._transport.execute(("ls", "-A", str(board.folder / "small")), timeout_seconds=10)
-        assert error.reference == "device-full"
+        assert error.code == "device-full"
         device.close()
         device.client.connect()
         left = device._transport.execute(("ls", "-A", str(board.folder / "small")), timeout_seconds=10)
@@ -200,7 +200,7 @@ def test_a_folder_from_which_nothing_runs(board: SshMachine, tmp_path: Path) -> 
     """A folder mounted noexec is not taken for a runner that failed."""
     with closing(opened(board, "locked")) as device:
         error = refused(device, script_request(tmp_path, "exit 0"))
-    assert error.reference == "runner-not-startable"
+    assert error.code == "runner-not-startable"
 
 
 def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> 
     device = open_ssh("board", configuration=board.configuration, base="/proc")
     with closing(device):
         error = refused(device, script_request(tmp_path, "exit 0"))
-    assert (error.reference, "/proc" in error.why) == ("device-unusable", True)
+    assert (error.code, "/proc" in error.why) == ("device-unusable", True)
     assert "ORTRIM_SSH_FOLDER" in error.hint
 
 
@@ -226,7 +226,7 @@ def test_an_unknown_host_key(board: SshMachine) -> None:
     """No host key is taken on trust."""
     (board.folder / "known").write_text("")
     error = unreachable(board, "board")
-    assert (error.reference, error.exit_code) == ("ssh-host-unknown", ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == ("ssh-host-unknown", ExitCode.VERIFY)
     assert error.hint.endswith("ssh board")
     assert (board.folder / "known").read_text() == ""
 
@@ -236,31 +236,31 @@ def test_another_host_key(board: SshMachine) -> None:
     known = board.folder / "known"
     key = (board.folder / "key.pub").read_text()
     known.write_text(f"[127.0.0.1]:{board.port} {key}")
-    assert unreachable(board, "board").reference == "ssh-host-changed"
+    assert unreachable(board, "board").code == "ssh-host-changed"
 
 
 def test_a_key_that_is_not_let_in(board: SshMachine) -> None:
     """A key that the machine does not know, and nothing is asked."""
     error = unreachable(board, "stranger")
-    assert error.reference == "ssh-denied"
+    assert error.code == "ssh-denied"
     assert "ssh-copy-id stranger" in error.hint
 
 
 def test_nobody_listens(board: SshMachine) -> None:
     """A machine without a server is there, and says no."""
-    assert unreachable(board, "ssh://127.0.0.1:1").reference == "ssh-refused"
+    assert unreachable(board, "ssh://127.0.0.1:1").code == "ssh-refused"
 
 
 def test_no_such_machine(board: SshMachine) -> None:
     """A name that nobody has is not a machine that does not answer."""
-    assert unreachable(board, "ortrim.invalid").reference == "ssh-no-such-host"
+    assert unreachable(board, "ortrim.invalid").code == "ssh-no-such-host"
 
 
 def test_a_broken_configuration(board: SshMachine) -> None:
     """What ssh refuses to read is said in its own words."""
     board.configuration.write_text("Nonsense yes\n")
     error = unreachable(board, "board")
-    assert error.reference == "ssh-misconfigured"
+    assert error.code == "ssh-misconfigured"
     assert "nonsense" in error.why.lower()
 
 
@@ -269,7 +269,7 @@ def test_destinations_that_are_none(destination: str) -> None:
     """Nothing that could be an option reaches ssh."""
     with pytest.raises(UsageError) as caught:
         SshClient(destination)
-    assert caught.value.reference == "bad-destination"
+    assert caught.value.code == "bad-destination"
 
 
 def test_an_archive_that_leads_outside(board: SshMachine, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_an_archive_that_leads_outside(board: SshMachine, tmp_path: Path) -> Non
     (tmp_path / "back").mkdir()
     with closing(opened(board)) as device, pytest.raises(StorageError) as caught:
         device._transport.pull(str(board.work), tmp_path / "back")
-    assert caught.value.reference == "unsafe-archive"
+    assert caught.value.code == "unsafe-archive"
     assert list((tmp_path / "back").iterdir()) == []
 
 
@@ -291,8 +291,8 @@ def test_a_board_without_tar(board: SshMachine, tmp_path: Path) -> None:
     with closing(opened(board)) as device:
         with pytest.raises(Diagnostic) as caught:
             device._transport.pull(str(board.work), tmp_path / "back")
-        assert (caught.value.reference, caught.value.why) == ("copy-failed", "tar: of no use")
-        assert refused(device, script_request(tmp_path / "r", "exit 0")).reference == "copy-failed"
+        assert (caught.value.code, caught.value.why) == ("copy-failed", "tar: of no use")
+        assert refused(device, script_request(tmp_path / "r", "exit 0")).code == "copy-failed"
 
 
 def test_pinning(board: SshMachine, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_pinning(board: SshMachine, tmp_path: Path) -> None:
     assert error.why.split() == ["Cpus_allowed_list:", "0"]
     with pytest.raises(UsageError) as caught:
         opened(board, cores=(777,))
-    assert caught.value.reference == "cannot-pin"
+    assert caught.value.code == "cannot-pin"
     assert leftovers() == set()
 
 

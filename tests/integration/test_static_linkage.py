@@ -12,7 +12,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_workspace
+from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.plan import BuildJob
 from ortrim.build.root_file_systems import machine_parts
 from ortrim.build.static_library import write_static_library
@@ -66,7 +66,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("static")
     job = sample_plan(request.param, linkage="static").targets[0].job
     tools = packages_folder("tools", tool_requirements())
-    inputs = Inputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=shipped_folder("cmake"))
+    inputs = BuildInputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=shipped_folder("cmake"))
     paths = prepare_workspace(folder / "work", inputs, job.toolchain, zig=zig_of_tests())
     paths.configured.mkdir()
     (folder / "library.cc").write_text(LIBRARY)

@@ -1,4 +1,4 @@
-"""What ortrim knows of upstream's type reduction, held against the sources of the pinned version."""
+"""What ortrim knows of upstream's type reduction, compared with the sources of the pinned version."""
 
 import json
 from typing import Any, Final

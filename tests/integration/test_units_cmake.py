@@ -19,13 +19,13 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob, CompilerCacheUse
-from ortrim.build.selective import Demand
+from ortrim.build.selective import SelectiveBuild
 from ortrim.build.toolchains import PRECOMPILED_MARK
 from ortrim.build.translation_units import UnitIndex, learnt_index
 from ortrim.build.upstream import ninja_step
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms.planner import with_arguments
-from ortrim.spec.build_options import Levers
+from ortrim.spec.build_options import BuildOptions
 from sample_plans import sample_plan
 from unit_samples import without_shipped_indices
 
@@ -64,11 +64,11 @@ class Toy:
     notes: list[str]
 
     @contextmanager
-    def demand(self, operator_config: str) -> Iterator[Demand]:
+    def selective(self, operator_config: str) -> Iterator[SelectiveBuild]:
         """Hold the tree for these operators."""
         self.notes.clear()
-        with self.executor.on_tree(replace(self.job, operator_config=operator_config)) as demand:
-            yield demand
+        with self.executor.on_tree(replace(self.job, operator_config=operator_config)) as selective:
+            yield selective
 
     def log(self) -> str:
         """Return what the last builds printed."""
@@ -91,8 +91,8 @@ def lay_out(folder: Path) -> Iterator[Toy]:
     notes: list[str] = []
     log = folder / "build.log"
     executor = native_executor(folder / "sources", log, tools=tools, on_note=notes.append, cached=False)
-    levers = Levers(precompiled=True)
-    job = with_arguments(replace(sample_plan().targets[0].job, ort_version="1.21.0", levers=levers))
+    build_options = BuildOptions(precompiled_headers=True)
+    job = with_arguments(replace(sample_plan().targets[0].job, ort_version="1.21.0", build_options=build_options))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORTRIM_CACHE", str(folder / "cache"))
         patch.setenv("ORTRIM_PINS", str(folder / "pins"))
@@ -107,31 +107,31 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         yield toy
 
 
-def objects(demand: Demand) -> set[str]:
+def objects(selective: SelectiveBuild) -> set[str]:
     """Return the units that the library's targets compile, as ninja has them and as they lie there."""
-    paths = demand.upstream.paths
+    paths = selective.upstream.paths
     done = run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured)
     outputs = {entry["output"] for entry in json.loads(done.stdout)}
-    there = {unit.path for unit in demand.index().units}
+    there = {unit.path for unit in selective.index().units}
     assert len(there) == len([name for name in outputs if name.endswith(".o") and "flatc" not in name])
     return there
 
 
-def library(demand: Demand) -> bytes:
+def library(selective: SelectiveBuild) -> bytes:
     """Return the library's bytes."""
-    return (demand.upstream.paths.configured / "libonnxruntime.so.1.21.0").read_bytes()
+    return (selective.upstream.paths.configured / "libonnxruntime.so.1.21.0").read_bytes()
 
 
-def call(demand: Demand, value: int, folder: Path) -> int:
+def call(selective: SelectiveBuild, value: int, folder: Path) -> int:
     """Load a copy of the library and call it."""
     copy = folder / f"copy-{len(list(folder.iterdir()))}.so"
-    copy.write_bytes(library(demand))
+    copy.write_bytes(library(selective))
     return int(ctypes.CDLL(str(copy)).OrtGetApiBase(value))
 
 
-def marked(demand: Demand) -> set[str]:
+def marked(selective: SelectiveBuild) -> set[str]:
     """Return the names of the sources that are compiled with the precompiled header."""
-    paths = demand.upstream.paths
+    paths = selective.upstream.paths
     commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     return {Path(entry["file"]).name for entry in commands if PRECOMPILED_MARK in entry["command"]}
 
@@ -145,9 +145,9 @@ def built(log: str) -> list[str]:
 @pytest.fixture(scope="module")
 def index(toy: Toy) -> UnitIndex:
     """Return the index that a full build makes."""
-    with toy.demand(EVERYTHING) as demand:
-        assert demand.compile_all().code == 0, toy.log()
-        return demand.index()
+    with toy.selective(EVERYTHING) as selective:
+        assert selective.compile_all().code == 0, toy.log()
+        return selective.index()
 
 
 def test_a_full_build_compiles_everything(toy: Toy, index: UnitIndex) -> None:
@@ -164,51 +164,51 @@ def test_only_what_the_link_takes_is_compiled_and_the_library_is_the_same(
     toy: Toy, index: UnitIndex, tmp_path: Path
 ) -> None:
     """Byte for byte, in a tree where everything had been compiled; and it works."""
-    with toy.demand(config(Add="")) as demand:
-        assert demand.compile_all().code == 0, toy.log()
-        unpruned = library(demand)
-        outcome, units = demand.compile_selected(index)
+    with toy.selective(config(Add="")) as selective:
+        assert selective.compile_all().code == 0, toy.log()
+        unpruned = library(selective)
+        outcome, units = selective.compile_selected(index)
         assert outcome.code == 0, toy.log()
-        assert objects(demand) == {*COMMON, ADD, OPTIONAL}
+        assert objects(selective) == {*COMMON, ADD, OPTIONAL}
         assert units is not None
         assert (units.compiled, units.total) == (len(COMMON) + 1, len(index.units))
-        assert library(demand) == unpruned
-        assert call(demand, 10, tmp_path) == (10 - 2) * 2
+        assert library(selective) == unpruned
+        assert call(selective, 10, tmp_path) == (10 - 2) * 2
 
 
 def test_an_empty_tree_gives_the_same_library(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
     """Compiled from nothing, only with what is selected: a library without a source of its own left is archived too."""
-    with toy.demand(config(Add="")) as demand:
-        demand.compile_selected(index)
-        first = library(demand)
-        shutil.rmtree(demand.upstream.paths.build)
-    with toy.demand(config(Add="")) as demand:
-        outcome, _ = demand.compile_selected(index)
+    with toy.selective(config(Add="")) as selective:
+        selective.compile_selected(index)
+        first = library(selective)
+        shutil.rmtree(selective.upstream.paths.build)
+    with toy.selective(config(Add="")) as selective:
+        outcome, _ = selective.compile_selected(index)
         assert outcome.code == 0, toy.log()
         assert built(toy.log()) == sorted(Path(unit).name for unit in {*COMMON, ADD, OPTIONAL})
-        assert library(demand) == first
-        assert (demand.upstream.paths.configured / "libonnxruntime_lora.a").is_file()
+        assert library(selective) == first
+        assert (selective.upstream.paths.configured / "libonnxruntime_lora.a").is_file()
 
 
 def test_the_same_again_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
     """Neither the selection, the registrations nor the types look new."""
-    with toy.demand(config(Add="float")) as demand:
-        demand.compile_selected(index)
-    with toy.demand(config(Add="float")) as demand:
-        outcome, _ = demand.compile_selected(index)
+    with toy.selective(config(Add="float")) as selective:
+        selective.compile_selected(index)
+    with toy.selective(config(Add="float")) as selective:
+        outcome, _ = selective.compile_selected(index)
     assert outcome.code == 0
     assert "ninja: no work to do." in outcome.lines
 
 
 def test_a_new_trees_second_configuration_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
     """What upstream asks the compiler after it has used the answer is known from the start."""
-    with toy.demand(config(Add="")) as demand:
-        shutil.rmtree(demand.upstream.paths.build)
+    with toy.selective(config(Add="")) as selective:
+        shutil.rmtree(selective.upstream.paths.build)
     for _ in range(2):
-        with toy.demand(config(Add="")) as demand:
-            outcome, _ = demand.compile_selected(index)
+        with toy.selective(config(Add="")) as selective:
+            outcome, _ = selective.compile_selected(index)
             assert outcome.code == 0, toy.log()
-            ninja = (demand.upstream.paths.configured / "build.ninja").read_text()
+            ninja = (selective.upstream.paths.configured / "build.ninja").read_text()
             assert "-Wno-error=shorten-64-to-32 -Wno-error=unused-but-set-variable" in ninja
     assert built(toy.log()) == []
     assert "ninja: no work to do." in outcome.lines
@@ -216,9 +216,9 @@ def test_a_new_trees_second_configuration_compiles_nothing(toy: Toy, index: Unit
 
 def test_nothing_of_a_compilers_own_stays_in_a_tree(toy: Toy, index: UnitIndex) -> None:
     """The local cache of zig would hold the precompiled header once more."""
-    with toy.demand(config(Add="")) as demand:
-        demand.compile_selected(index)
-        paths = demand.upstream.paths
+    with toy.selective(config(Add="")) as selective:
+        selective.compile_selected(index)
+        paths = selective.upstream.paths
     assert not paths.compiler_scratch.exists()
     found = {path.name for path in paths.configured.glob("precompiled*")}
     assert found == {"precompiled-cold.pch", "precompiled-hot.pch"}
@@ -226,38 +226,38 @@ def test_nothing_of_a_compilers_own_stays_in_a_tree(toy: Toy, index: UnitIndex) 
 
 def test_one_more_operator_compiles_its_own_files(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
     """CMake configures again because the selection changed; what was compiled before stays."""
-    with toy.demand(config(Add="float")) as demand:
-        demand.compile_selected(index)
-    with toy.demand(config(Add="float", Gemm="")) as demand:
-        outcome, _ = demand.compile_selected(index)
+    with toy.selective(config(Add="float")) as selective:
+        selective.compile_selected(index)
+    with toy.selective(config(Add="float", Gemm="")) as selective:
+        outcome, _ = selective.compile_selected(index)
         assert outcome.code == 0, toy.log()
         assert built(toy.log()) == ["cpu_execution_provider.cc", "gemm.cc", "sgemm.cpp"]
-        assert objects(demand) == {*COMMON, ADD, GEMM, SGEMM, OPTIONAL}
-        assert call(demand, 10, tmp_path) == (16 + len("float\0")) * 100
+        assert objects(selective) == {*COMMON, ADD, GEMM, SGEMM, OPTIONAL}
+        assert call(selective, 10, tmp_path) == (16 + len("float\0")) * 100
 
 
 def test_types_of_one_operator_compile_one_file(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
     """Each kernel source reads its own type control, before upstream's."""
     for types in ("float", "int64_t"):
-        with toy.demand(config(Add="float", Gemm=types)) as demand:
-            outcome, _ = demand.compile_selected(index)
+        with toy.selective(config(Add="float", Gemm=types)) as selective:
+            outcome, _ = selective.compile_selected(index)
             assert outcome.code == 0, toy.log()
-            assert call(demand, 10, tmp_path) == (16 + len("float\0")) * 100 + len(f"{types}\0")
+            assert call(selective, 10, tmp_path) == (16 + len("float\0")) * 100 + len(f"{types}\0")
     assert built(toy.log()) == ["gemm.cc"]
 
 
 def test_a_changed_selection_configures_by_itself(toy: Toy, index: UnitIndex) -> None:
     """Ninja alone, as a developer would call it in a tree, sees that CMake has to run."""
-    with toy.demand(config(Add="")) as demand:
-        demand.compile_selected(index)
-        paths = demand.upstream.paths
+    with toy.selective(config(Add="")) as selective:
+        selective.compile_selected(index)
+        paths = selective.upstream.paths
         selection = paths.hooks / "selection.cmake"
         units = (f"{paths.sources}/onnxruntime/onnxruntime/core/{name}" for name in ("lora.cc", "common/unused.cc"))
         more = "".join(f"  [==[{unit}]==]\n" for unit in units)
         selection.write_text(selection.read_text().replace("set(ORTRIM_UNITS\n", f"set(ORTRIM_UNITS\n{more}"))
         ninja = (paths.tools / "bin" / "ninja", "onnxruntime")
         first, second = (
-            run(ninja, cwd=paths.configured, environment=demand.upstream.environment).stdout for _ in range(2)
+            run(ninja, cwd=paths.configured, environment=selective.upstream.environment).stdout for _ in range(2)
         )
         assert "Re-running CMake" in first
         assert built(first) == ["unused.cc"]
@@ -266,30 +266,30 @@ def test_a_changed_selection_configures_by_itself(toy: Toy, index: UnitIndex) ->
 
 def test_what_the_real_linker_misses_is_found(toy: Toy, index: UnitIndex) -> None:
     """An index that forgot who needs a unit: lld's words are understood, and the same library comes out."""
-    with toy.demand(config(Add="")) as demand:
-        demand.compile_selected(index)
-        expected = library(demand)
+    with toy.selective(config(Add="")) as selective:
+        selective.compile_selected(index)
+        expected = library(selective)
         numbers = {unit.path: number for number, unit in enumerate(index.units)}
         gone = numbers[f"{CORE}/common/parent.cc"], numbers[f"{CONFIGURED}/common/generated.cc"]
         units = (
             replace(unit, needs=tuple(number for number in unit.needs if number not in gone)) for unit in index.units
         )
-        outcome, compiled = demand.compile_selected(replace(index, units=tuple(units)))
+        outcome, compiled = selective.compile_selected(replace(index, units=tuple(units)))
         assert outcome.code == 0, toy.log()
-        assert objects(demand) == {*COMMON, ADD, OPTIONAL}
+        assert objects(selective) == {*COMMON, ADD, OPTIONAL}
         assert compiled is not None
         assert "the link asks for 2 more files than foreseen" in toy.notes
-        assert library(demand) == expected
+        assert library(selective) == expected
 
 
 def test_a_miss_that_nothing_provides_ends_with_everything(toy: Toy, index: UnitIndex) -> None:
     """Then the library is that of a full build, and it is said that the index is of no use."""
-    with toy.demand(config(Add="")) as demand:
+    with toy.selective(config(Add="")) as selective:
         units = tuple(replace(unit, provides=(), needs=()) for unit in index.units)
-        outcome, compiled = demand.compile_selected(replace(index, units=units))
+        outcome, compiled = selective.compile_selected(replace(index, units=units))
         assert outcome.code == 0, toy.log()
         assert compiled is None
-        assert objects(demand) == {unit.path for unit in index.units}
+        assert objects(selective) == {unit.path for unit in index.units}
     assert toy.notes[-1] == "the index does not fit this build: everything is compiled"
 
 
@@ -299,8 +299,8 @@ def test_an_error_of_the_compiler_is_not_tried_again(toy: Toy, index: UnitIndex)
     good = source.read_text()
     try:
         source.write_text(f"{good}\nint wrong() {{ return undefined_symbol; }}\n")
-        with toy.demand(config(Add="")) as demand:
-            outcome, _ = demand.compile_selected(index)
+        with toy.selective(config(Add="")) as selective:
+            outcome, _ = selective.compile_selected(index)
     finally:
         source.write_text(good)
     assert outcome.code != 0
@@ -313,10 +313,10 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
 
     So does what stands behind a generator expression: CMake does not say which file that is.
     """
-    with toy.demand(config(Add="")) as demand:
-        demand.compile_selected(index)
-        assert (demand.upstream.paths.configured / "precompiled-cold.pch").stat().st_size > 1000
-        assert marked(demand) == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "session.cc"}
+    with toy.selective(config(Add="")) as selective:
+        selective.compile_selected(index)
+        assert (selective.upstream.paths.configured / "precompiled-cold.pch").stat().st_size > 1000
+        assert marked(selective) == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "session.cc"}
 
 
 def test_a_source_that_is_optimised_further_goes_without_the_header(tmp_path: Path) -> None:
@@ -329,34 +329,34 @@ def test_a_source_that_is_optimised_further_goes_without_the_header(tmp_path: Pa
             root / "onnxruntime/core/providers/cpu" / conditioned
         )
         lists.write_text(lists.read_text().replace("math/gemm.cc", conditioned))
-        levers = Levers(precompiled=True, hot="-O2")
-        job = with_arguments(replace(toy.job, levers=levers))
-        with replace(toy, job=job).demand(EVERYTHING) as demand:
-            assert demand.compile_all().code == 0, toy.log()
-            assert "add.cc" in marked(demand)
-            assert "layer_norm_impl.cc" not in marked(demand)
+        build_options = BuildOptions(precompiled_headers=True, hot="-O2")
+        job = with_arguments(replace(toy.job, build_options=build_options))
+        with replace(toy, job=job).selective(EVERYTHING) as selective:
+            assert selective.compile_all().code == 0, toy.log()
+            assert "add.cc" in marked(selective)
+            assert "layer_norm_impl.cc" not in marked(selective)
 
 
 def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
     """Which folders stand in a source's `__FILE__` does not depend on how the cache writes them."""
-    with lay_out(tmp_path / "a folder of mine") as plain, plain.demand(EVERYTHING) as demand:
-        demand.compile_all()
-        without = library(demand)
+    with lay_out(tmp_path / "a folder of mine") as plain, plain.selective(EVERYTHING) as selective:
+        selective.compile_all()
+        without = library(selective)
     with lay_out(tmp_path / "another") as other:
         cached = replace(other.executor, cached=True)
-        with replace(other, executor=cached).demand(EVERYTHING) as demand:
-            demand.compile_all()
-            assert demand.cache_use() == CompilerCacheUse(hits=0, requests=len(built(other.log())))
-            assert library(demand) == without
+        with replace(other, executor=cached).selective(EVERYTHING) as selective:
+            selective.compile_all()
+            assert selective.cache_use() == CompilerCacheUse(hits=0, requests=len(built(other.log())))
+            assert library(selective) == without
     assert b"onnxruntime/core/common/logging.cc" in without
     assert b"common/generated.cc" in without
 
 
 def test_a_folder_whose_name_ccache_takes_for_a_setting(toy: Toy) -> None:
     """Words with `=` before the compiler are settings to ccache: without the cache, and saying so."""
-    with replace(toy, executor=replace(toy.executor, cached=True)).demand(EVERYTHING) as demand:
-        assert demand.compile_all().code == 0
-        assert demand.cache_use() is None
+    with replace(toy, executor=replace(toy.executor, cached=True)).selective(EVERYTHING) as selective:
+        assert selective.compile_all().code == 0
+        assert selective.cache_use() is None
     assert any("=" in note and "compiler cache" in note for note in toy.notes)
 
 

@@ -14,11 +14,11 @@ from ortrim.base.files import shipped_folder, write_if_changed
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.build.execution import Inputs, JobPaths, job_environment, prepare_workspace
+from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.plan import BuildJob
 from ortrim.build.relink import MLAS, leave_out_unreached, read_script
 from ortrim.build.static_library import write_static_library
-from ortrim.build.upstream import Outcome
+from ortrim.build.upstream import CompileOutcome
 from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
@@ -62,11 +62,11 @@ class Tree:
         text = f"{{ global: {' '.join(f'{name};' for name in names)} local: *; }};\n"
         write_if_changed(self.paths.configured / "exports.map", text)
 
-    def link(self) -> Outcome:
+    def link(self) -> CompileOutcome:
         """Run ninja."""
         self.links += 1
         done = run((self.paths.tools / "bin" / "ninja",), cwd=self.paths.configured, environment=self.environment)
-        return Outcome(code=done.returncode, lines=(*done.stdout.splitlines(), *done.stderr.splitlines()))
+        return CompileOutcome(code=done.returncode, lines=(*done.stdout.splitlines(), *done.stderr.splitlines()))
 
     def make(self, *names: str, cpu: str = "") -> frozenset[str]:
         """Make a library for these functions and a processor, and return what was left out of it."""
@@ -87,7 +87,7 @@ class Tree:
 def tree(tmp_path: Path) -> Tree:
     """Lay the sources out and write what ninja is to do with them."""
     work, sources = tmp_path / "a folder, mine", tmp_path / "the sources"
-    inputs = Inputs(
+    inputs = BuildInputs(
         sources=sources,
         tools=packages_folder("tools", tool_requirements()),
         runner=tmp_path,
@@ -157,7 +157,7 @@ def test_the_same_job_again_is_linked_no_more(tree: Tree) -> None:
 def test_a_link_that_fails_is_the_outcome(tree: Tree) -> None:
     """A library with all kernels in its place would be another one of the same digest; the next build starts anew."""
     tree.export("MlasFloat")
-    first, killed = tree.link(), Outcome(code=1, lines=("Killed",))
+    first, killed = tree.link(), CompileOutcome(code=1, lines=("Killed",))
     assert leave_out_unreached(tree.paths, job_of("MlasFloat"), first, lambda: killed, tree.notes.append) is killed
     assert tree.notes == []
     assert tree.make("MlasFloat") == ALL - {"FloatKernelSse", "FloatKernelAvx", "ExpKernel"}
@@ -174,7 +174,7 @@ def test_a_static_library_goes_without_them_too(tree: Tree) -> None:
     """It asks applications for none of them, and a program in C links it and runs."""
     left_out = tree.make("MlasFloat")
     job = sample_plan(linkage="static").targets[0].job
-    job = replace(job, levers=replace(job.levers, unreached_kernels=False))
+    job = replace(job, build_options=replace(job.build_options, dead_kernel_elimination=True))
     shutil.copy(tree.library, tree.paths.build / job.expected_outputs[0])
     write_static_library(job, tree.paths)
     ((_, content),) = archive_members(tree.paths.build / "libonnxruntime.a")
@@ -191,7 +191,7 @@ def test_an_interruption_leaves_nothing_that_is_believed(tree: Tree) -> None:
     """The next build of the same job starts anew."""
     left_out = tree.make("MlasFloat")
 
-    def interrupted() -> Outcome:
+    def interrupted() -> CompileOutcome:
         raise KeyboardInterrupt
 
     tree.export("MlasQuant")

@@ -54,7 +54,7 @@ NOT_HERE: Final = {
     "update-pins.yml: update: Build the demo with the last version and the newest": "slow: test_workflow_steps.py",
 }
 """Steps that are not run in this file, and why."""
-HERE: Final = {
+LOCAL: Final = {
     "build.yml: plan: Plan",
     "ci.yml: test: Prepare this machine",
     "ci.yml: test: Lint, types, tests",
@@ -144,7 +144,7 @@ def run(runner: Runner, workflows: dict[str, Any], file: str, job: str, *only: s
     """Run a job's scripts, or some of them, of those that are said to be run here."""
     found = workflows[file]["jobs"][job]
     names = {step["name"] for step in found["steps"] if "run" in step and (not only or step["name"] in only)}
-    assert {f"{file}: {job}: {name}" for name in names} <= HERE
+    assert {f"{file}: {job}: {name}" for name in names} <= LOCAL
     cache = options.pop("cache", runner.clone.parent / "cache")
     runner.do(found, options.pop("matrix", {}), cache, only=sorted(names), **options)
 
@@ -357,5 +357,5 @@ def lay_out_reports(proposal: Path) -> None:
 
 def test_no_script_is_forgotten(workflows: dict[str, Any]) -> None:
     """Each is run above, or it is said why not."""
-    assert scripts(workflows) == HERE | set(NOT_HERE)
-    assert HERE.isdisjoint(NOT_HERE)
+    assert scripts(workflows) == LOCAL | set(NOT_HERE)
+    assert LOCAL.isdisjoint(NOT_HERE)

@@ -11,7 +11,7 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.build.source_archives import git
 from ortrim.errors import ExitCode
-from ortrim.github.workflow_files import Inputs, read_inputs
+from ortrim.github.workflow_files import WorkflowInputs, read_inputs
 from ortrim.package.manifest import FACTS
 from workflow_runner import Runner, clean_clone, read_workflows
 
@@ -48,7 +48,7 @@ def own_cache() -> Path:
 @pytest.mark.needs("git")
 def test_a_build_goes_through_all_jobs(runner: Runner, other_machine: Path) -> None:
     """Planned and compiled on one machine, packaged and verified on another, with the delivery whole in the end."""
-    assert read_inputs(runner.values["toJSON(inputs)"]) == Inputs(
+    assert read_inputs(runner.values["toJSON(inputs)"]) == WorkflowInputs(
         spec=read_inputs("{}").spec, target="linux-x64", profile=None
     )
     jobs = read_workflows(runner.clone)["build.yml"]["jobs"]

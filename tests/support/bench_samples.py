@@ -18,12 +18,12 @@ from ortrim.bench.points import (
 from ortrim.bench.scores import report_of
 from ortrim.spec.buildspec import DEFAULTS, SessionSpec
 from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 
 SESSION: Final = replace(DEFAULTS, in_place=True)
 BASE: Final = BenchPoint(name=DEFAULT, session=SESSION)
 FULL_BASE: Final = BenchPoint(name=DEFAULT, session=replace(SESSION, in_place=False, load="file"), level="all")
-HOST: Final = Host(system="Linux", machine="x86_64", cpu="A processor", cores=4, memory_bytes=1 << 33)
+HOST: Final = HostFacts(system="Linux", machine="x86_64", cpu="A processor", cores=4, memory_bytes=1 << 33)
 LIBRARY: Final = BenchLibrary(kind="built", name="the build of demo", sha256="1" * 64, ort_version="1.21.0", full=False)
 CASES: Final = (
     BenchCase(name="one", digest="c1", runs=4, warmup=1),

@@ -10,7 +10,7 @@ from typing import Final
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
 from ortrim.build.compiler_cache import CompilerCache
-from ortrim.build.execution import Inputs, job_environment, prepare_workspace
+from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.build.toolchains import zig_toolchain
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.spec.targets import TARGETS
@@ -46,7 +46,7 @@ class CompiledFolders:
             (self.sources / f"{name}.cc").write_text(SOURCE.format(n=n, bytes=_bytes_text(n)))
         (root / "hooks").mkdir()
         (root / "builds" / "one").mkdir(parents=True)
-        inputs = Inputs(sources=self.sources, tools=self.tools, runner=root, hooks=root / "hooks")
+        inputs = BuildInputs(sources=self.sources, tools=self.tools, runner=root, hooks=root / "hooks")
         self.paths = prepare_workspace(root / "builds" / "one", inputs, self.toolchain)
         self.cwd = self.paths.build / "MinSizeRel"
         self.cwd.mkdir()

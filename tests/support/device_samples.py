@@ -8,7 +8,7 @@ from ortrim.base.command import Completed, run
 from ortrim.errors import ToolError, VerifyError
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 
 REPORT = (
     '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":1,"load_ms":2,'
@@ -29,7 +29,7 @@ report='{REPORT}'
 if [ "$json" ]; then echo "$report" >"$json"; else echo "$report"; fi
 """
 """A runner whose one output is its input, and which checks nothing."""
-MACHINE = Host(system="Linux", machine="aarch64", cpu="Cortex-A53", cores=4, memory_bytes=10**9, thermal_after=0)
+MACHINE = HostFacts(system="Linux", machine="aarch64", cpu="Cortex-A53", cores=4, memory_bytes=10**9, thermal_after=0)
 
 
 def sample_request(folder: Path, script: str = GOOD, *, seconds: float = 20.0) -> RunRequest:
@@ -63,7 +63,7 @@ class LocalTransport:
         try:
             done = run(words, timeout_seconds=timeout_seconds)
         except ToolError as error:
-            if error.reference != "tool-timeout":
+            if error.code != "tool-timeout":
                 return Completed(argv=tuple(words), returncode=127, stdout="", stderr=error.why)
             raise VerifyError("device-timeout", "did not end in time", where="local") from error
         code = 128 - done.returncode if done.returncode < 0 else done.returncode

@@ -14,7 +14,7 @@ from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.github.client import GitHub
 from ortrim.github.credentials import Service, Token
 from ortrim.github.repositories import Repository
-from ortrim.github.transport import PatientSession
+from ortrim.github.transport import RetryingSession
 
 OCTO = Repository(owner="octo", name="ort")
 
@@ -49,7 +49,7 @@ def new_client(
     """
     clock = Clock(monotonic=virtual.read, wall=virtual.read, sleep=virtual.sleep)
     token = Token(secret) if secret else None
-    session = PatientSession(token, clock=clock, announce=said.append)
+    session = RetryingSession(token, clock=clock, announce=said.append)
     return GitHub(Service(api=url or service.url, host="github.invalid"), token, session)
 
 
@@ -86,7 +86,7 @@ def refused(reference: str, kind: type[Diagnostic]) -> Iterator[list[Diagnostic]
     found: list[Diagnostic] = []
     with pytest.raises(kind) as caught:
         yield found
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == kind.exit_code
     check_secrets(caught.value)
     found.append(caught.value)

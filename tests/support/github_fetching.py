@@ -24,8 +24,8 @@ from ortrim.fetch import provenance
 from ortrim.fetch import run as apps_module
 from ortrim.fetch import run as fetch_run
 from ortrim.fetch.offers import EVERYTHING, Selection
-from ortrim.fetch.provenance import Claim, Provenance
-from ortrim.fetch.run import Wanted
+from ortrim.fetch.provenance import Provenance, ProvenanceClaim
+from ortrim.fetch.run import FetchRequest
 from ortrim.github.followed_run import Connection
 from ortrim.github.followed_run import Remote as Named
 from ortrim.github.repositories import Site
@@ -159,9 +159,9 @@ class Apps:
                 path.unlink()
 
 
-def wanted(spec: str = "", target: str = "", **options: Any) -> Wanted:
+def wanted(spec: str = "", target: str = "", **options: Any) -> FetchRequest:
     """Return what a command line says."""
-    return Wanted(selection=Selection(spec=spec, target=target) if spec or target else EVERYTHING, **options)
+    return FetchRequest(selection=Selection(spec=spec, target=target) if spec or target else EVERYTHING, **options)
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def with_sigstores_own_keys(monkeypatch: pytest.MonkeyPatch, folder: Path) -> No
     monkeypatch.setattr(provenance, "_verifier", lambda: Verifier.production(offline=True))
 
 
-def vouching(*contents: bytes) -> Callable[[str, Claim], Provenance]:
+def vouching(*contents: bytes) -> Callable[[str, ProvenanceClaim], Provenance]:
     """Return a check that finds every bundle right and about these contents."""
     subjects = frozenset(hashlib.sha256(content).hexdigest() for content in contents)
     return lambda _bundle, _claim: Provenance(signer=SIGNER, subjects=subjects)

@@ -123,7 +123,7 @@ def _ended(words: list[str], seconds: float) -> dict[str, Any]:
     try:
         done = run(words, timeout_seconds=seconds)
     except ToolError as error:
-        how, stderr = ("timeout", "") if error.reference == "tool-timeout" else ("not-started", error.why)
+        how, stderr = ("timeout", "") if error.code == "tool-timeout" else ("not-started", error.why)
     else:
         code = 128 - done.returncode if done.returncode < 0 else done.returncode
         stdout, stderr = done.stdout, done.stderr

@@ -82,7 +82,7 @@ CONVERTED: Final = OrtModel(
     level="extended", config="",
 )  # fmt: skip
 LINT: Final = LintGroup(
-    level="error", reference="does-not-run", title="one inference fails", why="it must run", fix="export it again",
+    level="error", code="does-not-run", title="one inference fails", why="it must run", fix="export it again",
     places=tuple(f"node {number}" for number in range(7)),
 )  # fmt: skip
 SHARE: Final = SizeShare(

@@ -6,7 +6,7 @@ from typing import Final
 
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import Inputs, Parallelism
+from ortrim.build.execution import BuildInputs, Parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
@@ -29,7 +29,7 @@ def native_executor(
     """Return a native executor over some sources; the tools are those of the cache in force unless they are given."""
     platform = platform_of(TARGETS[target])
     return NativeExecutor(
-        inputs=Inputs(
+        inputs=BuildInputs(
             sources=sources.resolve(),
             tools=tools or packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),

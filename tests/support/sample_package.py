@@ -37,7 +37,7 @@ def build_job() -> BuildJob:
         target=TARGETS["linux-x64"],
         ort_version="1.21.0",
         profile="balanced",
-        levers=PROFILES["balanced"],
+        build_options=PROFILES["balanced"],
         exceptions=False,
         minimum_glibc="2.28",
         operator_config="ai.onnx;13;Gemm\n",

@@ -92,9 +92,9 @@ def sample_toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
         assert api is not None
         return ndk_toolchain(known, api, NDK_VERSION)
     if known.system in APPLE:
-        floor = deployment_target_of(spec, target)
-        assert floor is not None
-        return xcode_toolchain(known, floor, XCODE_VERSION)
+        baseline = deployment_target_of(spec, target)
+        assert baseline is not None
+        return xcode_toolchain(known, baseline, XCODE_VERSION)
     return zig_toolchain(known, minimum_glibc(known, "2.28"), "0.17.0", target.cpu)
 
 

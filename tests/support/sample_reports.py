@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.report.write import read_report
-from ortrim.verify.measurements import Host, LeastMemory, RunnerResult, Verdict
+from ortrim.verify.measurements import HostFacts, LeastMemory, RunnerResult, Verdict
 from ortrim.verify.reports import DeviceFailure, DeviceReport, VerifyReport
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "report" / "data" / "report.json"
 DEADLINE_MS: Final = 0.4
-MACHINE: Final = Host(
+MACHINE: Final = HostFacts(
     system="Linux",
     machine="aarch64",
     cpu="Cortex-A53",
@@ -106,7 +106,7 @@ def phone(host: DeviceReport) -> DeviceReport:
 def lost_board() -> DeviceReport:
     """Return the report of a board that went away."""
     failure = DeviceFailure(
-        reference="device-lost",
+        code="device-lost",
         what="the connection broke",
         where="ssh:pi@board",
         why="client_loop: send disconnect: Broken pipe",
@@ -133,7 +133,7 @@ def hostile_board() -> DeviceReport:
     board = lost_board()
     assert board.failure is not None
     text = "\x1b[2J<script>alert(1)</script>\n| a | `b` @you https://example.org"
-    failure = replace(board.failure, what=text, where=text, why=text, hint=text, reference="device-lost")
+    failure = replace(board.failure, what=text, where=text, why=text, hint=text, code="device-lost")
     return replace(board, device=f"ssh:{text}", failure=failure)
 
 

@@ -15,7 +15,7 @@ from ortrim.verify.cases import Case, save_array
 from ortrim.verify.devices.device import RunnerOutput, RunRequest, SavedOutput
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reference import CaseOutputs, References
-from ortrim.verify.verification import Delivery, Identity, Subject, Task
+from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
 SESSION: Final = SessionSettings(load="map", configuration=(DIRECTLY,))
@@ -57,9 +57,9 @@ class SavingDevice:
         """Name the libraries that were run."""
         return [request.library.name for request in self.requests]
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe a machine."""
-        return measurements.Host(system="Linux", machine="x86_64", cpu="c", cores=1, memory_bytes=1)
+        return measurements.HostFacts(system="Linux", machine="x86_64", cpu="c", cores=1, memory_bytes=1)
 
     def close(self) -> None:
         """Note it."""
@@ -108,7 +108,7 @@ def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
     return Task(**{**given, **changes})
 
 
-def _subject(model: PreparedModel, folder: Path) -> Subject:
+def _subject(model: PreparedModel, folder: Path) -> ModelUnderTest:
     reference = References(
         folder=folder / "reference",
         cases=(CaseOutputs(name="only", outputs=(SAVED,)),),
@@ -122,7 +122,7 @@ def _subject(model: PreparedModel, folder: Path) -> Subject:
     )  # fmt: skip
     cases = (Case(name="only", folder=folder, digest="d"),)
     spec = ModelSpec(name="tiny", path=Path("t"))
-    return Subject(
+    return ModelUnderTest(
         prepared=model,
         converted=converted,
         spec=spec,

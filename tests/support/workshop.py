@@ -8,7 +8,7 @@ from textwrap import indent
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import shipped_folder
-from ortrim.build.execution import Inputs, Parallelism
+from ortrim.build.execution import BuildInputs, Parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import digest
 from ortrim.build.trees import finished_build
@@ -81,7 +81,7 @@ class Workshop:
         """Return an executor for one build."""
         folder, platform = self.folder, platform_of(self.job.target)
         return NativeExecutor(
-            inputs=Inputs(
+            inputs=BuildInputs(
                 sources=self.sources,
                 tools=folder / "tools",
                 runner=folder / "runner",

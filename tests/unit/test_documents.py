@@ -10,6 +10,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (
     ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "benchmarks" / "results").glob("*.md")),
 )

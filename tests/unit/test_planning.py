@@ -150,13 +150,13 @@ def test_a_pattern_that_selects_nothing_is_refused(pattern: str) -> None:
     """The targets that there are to choose from are named."""
     with pytest.raises(UsageError) as caught:
         select_targets(sample_spec(), pattern, HOST)
-    assert caught.value.reference == "no-such-target"
+    assert caught.value.code == "no-such-target"
     assert caught.value.exit_code is ExitCode.USAGE
     assert repr(pattern) in caught.value.what
     assert caught.value.hint == "choose among: linux-x64, linux-arm64"
 
 
-def test_a_host_that_is_no_target_of_the_buildspec_is_told_so() -> None:
+def test_a_host_that_is_no_target_of_the_buildspec_is_reported_so() -> None:
     """The text speaks of the host, not of a pattern that nobody gave."""
     spec = sample_spec(targets=(TargetSpec(id="linux-arm64"),))
     with pytest.raises(UsageError, match="the host's target linux-x64 is not among the targets"):
@@ -206,7 +206,7 @@ def test_models_go_into_the_aar_when_all_abis_say_so() -> None:
     mixed = (replace(two[0], android=inside), replace(two[1], android=apart))
     with pytest.raises(PlanError) as caught:
         sample_plan("", targets=mixed, selected=mixed)
-    assert (caught.value.reference, caught.value.where) == ("mixed-assets", "android-x86, android-x86_64")
+    assert (caught.value.code, caught.value.where) == ("mixed-assets", "android-x86, android-x86_64")
     assert "android.models_as_assets" in caught.value.hint
 
 

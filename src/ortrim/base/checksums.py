@@ -1,7 +1,7 @@
 """`SHA256SUMS`: digests of files and their paths, in the form that `sha256sum --check` reads.
 
-- A folder held against its `SHA256SUMS`.
-- A package held against its `SHA256SUMS`.
+- A folder compared with its `SHA256SUMS`.
+- A package compared with its `SHA256SUMS`.
 """
 
 import re
@@ -36,7 +36,7 @@ GIT: Final = (".git", "git~1")
 """Git's own folder, also by its short name on Windows: git runs programs that the configuration in it names."""
 
 
-def sums_text(entries: Iterable[FileEntry]) -> str:
+def checksums_text(entries: Iterable[FileEntry]) -> str:
     """Return the content of `SHA256SUMS`, in order of the paths."""
     return "".join(f"{entry.sha256}  {entry.path}\n" for entry in sorted(entries, key=lambda entry: entry.path))
 
@@ -94,20 +94,20 @@ def _folded(text: str) -> str:
 
 
 MOST_TOLD: Final = 50
-"""How many differences of one folder are told: after that it is clear that it is another one."""
+"""How many differences of one folder are reported: after that it is clear that it is another one."""
 
 
 def check_listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
     """Return the digest of each file of a folder, which are exactly those that its `SHA256SUMS` lists.
 
     Links may lead to listed files. `kind` and `shown` are what the folder is and is called. Raises `PackageError`
-    (`sums-missing`, `sums-damaged`), for the first `MOST_TOLD` differences at once a `DiagnosticGroup` of
+    (`checksums-missing`, `checksums-damaged`), for the first `MOST_TOLD` differences at once a `DiagnosticGroup` of
     `file-missing`, `digest-mismatch` and `unlisted-file`, and `StorageError`.
     """
     with storage_errors(folder):
         listed = _listed(folder, kind, shown)
         found = tuple(islice(chain(_differences(folder, listed), _unlisted(folder, listed)), MOST_TOLD))
-    problems = tuple(_problem(reference, kind, f"{shown}/{path}", why) for reference, path, why in found)
+    problems = tuple(_problem(code, kind, f"{shown}/{path}", why) for code, path, why in found)
     if problems:
         raise DiagnosticGroup(problems)
     return listed
@@ -118,9 +118,9 @@ def _listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
         with (folder / SUMS).open("rb") as file:
             return parse_sums(file.read(LARGEST_SUMS + 1).decode())
     except FileNotFoundError:
-        raise _problem("sums-missing", kind, shown, f"it has no {SUMS}") from None
+        raise _problem("checksums-missing", kind, shown, f"it has no {SUMS}") from None
     except ValueError as error:
-        raise _problem("sums-damaged", kind, f"{shown}/{SUMS}", str(error)) from error
+        raise _problem("checksums-damaged", kind, f"{shown}/{SUMS}", str(error)) from error
 
 
 def _differences(folder: Path, listed: dict[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -140,9 +140,9 @@ def _unlisted(folder: Path, listed: dict[str, str]) -> Iterator[tuple[str, str, 
         yield "unlisted-file", path, f"{SUMS} does not list it"
 
 
-def _problem(reference: str, kind: str, where: str, why: str) -> PackageError:
+def _problem(code: str, kind: str, where: str, why: str) -> PackageError:
     hint = "unpack, fetch or build it again; do not use it before you know what changed it"
-    return PackageError(reference, f"the {kind} is damaged", where=where, why=why, hint=hint)
+    return PackageError(code, f"the {kind} is damaged", where=where, why=why, hint=hint)
 
 
 def check_sums(folder: Path) -> None:

@@ -118,7 +118,7 @@ ORPHAN_GRACE_SECONDS: Final = 0.3
 ASKED_SECONDS: Final = 0.2
 """How often a program that another thread may ask to stop is interrupted by the question."""
 SILENT_SECONDS: Final = 30.0
-"""How long a program with a limit on its silence may say nothing before its last line is told."""
+"""How long a program with a limit on its silence may say nothing before its last line is reported."""
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("tells of silent programs", default=None)
 
 
@@ -381,7 +381,7 @@ LAST_WORDS_SECONDS: Final = 1.0
 
 def watch(
     argv: Sequence[str | Path],
-    hear: Callable[[str], None],
+    on_output: Callable[[str], None],
     check: Callable[[], None],
     *,
     environment: Mapping[str, str] | None = None,
@@ -389,9 +389,9 @@ def watch(
 ) -> Completed:
     """Run a program to its end like `command.run`, handing over each line of its standard error as it comes.
 
-    `check` is called several times a second. When it or `hear` raises, when the thread is asked to stop, or on Ctrl-C,
-    SIGTERM and SIGHUP, the program is asked to end, `hear` gets what it says meanwhile, and the exception goes on.
-    Raises `ToolError` (`tool-missing`, `tool-not-startable`, `tool-endless`).
+    `check` is called several times a second. When it or `on_output` raises, when the thread is asked to stop, or on
+    Ctrl-C, SIGTERM and SIGHUP, the program is asked to end, `on_output` gets what it says meanwhile, and the exception
+    goes on. Raises `ToolError` (`tool-missing`, `tool-not-startable`, `tool-endless`).
     """
     words = tuple(str(word) for word in argv)
     try:
@@ -399,7 +399,7 @@ def watch(
             assert process.stdout is not None
             assert process.stderr is not None
             with Captured((process.stdout, process.stderr), most_bytes) as captured:
-                lines = _Lines(captured, hear)
+                lines = _Lines(captured, on_output)
                 try:
                     _follow(captured, lines, check)
                     process.wait()
@@ -418,9 +418,9 @@ def watch(
 class _Lines:
     """Hands over the lines of the second of two streams, each once."""
 
-    def __init__(self, captured: Captured, hear: Callable[[str], None]) -> None:
+    def __init__(self, captured: Captured, on_output: Callable[[str], None]) -> None:
         self._captured = captured
-        self._hear = hear
+        self._on_output = on_output
         self._heard = 0
 
     def hear_new(self) -> None:
@@ -439,7 +439,7 @@ class _Lines:
     def _hear_from(self, lines: list[str]) -> None:
         new, self._heard = lines[self._heard :], max(self._heard, len(lines))
         for line in new:
-            self._hear(line)
+            self._on_output(line)
 
 
 def _follow(captured: Captured, lines: _Lines, check: Callable[[], None]) -> None:

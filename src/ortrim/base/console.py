@@ -72,7 +72,11 @@ class Step:
     """A stage under way: what the code that does the work reports to."""
 
     def __init__(
-        self, name: str, show: Callable[["Step", str], None], clock: Callable[[], float], bar: "Bar | Part | None"
+        self,
+        name: str,
+        show: Callable[["Step", str], None],
+        clock: Callable[[], float],
+        bar: "Bar | ProgressPart | None",
     ) -> None:
         self.name = name
         self.skipped = ""
@@ -161,7 +165,7 @@ class Bar:
         self._progress.stop()
 
 
-class Part:
+class ProgressPart:
     """What shows a step that is part of another: as the other's progress."""
 
     def __init__(self, whole: Step, name: str) -> None:
@@ -226,8 +230,8 @@ class Console:
         """
         started = self._clock()
         with ExitStack() as stack:
-            bar: Bar | Part | None = stack.enter_context(Bar(self._content, name)) if self._live else None
-            bar = Part(self._whole, name) if self._whole else bar
+            bar: Bar | ProgressPart | None = stack.enter_context(Bar(self._content, name)) if self._live else None
+            bar = ProgressPart(self._whole, name) if self._whole else bar
             step = Step(name, self._step_line, self._clock, bar)
             mark = ("✗", "bold red")
             try:
@@ -273,7 +277,7 @@ class Console:
             members = diagnostic.told if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
             for member in members:
                 place = f"{member.where}: " if member.where else ""
-                self._command("error", place + member.what, title=member.reference)
+                self._command("error", place + member.what, title=member.code)
 
     def _step_line(self, step: "Step", text: str) -> None:
         """Print a line of a step; on GitHub the first one opens the group."""

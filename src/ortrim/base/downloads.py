@@ -14,7 +14,7 @@ from typing import IO, Final
 
 from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.http import LOGIN, BadAddress, Trouble, chunks, opened_at_last
+from ortrim.base.http import LOGIN, BadAddress, TransportError, chunks, opened_at_last
 from ortrim.errors import NetworkError
 
 ATTEMPTS: Final = 4
@@ -80,24 +80,24 @@ def _fetch(url: str, file: IO[bytes], algorithm: str) -> str:
     for attempt in range(ATTEMPTS):
         try:
             return _fetch_once(url, file, algorithm)
-        except Trouble as trouble:
-            _give_up_or_wait(url, trouble, attempt)
+        except TransportError as failed:
+            _give_up_or_wait(url, failed, attempt)
     raise AssertionError
 
 
-def _give_up_or_wait(url: str, trouble: Trouble, attempt: int) -> None:
-    if isinstance(trouble, BadAddress):
-        raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(trouble))
-    if trouble.status == LOGIN:
+def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
+    if isinstance(failed, BadAddress):
+        raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(failed))
+    if failed.status == LOGIN:
         hint = "name a user in the proxy's address: https_proxy=http://user:password@host:port, and http_proxy"
         what = f"the proxy answered {LOGIN}: it wants a login"
         raise NetworkError("download-refused", what, where=url, hint=hint)
-    if 400 <= trouble.status < 500:
-        raise NetworkError("download-refused", str(trouble), where=url)
+    if 400 <= failed.status < 500:
+        raise NetworkError("download-refused", str(failed), where=url)
     if attempt == ATTEMPTS - 1:
         what = f"the download failed {ATTEMPTS} times"
         hint = "check the network or the proxy settings, then run the same command again"
-        raise NetworkError("download-failed", what, where=url, why=str(trouble), hint=hint)
+        raise NetworkError("download-failed", what, where=url, why=str(failed), hint=hint)
     time.sleep(2**attempt)
 
 
@@ -107,7 +107,7 @@ def _fetch_once(url: str, file: IO[bytes], algorithm: str) -> str:
     file.truncate()
     with opened_at_last(url) as response:
         if not response.ok:
-            raise Trouble(f"the server answered {response.status_code}", status=response.status_code)
+            raise TransportError(f"the server answered {response.status_code}", status=response.status_code)
         for chunk in chunks(response, unpacked=True):
             digest.update(chunk)
             file.write(chunk)

@@ -22,7 +22,7 @@ class Emulation:
     `/usr/lib`, glibc's first, and `loaders` the programs that link at start, there too. `user_cpus` and `system_cpus`
     are qemu's names of the processors offered, the one meant by no name first; without any, the whole machine is not
     emulated. `defaults` are those on which a library is verified when no device is named, by either emulation that
-    offers them. `floors` has, for each processor that a buildspec may name as the least one, the emulated ones with
+    offers them. `baselines` has, for each processor that a buildspec may name as the least one, the emulated ones with
     all its instructions.
     """
 
@@ -34,11 +34,11 @@ class Emulation:
     user_cpus: tuple[str, ...]
     system_cpus: tuple[str, ...] = ()
     defaults: tuple[str, ...]
-    floors: Mapping[str, tuple[str, ...]]
+    baselines: Mapping[str, tuple[str, ...]]
 
     def having(self, cpu: str, offered: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of the `offered` processors with all instructions of `cpu`; all of them when that is empty."""
-        return tuple(name for name in offered if not cpu or name in self.floors[cpu])
+        return tuple(name for name in offered if not cpu or name in self.baselines[cpu])
 
 
 QEMU_SYSTEM: Final = Tool(name="qemu-system-aarch64", package="qemu-system-arm", minimum=(7,))
@@ -46,20 +46,20 @@ QEMU_SYSTEM: Final = Tool(name="qemu-system-aarch64", package="qemu-system-arm",
 X64_USER: Final = Tool(name="qemu-x86_64-static", package="qemu-user-static", minimum=(7, 2))
 """Emulates a processor with AVX2 and without AVX-512, for converting; before 7.2 it has no AVX."""
 SYSTEM_CPUS: Final = ("cortex-a53", "cortex-a72", "cortex-a76")
-# What the tables of floors say is tried, pair by pair, by tests/integration/test_floors.py with qemu 7.2.
+# What the tables of baselines say is tried, pair by pair, by tests/integration/test_cpu_baselines.py with qemu 7.2.
 DOT_PRODUCT: Final = ("cortex-a76",)
 ARM_WITH_DIVISION: Final = ("cortex-a7", "cortex-a15", "max", *SYSTEM_CPUS)
-ARM64_FLOORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
+ARM64_BASELINES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
     **dict.fromkeys(("cortex-a35", "cortex-a53", "cortex-a57", "cortex-a72", "cortex-a73"), SYSTEM_CPUS),
     **dict.fromkeys(("cortex-a55", "cortex-a75", "cortex-a76", "cortex-a78", "neoverse-n1"), DOT_PRODUCT),
 })  # fmt: skip
-ARM_FLOORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
+ARM_BASELINES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
     **dict.fromkeys(("cortex-a7", "cortex-a15", "cortex-a17"), ARM_WITH_DIVISION),
     "cortex-a8": ("cortex-a8", "cortex-a9", *ARM_WITH_DIVISION),
     "cortex-a9": ("cortex-a9", *ARM_WITH_DIVISION),
     **dict.fromkeys(("cortex-a53", "cortex-a72"), ("max", *SYSTEM_CPUS)),
 })  # fmt: skip
-RISCV64_FLOORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
+RISCV64_BASELINES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
     "sifive-u74": ("rv64", "sifive-u54"), "spacemit-x60": (),
 })  # fmt: skip
 EMULATIONS: Final[Mapping[str, Emulation]] = MappingProxyType(
@@ -73,7 +73,7 @@ EMULATIONS: Final[Mapping[str, Emulation]] = MappingProxyType(
             user_cpus=("cortex-a53", "cortex-a72", "cortex-a76"),
             system_cpus=SYSTEM_CPUS,
             defaults=("cortex-a53", "cortex-a76"),
-            floors=ARM64_FLOORS,
+            baselines=ARM64_BASELINES,
         ),
         "arm": Emulation(
             machine="armv7l",
@@ -84,7 +84,7 @@ EMULATIONS: Final[Mapping[str, Emulation]] = MappingProxyType(
             user_cpus=("cortex-a7", "cortex-a8", "cortex-a9", "cortex-a15", "max"),
             system_cpus=SYSTEM_CPUS,
             defaults=("cortex-a7", "cortex-a53"),
-            floors=ARM_FLOORS,
+            baselines=ARM_BASELINES,
         ),
         "riscv64": Emulation(
             machine="riscv64",
@@ -94,7 +94,7 @@ EMULATIONS: Final[Mapping[str, Emulation]] = MappingProxyType(
             user=Tool(name="qemu-riscv64-static", package="qemu-user-static", minimum=(7,)),
             user_cpus=("rv64", "sifive-u54"),
             defaults=("rv64",),
-            floors=RISCV64_FLOORS,
+            baselines=RISCV64_BASELINES,
         ),
     }
 )

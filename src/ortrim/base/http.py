@@ -44,25 +44,25 @@ Authorize = Callable[[Request], Request]
 Body = bytes | Iterable[bytes]
 
 
-class Trouble(Exception):
+class TransportError(Exception):
     """A request that got no answer, or no whole one, or one that is a refusal.
 
-    `sent` is whether the server may have seen it, `hopeless` whether the same will happen again, `status` that of the
+    `sent` is whether the server may have seen it, `permanent` whether the same will happen again, `status` that of the
     answer, 0 for none.
     """
 
-    def __init__(self, words: str, *, sent: bool = True, hopeless: bool = False, status: int = 0) -> None:
+    def __init__(self, words: str, *, sent: bool = True, permanent: bool = False, status: int = 0) -> None:
         super().__init__(words)
         self.sent = sent
-        self.hopeless = hopeless
+        self.permanent = permanent
         self.status = status
 
 
-class BadAddress(Trouble):
+class BadAddress(TransportError):
     """An address that cannot be asked, or must not be."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(words, sent=False, hopeless=True)
+        super().__init__(words, sent=False, permanent=True)
 
 
 UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
@@ -76,14 +76,14 @@ UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
 INVALID: Final = "an address, the proxy's address, a header or the file of certificates is not valid"
 
 
-def trouble_of(error: Exception) -> Trouble:
+def transport_error_of(error: Exception) -> TransportError:
     """Put an error of requests', of urllib3's or of the system into words; the error itself holds the request."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
     if isinstance(error, ProxyError) and f" {LOGIN} " in str(error):
-        return Trouble("the proxy wants a login", sent=False, status=LOGIN)
+        return TransportError("the proxy wants a login", sent=False, status=LOGIN)
     for kind, words in UNSENT:
         if isinstance(error, kind) or isinstance(reason, kind):
-            return Trouble(words, sent=False)
+            return TransportError(words, sent=False)
     if isinstance(error, SSLError):
         untrusted = isinstance(reason, Exception) and isinstance(
             next(iter(reason.args), None), SSLCertVerificationError
@@ -91,11 +91,11 @@ def trouble_of(error: Exception) -> Trouble:
         words = (
             "this system does not trust the server's certificate" if untrusted else "no secure connection came about"
         )
-        return Trouble(words, sent=not untrusted, hopeless=untrusted)
+        return TransportError(words, sent=not untrusted, permanent=untrusted)
     if isinstance(error, Timeout):
-        return Trouble("no answer came in time")
+        return TransportError("no answer came in time")
     if isinstance(error, requests.ConnectionError | ChunkedEncodingError):
-        return Trouble("the connection broke")
+        return TransportError("the connection broke")
     return BadAddress(INVALID)
 
 
@@ -164,17 +164,17 @@ def opened(
 ) -> Iterator[Response]:
     """Send a request and give its answer, whose body is still to be read; redirects are not followed.
 
-    Raises `Trouble`.
+    Raises `TransportError`.
     """
-    outcome: Response | Trouble
+    outcome: Response | TransportError
     limits = timeout or TIMEOUT_SECONDS
     try:
         outcome = session.request(
             method, url, headers=headers, data=data, stream=True, allow_redirects=False, timeout=limits
         )
     except (OSError, HTTPError, ValueError) as error:  # requests' own errors are OSErrors
-        outcome = trouble_of(error)
-    if isinstance(outcome, Trouble):
+        outcome = transport_error_of(error)
+    if isinstance(outcome, TransportError):
         raise outcome
     with outcome as response:
         yield response
@@ -184,7 +184,7 @@ def opened(
 def opened_at_last(url: str, authorize: Authorize | None = None) -> Iterator[Response]:
     """Give the answer to a GET at the end of all redirects, whatever its status, its body still to be read.
 
-    Another server gets no credentials of the first one's. What is encrypted stays so. Raises `Trouble`.
+    Another server gets no credentials of the first one's. What is encrypted stays so. Raises `TransportError`.
     """
     first = url
     for _ in range(REDIRECTS + 1):
@@ -210,42 +210,42 @@ def _target(response: Response) -> str:
 def chunks(response: Response, clock: Clock | None = None, *, unpacked: bool = False) -> Iterator[bytes]:
     """Yield the body as it comes, without holding back what came before a cut; `unpacked` if the server packed it.
 
-    Raises `Trouble` for one that is cut, or brings less than `LEAST_BYTES_A_SECOND`: each byte is a sign of life, so
-    that no timeout would end it.
+    Raises `TransportError` for one that is cut, or brings less than `LEAST_BYTES_A_SECOND`: each byte is a sign of
+    life, so that no timeout would end it.
     """
     now = (clock or Clock()).monotonic
     started, count = now(), 0
     while True:
         chunk = _read(response, unpacked=unpacked)
-        if isinstance(chunk, Trouble):
+        if isinstance(chunk, TransportError):
             raise chunk
         if not chunk:
             return
         count += len(chunk)
         seconds = now() - started
         if seconds > PATIENCE_SECONDS and count < LEAST_BYTES_A_SECOND * seconds:
-            raise Trouble(f"no more than {count} bytes came within {seconds:.0f} seconds")
+            raise TransportError(f"no more than {count} bytes came within {seconds:.0f} seconds")
         yield chunk
 
 
 def whole(
     response: Response, clock: Clock | None = None, *, most_bytes: int = LARGEST_ANSWER, unpacked: bool = False
 ) -> Answer:
-    """Read an answer to its end, as `chunks` does. Raises `Trouble`."""
+    """Read an answer to its end, as `chunks` does. Raises `TransportError`."""
     body = bytearray()
     for chunk in chunks(response, clock, unpacked=unpacked):
         body += chunk
         if len(body) > most_bytes:
-            raise Trouble(f"the answer is longer than {most_bytes:,} bytes", hopeless=True)
+            raise TransportError(f"the answer is longer than {most_bytes:,} bytes", permanent=True)
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Answer(status=response.status_code, headers=headers, body=bytes(body))
 
 
-def _read(response: Response, *, unpacked: bool) -> bytes | Trouble:
+def _read(response: Response, *, unpacked: bool) -> bytes | TransportError:
     try:
         chunk: bytes = response.raw.read1(CHUNK_BYTES, decode_content=unpacked)
     except HTTPError:
-        return Trouble("the connection broke before all had come")
+        return TransportError("the connection broke before all had come")
     return chunk
 
 

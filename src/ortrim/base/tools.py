@@ -89,7 +89,7 @@ ALL_TARGETS: Final = "all targets"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ToolFinding:
     """One thing examined.
 
     `found` is a version and a path, or an amount; empty when the thing is absent. `needed_for` says for which

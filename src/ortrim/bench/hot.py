@@ -26,7 +26,7 @@ from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import own_baseline
 from ortrim.verify.operator_times import time_operators
-from ortrim.verify.verification import Runs
+from ortrim.verify.verification import DeviceRuns
 
 ROUNDS: Final = 3
 """How many processes each case is run in."""
@@ -79,7 +79,7 @@ def _about(spec: Path, measured_with: str) -> tuple[str, ...]:
 
 def _shares(planned: Planned, runner: Path, runs: int, timed: Timed, step: Step) -> dict[str, dict[str, float]]:
     """Return each operator's part of a model's time, by the model's name."""
-    progress = Runs(ROUNDS * sum(map(len, planned.cases)), step.progress)
+    progress = DeviceRuns(ROUNDS * sum(map(len, planned.cases)), step.progress)
     shares = {}
     for number, converted in enumerate(planned.models.converted):
         operators, cases = parse_config(converted.config), []
@@ -93,7 +93,7 @@ def _shares(planned: Planned, runner: Path, runs: int, timed: Timed, step: Step)
 
 def _requests(planned: Planned, number: int, runner: Path, runs: int) -> tuple[RunRequest, ...]:
     """Return a run of each case of a model, with one thread, so that no two operators share a moment."""
-    session = replace(planned.plan.models[number].session, threads=1, branches=1)
+    session = replace(planned.plan.models[number].session, threads=1, inter_op_threads=1)
     return tuple(
         RunRequest(
             runner=runner,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from ortrim.errors import UsageError
 from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, SessionSettings, SessionSpec, settings_of
-from ortrim.verify.measurements import Distribution, Host
+from ortrim.verify.measurements import Distribution, HostFacts
 
 Level = Literal["none", "basic", "extended", "all"]
 LibraryKind = Literal["built", "wheel", "file"]
@@ -73,7 +73,7 @@ class BenchPlan:
     ortrim_version: str
     training_run: str
     library: BenchLibrary
-    machine: Host
+    machine: HostFacts
     deadline_ms: float | None
     rounds: int
     models: tuple[BenchModel, ...]
@@ -192,7 +192,7 @@ LEVEL: Final = "level"
 TRUTHS: Final = (False, True)
 CHOICES: Final[Mapping[str, tuple[Value, ...]]] = MappingProxyType({
     "threads": (1, 2),
-    "branches": (1, 2),
+    "inter_op_threads": (1, 2),
     "spinning": TRUTHS,
     LEVEL: ("none", "basic", "extended", "all"),
     "load": ("map", "bytes", "file"),

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.bench.subjects import Asked, Subject, base_point, request_at, subject_of
+from ortrim.bench.subjects import BenchedModel, BenchSelection, base_point, request_at, subject_of
 from ortrim.errors import UsageError
 from ortrim.report.figures import ms_text, share_text, shortened
 from ortrim.verify.devices.device import Repetition, RunRequest
@@ -33,7 +33,7 @@ from ortrim.verify.operator_times import (
     read_trace,
 )
 from ortrim.verify.runner_output import TRACE
-from ortrim.verify.verification import Runs
+from ortrim.verify.verification import DeviceRuns
 
 FOLDER: Final = "profile"
 """Where traces lie, in the folder of packages and reports."""
@@ -48,7 +48,7 @@ class Profiled:
     trace: Path
 
 
-def profiles_of(asked: Asked, case: str, runs: int, console: Console) -> tuple[Profiled, ...]:
+def profiles_of(asked: BenchSelection, case: str, runs: int, console: Console) -> tuple[Profiled, ...]:
     """Run each case of each model, or the `case` of that name, on this machine with a profile.
 
     Raises `UsageError` (`no-such-case`), `StorageError`, and as `subject_of`, `Device.run`, `read_trace` and `profiled`
@@ -64,7 +64,7 @@ def profiles_of(asked: Asked, case: str, runs: int, console: Console) -> tuple[P
         raise UsageError("no-such-case", f"no model has a case {case[:100]!r}", where="--case", hint=hint)
     host, found = Host(asked.request.cores), []
     with console.step("profile") as step:
-        progress = Runs(len(requests), step.progress)
+        progress = DeviceRuns(len(requests), step.progress)
         for model, request in requests:
             name = request.cases[0].name
             with progress.one(f"{model}, {name}"):
@@ -84,7 +84,7 @@ def profile_of_trace(trace: Path, output: Path) -> Profiled:
     return _kept(profile, events, output / FOLDER / f"{trace.stem}.trace.json")
 
 
-def _requests(subject: Subject, case: str, runs: int) -> Iterator[tuple[str, RunRequest]]:
+def _requests(subject: BenchedModel, case: str, runs: int) -> Iterator[tuple[str, RunRequest]]:
     for number, model in enumerate(subject.planned.models.prepared):
         for each in subject.planned.cases[number]:
             if case in {"", each.name}:

@@ -22,14 +22,14 @@ from ortrim.bench.scores import (
     report_of,
     unfinished,
 )
-from ortrim.bench.subjects import LONGEST_SECONDS, Run, Subject, Wanted, plan_of, request_at, subject_of
+from ortrim.bench.subjects import LONGEST_SECONDS, BenchedModel, BenchRequest, Run, plan_of, request_at, subject_of
 from ortrim.errors import UsageError, VerifyError
 from ortrim.history.record import record_benches
 from ortrim.spec.buildspec import SessionSettings, session_json
 from ortrim.verify.devices.device import Repetition, RunnerOutput
 from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import alone
-from ortrim.verify.verification import Runs
+from ortrim.verify.verification import DeviceRuns
 
 FOLDER: Final = "bench"
 """Where journals lie, in the folder of packages and reports."""
@@ -50,7 +50,7 @@ class Turn:
         return self.round, self.model.name, self.point.name, self.case
 
 
-def bench(wanted: Wanted, console: Console) -> BenchReport:
+def bench(wanted: BenchRequest, console: Console) -> BenchReport:
     """Measure, and return what was measured, which is less than all when the user stopped it.
 
     Every sample is on the disk as soon as it is there; a finished bench is in the history. Raises `UsageError`
@@ -71,7 +71,7 @@ def bench(wanted: Wanted, console: Console) -> BenchReport:
     return report
 
 
-def _journal(wanted: Wanted, subject: Subject, console: Console) -> Journal:
+def _journal(wanted: BenchRequest, subject: BenchedModel, console: Console) -> Journal:
     """Begin a journal, or take up the one of a run that was stopped."""
     host, folder = Host(wanted.asked.request.cores), wanted.asked.request.output / FOLDER
     with console.step("try the models"):
@@ -86,12 +86,12 @@ def _journal(wanted: Wanted, subject: Subject, console: Console) -> Journal:
     return found
 
 
-def _measured(journal: Journal, subject: Subject, host: Host, console: Console) -> None:
+def _measured(journal: Journal, subject: BenchedModel, host: Host, console: Console) -> None:
     """Run what the journal has not, until the end or until the user stops it."""
     known = {(each.round, each.model, each.point, each.case): each for each in journal.samples}
     failed = {(each.model, each.point): each.failure for each in journal.samples if each.failure}
     with console.step("measure") as step, appending(journal.path) as writer:
-        progress = Runs(process_count(journal.plan), step.progress)
+        progress = DeviceRuns(process_count(journal.plan), step.progress)
         try:
             for turn in _turns(journal.plan):
                 with progress.one(f"{turn.model.name}: {turn.point.name}"):
@@ -112,7 +112,7 @@ def _turns(plan: BenchPlan) -> Iterator[Turn]:
                 yield Turn(round=number, model=model, point=point, case=case)
 
 
-def _one(turn: Turn, subject: Subject, run: Run, failed: dict[tuple[str, str], str], writer: Writer) -> None:
+def _one(turn: Turn, subject: BenchedModel, run: Run, failed: dict[tuple[str, str], str], writer: Writer) -> None:
     """Run one process, unless its point is known to fail, and write down what it took."""
     point = (turn.model.name, turn.point.name)
     nothing = Sample(round=turn.round, model=turn.model.name, point=turn.point.name, case=turn.case)
@@ -124,11 +124,11 @@ def _one(turn: Turn, subject: Subject, run: Run, failed: dict[tuple[str, str], s
     except VerifyError as error:
         if turn.point == turn.model.points[0]:
             raise
-        failed[point] = f"{error.what} ({error.reference})"
+        failed[point] = f"{error.what} ({error.code})"
         writer.add(replace(nothing, failure=failed[point]))
 
 
-def _sample(turn: Turn, nothing: Sample, subject: Subject, run: Run) -> Sample:
+def _sample(turn: Turn, nothing: Sample, subject: BenchedModel, run: Run) -> Sample:
     names = [model.name for model in subject.planned.models.prepared]
     number = names.index(turn.model.name)
     cases = tuple(case for case in subject.planned.cases[number] if case.name == turn.case)

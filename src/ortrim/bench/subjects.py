@@ -36,14 +36,14 @@ from ortrim.spec.buildspec import DEFAULTS, session_of
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.device import Repetition, RunnerOutput, RunRequest
 from ortrim.verify.measure import own_baseline
-from ortrim.verify.measurements import Host, median
+from ortrim.verify.measurements import HostFacts, median
 
 BUILT: Final = "built"
 WHEEL: Final = "wheel"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BenchSelection:
     """A buildspec or a model's file in `request.spec`, and the library: `built`, `wheel`, its path, or nothing.
 
     `dimensions` are the sizes that a model's file leaves open.
@@ -55,7 +55,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class BenchedModel:
     """What runs here: the plan with models and cases, the library, and the runner that runs it."""
 
     planned: Planned
@@ -70,7 +70,7 @@ class Subject:
         return (models.prepared if self.library.full else models.converted)[number].path
 
 
-def subject_of(asked: Asked, console: Console) -> Subject:
+def subject_of(asked: BenchSelection, console: Console) -> BenchedModel:
     """Find the library, convert the models and compile the runner.
 
     Without a library being named that is the buildspec's finished build for this machine, else the official wheel.
@@ -81,10 +81,10 @@ def subject_of(asked: Asked, console: Console) -> Subject:
     library, path = _library(asked, planned, target)
     with console.step("compile the runner") as step:
         runner = executor_for(planned, target, asked.request, step).run_runner(target.runner)
-    return Subject(planned=planned, target=target, library=library, path=path, runner=runner)
+    return BenchedModel(planned=planned, target=target, library=library, path=path, runner=runner)
 
 
-def _planned(asked: Asked, console: Console) -> Planned:
+def _planned(asked: BenchSelection, console: Console) -> Planned:
     spec = asked.request.spec
     if not is_buildspec(spec):
         if asked.library == BUILT:
@@ -99,7 +99,7 @@ def _planned(asked: Asked, console: Console) -> Planned:
         try:
             return make_planned(asked.request, console)
         except UsageError as error:
-            if error.reference != "no-such-target" or asked.library:
+            if error.code != "no-such-target" or asked.library:
                 raise
     return planned_here(asked.request, console)
 
@@ -110,7 +110,7 @@ def _left_open(planned: Planned, dimensions: Mapping[str, int]) -> tuple[str, ..
     return tuple(name for name in open_sizes(model.facts.inputs) if name not in dimensions)
 
 
-def _library(asked: Asked, planned: Planned, target: PlannedTarget) -> tuple[BenchLibrary, Path]:
+def _library(asked: BenchSelection, planned: Planned, target: PlannedTarget) -> tuple[BenchLibrary, Path]:
     spec, folder = asked.request.spec, finished_build(target.job)
     if asked.library not in {"", BUILT, WHEEL}:
         path = Path(asked.library)
@@ -149,13 +149,13 @@ Run = Callable[[RunRequest], RunnerOutput]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class BenchRequest:
     """What is to be measured; `seconds` is about how long each process runs its case.
 
     Without a `deadline_ms` the buildspec's holds. `resume` goes on with a run that was stopped.
     """
 
-    asked: Asked
+    asked: BenchSelection
     sweep: tuple[str, ...] = ()
     rounds: int | None = None
     seconds: float = SECONDS
@@ -165,7 +165,7 @@ class Wanted:
     resume: bool = False
 
 
-def plan_of(wanted: Wanted, subject: Subject, machine: Host, run: Run) -> BenchPlan:
+def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run: Run) -> BenchPlan:
     """Decide everything; each case is tried first, to know how often it can be run. Raises what `run` raises."""
     cores = len(machine.pinned_cores) or machine.cores
     models = [_model(wanted, subject, number, cores) for number in range(len(subject.planned.models.prepared))]
@@ -183,7 +183,7 @@ def plan_of(wanted: Wanted, subject: Subject, machine: Host, run: Run) -> BenchP
     )
 
 
-def request_at(subject: Subject, number: int, point: BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
+def request_at(subject: BenchedModel, number: int, point: BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
     """Return the run of one model at one point."""
     converted = subject.planned.models.converted[number]
     settings = settings_at(point, style=converted.style, aligned=converted.aligned, onnx=subject.library.full)
@@ -192,7 +192,7 @@ def request_at(subject: Subject, number: int, point: BenchPoint, cases: tuple[Ca
     )
 
 
-def base_point(subject: Subject, number: int) -> BenchPoint:
+def base_point(subject: BenchedModel, number: int) -> BenchPoint:
     """Return what a model is measured with when nothing is varied: the session that goes with it, nothing left open.
 
     A model in ONNX format is loaded from its file unless the buildspec says otherwise, since it cannot stay in place.
@@ -208,7 +208,7 @@ def base_point(subject: Subject, number: int) -> BenchPoint:
     return BenchPoint(name=DEFAULT, session=replace(made, in_place=in_place))
 
 
-def _model(wanted: Wanted, subject: Subject, number: int, cores: int) -> BenchModel:
+def _model(wanted: BenchRequest, subject: BenchedModel, number: int, cores: int) -> BenchModel:
     prepared = subject.planned.models.prepared[number]
     base = base_point(subject, number)
     return BenchModel(
@@ -219,7 +219,7 @@ def _model(wanted: Wanted, subject: Subject, number: int, cores: int) -> BenchMo
     )
 
 
-def _tried(wanted: Wanted, subject: Subject, model: BenchModel, number: int, run: Run) -> BenchModel:
+def _tried(wanted: BenchRequest, subject: BenchedModel, model: BenchModel, number: int, run: Run) -> BenchModel:
     """Run each case a few times at the default, which shows whether it runs at all."""
     request = request_at(subject, number, model.points[0], ())
     cases = subject.planned.cases[number]

@@ -24,7 +24,7 @@ from ortrim.bench.profile import RUNS, TOP, Profiled, profile_of_trace, profile_
 from ortrim.bench.report import bench_tables
 from ortrim.bench.run import bench as measure
 from ortrim.bench.run import write_markdown, write_session
-from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, Asked, Wanted
+from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import bad_option, count_option, demo_spec, help_for, request_from, run_name, size_option
 from ortrim.errors import Interrupted
@@ -46,12 +46,12 @@ def asked_for(
     profile: str | None,
     cores: str | None,
     output: str,
-) -> Asked:
+) -> BenchSelection:
     """Return what is to be run. Raises `UsageError` (`bad-option`)."""
     if model and spec:
         raise bad_option("model", model, "give --model or --spec, not both")
     request = request_from(model or spec or str(demo_spec()), profile=profile, cores=cores, output=output)
-    return Asked(request=request, library=library, dimensions=dict(map(size_option, dim)))
+    return BenchSelection(request=request, library=library, dimensions=dict(map(size_option, dim)))
 
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
@@ -97,7 +97,7 @@ def bench(
     """Measure what models take, setting by setting."""
     with boundary(json_mode=json) as console:
         asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
-        wanted = Wanted(
+        wanted = BenchRequest(
             asked=asked,
             sweep=tuple(sweep),
             rounds=count_option(rounds, "rounds"),

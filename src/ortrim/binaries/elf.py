@@ -61,17 +61,17 @@ def with_elf_bytes(data: bytes, path: Path, read: Callable[[ELFFile], T]) -> T:
 
 
 def with_elf_type(data: bytes, path: Path, wanted: tuple[str, str, str], read: Callable[[ELFFile], T]) -> T:
-    """Return what `read` makes of an ELF file of the type `wanted`: its `e_type`, the reference and words for others.
+    """Return what `read` makes of an ELF file of the type `wanted`: its `e_type`, the code and words for others.
 
-    Raises `BinaryError` (`not-elf`, `corrupt-elf`, that reference).
+    Raises `BinaryError` (`not-elf`, `corrupt-elf`, that code).
     """
     if data[:4] != b"\x7fELF":
         raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
-    kind, reference, what = wanted
+    kind, code, what = wanted
     with diagnosed(path):
         elf = ELFFile(BoundedStream(data))
         if elf.header["e_type"] != kind:
-            raise BinaryError(reference, what, where=str(path), why=str(elf.header["e_type"]))
+            raise BinaryError(code, what, where=str(path), why=str(elf.header["e_type"]))
         return read(elf)
 
 

@@ -61,7 +61,7 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Symbol:
+class ObjectSymbol:
     """One symbol: `info` and `other` hold binding, type and visibility as the format packs them."""
 
     name: bytes
@@ -96,7 +96,7 @@ class Relocatable:
         """The number of the section that holds the symbols' names."""
         return self.sections[self.table].fields[6]
 
-    def symbols(self) -> Iterator[Symbol]:
+    def symbols(self) -> Iterator[ObjectSymbol]:
         """Yield the symbols in their order, the empty first one included."""
         names = self.sections[self.names].content
         for row in struct.iter_unpack(self.layout.symbol, self.sections[self.table].content):
@@ -104,7 +104,7 @@ class Relocatable:
                 name, value, size, info, other, section = row
             else:
                 name, info, other, section, value, size = row
-            yield Symbol(
+            yield ObjectSymbol(
                 name=text_at(names, name), value=value, size=size, info=info, other=other, section=section
             )  # fmt: skip
 
@@ -112,7 +112,7 @@ class Relocatable:
         """Whether a section holds relocations by the symbols of this object."""
         return section.kind in {REL, RELA} and section.fields[6] == self.table
 
-    def packed(self, symbol: Symbol, name: int) -> bytes:
+    def packed(self, symbol: ObjectSymbol, name: int) -> bytes:
         """Return a symbol as the table holds it; `name` is the place of its name."""
         if self.layout.symbol_shift == LAYOUTS[1].symbol_shift:
             row = (symbol.value, symbol.size, symbol.info, symbol.other, symbol.section)
@@ -204,7 +204,7 @@ def visible_symbols(data: bytes, where: str = "") -> tuple[frozenset[str], froze
     return frozenset(name for name, here in names if here), frozenset(name for name, here in names if not here)
 
 
-def _require(symbols: Iterable[Symbol], offered: frozenset[str], where: str) -> None:
+def _require(symbols: Iterable[ObjectSymbol], offered: frozenset[str], where: str) -> None:
     defined = {symbol.name for symbol in symbols if symbol.is_defined and not symbol.is_local}
     missing = sorted(name for name in offered if name.encode() not in defined)
     if missing:
@@ -212,13 +212,13 @@ def _require(symbols: Iterable[Symbol], offered: frozenset[str], where: str) -> 
         raise BinaryError("symbol-missing", what, where=where, hint="build again; if it stays, report it")
 
 
-def _local_unless(symbol: Symbol, offered: frozenset[str]) -> Symbol:
+def _local_unless(symbol: ObjectSymbol, offered: frozenset[str]) -> ObjectSymbol:
     if symbol.is_local or not symbol.is_defined or symbol.name.decode(errors="replace") in offered:
         return symbol
     return replace(symbol, info=symbol.info & 0xF, other=symbol.other & ~VISIBILITY)
 
 
-def _hidden(parts: Relocatable, symbols: Sequence[Symbol]) -> bytes:
+def _hidden(parts: Relocatable, symbols: Sequence[ObjectSymbol]) -> bytes:
     order, local_count = _order(symbols, _needed(parts))
     numbers = {old: new for new, old in enumerate(order)}
     sections = [_renumbered(parts, section, numbers) for section in parts.sections]
@@ -240,14 +240,14 @@ def _needed(parts: Relocatable) -> set[int]:
     }
 
 
-def _order(symbols: Sequence[Symbol], needed: set[int]) -> tuple[list[int], int]:
+def _order(symbols: Sequence[ObjectSymbol], needed: set[int]) -> tuple[list[int], int]:
     """Return the numbers of the symbols that stay, locals first as the format wants it, and how many those are."""
     kept = [number for number in range(1, len(symbols)) if number in needed or _is_kept(symbols[number])]
     inner = [0, *(number for number in kept if symbols[number].is_local)]
     return inner + [number for number in kept if not symbols[number].is_local], len(inner)
 
 
-def _is_kept(symbol: Symbol) -> bool:
+def _is_kept(symbol: ObjectSymbol) -> bool:
     """Whether a symbol stays although nothing here needs it."""
     return symbol.name.startswith(MAPPING) or (symbol.is_defined and not symbol.is_local)
 
@@ -265,7 +265,7 @@ def _renumbered(parts: Relocatable, section: Section, numbers: dict[int, int]) -
     return replace(section, content=b"".join(rows))
 
 
-def _table(parts: Relocatable, symbols: Iterable[Symbol]) -> tuple[bytes, bytes]:
+def _table(parts: Relocatable, symbols: Iterable[ObjectSymbol]) -> tuple[bytes, bytes]:
     """Return the table and its names: those of visible symbols and of ARM's markers."""
     names, entries = _Names(), bytearray()
     for symbol in symbols:

@@ -173,7 +173,7 @@ such a number of no symbol is damage.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Symbol:
+class MachoSymbol:
     """An entry of the table of symbols, and the number that it has had there."""
 
     number: int
@@ -252,19 +252,21 @@ def _tables(data: bytes) -> Tables:
     )
 
 
-def _offered(data: bytes, tables: Tables) -> Iterator[Symbol]:
+def _offered(data: bytes, tables: Tables) -> Iterator[MachoSymbol]:
     for number in range(tables.first_offered, tables.first_offered + tables.offered):
         start, kind, section, note, value = SYMBOL.unpack_from(data, tables.symbols + number * SYMBOL.size)
         place = tables.names + start
         name = data[place : data.index(0, place)].decode()
-        yield Symbol(number=number, name=name, start=start, kind=kind, section=section, note=note, value=value)
+        yield MachoSymbol(number=number, name=name, start=start, kind=kind, section=section, note=note, value=value)
 
 
-def _hidden(symbol: Symbol) -> Symbol:
+def _hidden(symbol: MachoSymbol) -> MachoSymbol:
     return replace(symbol, kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN)
 
 
-def _write_symbols(content: bytearray, tables: Tables, hidden: tuple[Symbol, ...], kept: tuple[Symbol, ...]) -> None:
+def _write_symbols(
+    content: bytearray, tables: Tables, hidden: tuple[MachoSymbol, ...], kept: tuple[MachoSymbol, ...]
+) -> None:
     """Put what is hidden at the end of the local symbols, before what is offered, and renumber what goes by numbers."""
     renumbered = {}
     for number, symbol in enumerate((*hidden, *kept), tables.first_offered):

@@ -305,7 +305,7 @@ def _start(program: Path, environment: Mapping[str, str], secrets: Mapping[str, 
     except ToolError as error:
         told = [line for line in error.why.splitlines() if "error:" in line] or [error.why]
         why = without_secrets(told[-1], secrets.values())
-        raise ToolError(error.reference, error.what, where=error.where, why=why) from None
+        raise ToolError(error.code, error.what, where=error.where, why=why) from None
 
 
 def _sccache_use(program: Path, environment: Mapping[str, str]) -> CompilerCacheUse | None:
@@ -375,7 +375,7 @@ def _in_one_line(error: Diagnostic | OSError) -> str:
 
 
 def _made(folder: Path) -> Path:
-    """Make the folder, so that what is in its way is told in the words of every other such message."""
+    """Make the folder, so that what is in its way is reported in the words of every other such message."""
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -27,7 +27,7 @@ from ortrim.build.container_runs import (
     run_in,
 )
 from ortrim.build.debian import PackageRequest
-from ortrim.build.execution import JobPaths, Parallelism, Place
+from ortrim.build.execution import ExecutionEnvironment, JobPaths, Parallelism
 from ortrim.build.native import NativeExecutor, finished_runner
 from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
 from ortrim.build.root_file_systems import DebianRoot, debian_root
@@ -218,7 +218,9 @@ class ContainerExecutor:
         done = finished_runner(job)
         return done if is_kept(done.parent) else self._in_a_container(job.toolchain).run_runner(job)
 
-    def run_beside(self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, Place], Iterable[Path]]) -> None:
+    def run_beside(
+        self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
+    ) -> None:
         """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
         if not is_kept(folder):
             self._in_a_container(toolchain).run_beside(toolchain, folder, make)
@@ -232,7 +234,7 @@ class ContainerExecutor:
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerPlace:
-    """A place that starts a container for each program; see `Place`."""
+    """A place that starts a container for each program; see `ExecutionEnvironment`."""
 
     usable: UsableEngine
     image: str
@@ -255,7 +257,7 @@ class ContainerPlace:
         cwd: Path,
         environment: Mapping[str, str],
     ) -> int:
-        """See `Place.stream`. Raises `UsageError`, or what `engine_error` returns."""
+        """See `ExecutionEnvironment.stream`. Raises `UsageError`, or what `engine_error` returns."""
         own = job_mounts(paths, environment)
         require_mountable(self.options.mounts, own)
         inside = Command(

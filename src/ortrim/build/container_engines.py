@@ -73,7 +73,7 @@ class ImageBuild:
     tag: str
 
 
-class Engine(Protocol):
+class ContainerEngine(Protocol):
     """The words of one engine: each method returns a command, or commands to be run one after the other."""
 
     @property
@@ -143,30 +143,30 @@ class DockerEngine:
         return self.tool.name
 
     def probe(self) -> tuple[str, ...]:
-        """See `Engine.probe`; docker's client answers for its server, podman for itself."""
+        """See `ContainerEngine.probe`; docker's client answers for its server, podman for itself."""
         shown = "{{.Host.Security.Rootless}}" if self.is_podman else "{{.ServerVersion}} {{.SecurityOptions}}"
         return (self._program, "info", "--format", shown)
 
     def is_rootless(self, printed: str, user: int) -> bool:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `Engine.is_rootless`."""
+        """See `ContainerEngine.is_rootless`."""
         return "true" in printed if self.is_podman else "name=rootless" in printed
 
     def image_exists(self, tag: str) -> tuple[str, ...]:
-        """See `Engine.image_exists`."""
+        """See `ContainerEngine.image_exists`."""
         return (self._program, "image", "inspect", "--format", "{{.Id}}", tag)
 
     def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """See `Engine.build`; a `--build-arg` without a value takes it from the environment."""
+        """See `ContainerEngine.build`; a `--build-arg` without a value takes it from the environment."""
         arguments = tuple(word for name in proxies for word in ("--build-arg", name))
         own = PODMAN_BUILD if self.is_podman else ()
         return (self._program, "build", *own, "--force-rm", *arguments, "--tag", image.tag, str(image.context))
 
     def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `Engine.prepare`; `run` does it."""
+        """See `ContainerEngine.prepare`; `run` does it."""
         return ()
 
     def run(self, run: ContainerRun) -> tuple[str, ...]:
-        """See `Engine.run`."""
+        """See `ContainerEngine.run`."""
         entry, *arguments = run.command
         return (
             *(self._program, "run", "--rm", "--pull", "never", "--name", run.name),
@@ -180,27 +180,27 @@ class DockerEngine:
         )
 
     def remove(self, name: str) -> tuple[str, ...]:
-        """See `Engine.remove`."""
+        """See `ContainerEngine.remove`."""
         return (self._program, "rm", "--force", name)
 
     def list_owned(self, owner: str) -> tuple[str, ...]:
-        """See `Engine.list_owned`."""
+        """See `ContainerEngine.list_owned`."""
         return (self._program, "ps", "--all", "--filter", f"label={OWNER_LABEL}={owner}", "--format", "{{.Names}}")
 
     def list_unfinished(self) -> tuple[str, ...] | None:
-        """See `Engine.list_unfinished`."""
+        """See `ContainerEngine.list_unfinished`."""
         return None
 
     def inspect(self, name: str) -> tuple[str, ...]:
-        """See `Engine.inspect`."""
+        """See `ContainerEngine.inspect`."""
         return (self._program, "container", "inspect", name)
 
     def pull(self, reference: str) -> tuple[str, ...]:
-        """See `Engine.pull`."""
+        """See `ContainerEngine.pull`."""
         return (self._program, "pull", "--quiet", reference)
 
     def digest(self, reference: str) -> tuple[str, ...]:
-        """See `Engine.digest`; docker's is that of all architectures."""
+        """See `ContainerEngine.digest`; docker's is that of all architectures."""
         return (self._program, "image", "inspect", "--format", "{{index .RepoDigests 0}}", reference)
 
     def _user(self, run: ContainerRun) -> tuple[str, ...]:
@@ -233,32 +233,32 @@ class BuildahEngine:
     tool: Tool
 
     def probe(self) -> tuple[str, ...]:
-        """See `Engine.probe`."""
+        """See `ContainerEngine.probe`."""
         return ("buildah", "info")
 
     def is_rootless(self, printed: str, user: int) -> bool:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `Engine.is_rootless`."""
+        """See `ContainerEngine.is_rootless`."""
         return user != 0
 
     def image_exists(self, tag: str) -> tuple[str, ...]:
-        """See `Engine.image_exists`."""
+        """See `ContainerEngine.image_exists`."""
         return ("buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}", tag)
 
     def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """See `Engine.build`; a `--build-arg` without a value takes it from the environment."""
+        """See `ContainerEngine.build`; a `--build-arg` without a value takes it from the environment."""
         arguments = tuple(word for name in proxies for word in ("--build-arg", name))
         own = ("--pull=false", "--http-proxy=false", "--no-cache", "--force-rm")
         return ("buildah", "build", *CHROOT, *own, *arguments, "--tag", image.tag, str(image.context))
 
     def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
-        """See `Engine.prepare`."""
+        """See `ContainerEngine.prepare`."""
         return (
             ("buildah", "from", "--http-proxy=false", "--pull-never", "--name", run.name, run.image),
             ("buildah", "config", "--label", f"{OWNER_LABEL}={run.owner}", run.name),
         )
 
     def run(self, run: ContainerRun) -> tuple[str, ...]:
-        """See `Engine.run`."""
+        """See `ContainerEngine.run`."""
         user = "0:0" if run.rootless else f"{run.user}:{run.group}"
         return (
             *(INSIDE_USER_NAMESPACE if run.rootless else ()),
@@ -270,27 +270,27 @@ class BuildahEngine:
         )
 
     def remove(self, name: str) -> tuple[str, ...]:
-        """See `Engine.remove`."""
+        """See `ContainerEngine.remove`."""
         return ("buildah", "rm", name)
 
     def list_owned(self, owner: str) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `Engine.list_owned`; buildah cannot filter by label, so the names have to tell."""
+        """See `ContainerEngine.list_owned`; buildah cannot filter by label, so the names have to tell."""
         return ("buildah", "containers", "--all", "--noheading", "--format", "{{.ContainerName}}")
 
     def list_unfinished(self) -> tuple[str, ...] | None:
-        """See `Engine.list_unfinished`."""
+        """See `ContainerEngine.list_unfinished`."""
         return ("buildah", "containers", "--noheading", "--format", "{{.ContainerName}}")
 
     def inspect(self, name: str) -> tuple[str, ...]:
-        """See `Engine.inspect`."""
+        """See `ContainerEngine.inspect`."""
         return ("buildah", "inspect", "--type", "container", name)
 
     def pull(self, reference: str) -> tuple[str, ...]:
-        """See `Engine.pull`."""
+        """See `ContainerEngine.pull`."""
         return ("buildah", "pull", "--quiet", reference)
 
     def digest(self, reference: str) -> tuple[str, ...]:
-        """See `Engine.digest`; buildah's is that of this machine's architecture."""
+        """See `ContainerEngine.digest`; buildah's is that of this machine's architecture."""
         return ("buildah", "inspect", "--type", "image", "--format", "{{.FromImageDigest}}", reference)
 
 
@@ -311,7 +311,7 @@ HIDDEN: Final = "..."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause:
+class EngineCause:
     """A cause: how it is recognised, and what it is told as. `{engine}` in the hint stands for the engine's name."""
 
     words: str
@@ -322,28 +322,28 @@ class Cause:
 
 
 CAUSES: Final = (
-    Cause(
+    EngineCause(
         words=r"no space left on device|disk quota exceeded",
         kind=StorageError,
         reference="disk-full",
         what="there is no space left for images and containers",
         hint="free some space ({engine} keeps its images apart from ortrim's cache), then run the same command again",
     ),
-    Cause(
+    EngineCause(
         words=r"permission denied while trying to connect|dial unix \S+: connect: permission denied",
         kind=ToolError,
         reference="engine-not-permitted",
         what="this user may not use it",
         hint="let an administrator add this user to the group that owns its socket, or use an engine without a daemon",
     ),
-    Cause(
+    EngineCause(
         words=r"[Cc]annot connect to (the Docker daemon|Podman)|Is the docker daemon running",
         kind=ToolError,
         reference="engine-not-running",
         what="its daemon is not running",
         hint="start it (systemctl start docker), or choose an engine without a daemon: --engine podman or buildah",
     ),
-    Cause(
+    EngineCause(
         words=r"manifest unknown|manifest for \S+ not found|repository does not exist|pull access denied|"
         r"unauthorized\b|no basic auth credentials|authentication required",
         kind=NetworkError,
@@ -351,14 +351,14 @@ CAUSES: Final = (
         what="the registry does not have the base image with this digest, or does not give it to this user",
         hint="sign in ({engine} login), or pin an image that you have in your own images.toml (docs/guides/build.md)",
     ),
-    Cause(
+    EngineCause(
         words=r"short-name .* did not resolve",
         kind=ToolError,
         reference="image-name-unresolved",
         what="it does not know which registry has the base image",
         hint="name one in unqualified-search-registries of registries.conf, or in your own images.toml",
     ),
-    Cause(
+    EngineCause(
         words=r"no such host|name resolution|i/o timeout|connection (refused|reset)|TLS handshake|proxyconnect|"
         r"network is unreachable|no route to host|certificate signed by unknown|deadline exceeded|unexpected EOF",
         kind=NetworkError,
@@ -366,7 +366,7 @@ CAUSES: Final = (
         what="the base image cannot be fetched",
         hint="check the network and the proxy (HTTPS_PROXY), then run the same command again",
     ),
-    Cause(
+    EngineCause(
         words=r"[Oo]peration not permitted|permission denied|[Pp]ermission denied|newuidmap|insufficient UIDs or GIDs|"
         r"cgroups? .*not supported|clone.* EPERM|unshare failed",
         kind=ToolError,
@@ -374,14 +374,14 @@ CAUSES: Final = (
         what="it may not make containers here",
         hint="choose another engine; buildah needs least: root, or user namespaces with a range in /etc/subuid",
     ),
-    Cause(
+    EngineCause(
         words=r"^Error: building at STEP|returned a non-zero code:|failed to solve: process",
         kind=ToolError,
         reference=STEP,
         what="a step of the image failed, so that something in it is not as it should be",
         hint="if a base or an archive is not what it should be, pin another one: invoke pins.update --images",
     ),
-    Cause(
+    EngineCause(
         words=r"bind source path does not exist|error mounting|statfs .*: no such file|stat .*: no such file",
         kind=ToolError,
         reference="folder-not-shared",
@@ -434,7 +434,7 @@ def _secrets(environment: Mapping[str, str]) -> set[str]:
     return found - {""}
 
 
-ENGINES: Final[tuple[Engine, ...]] = (DOCKER, PODMAN, BUILDAH)
+ENGINES: Final[tuple[ContainerEngine, ...]] = (DOCKER, PODMAN, BUILDAH)
 """In the order in which they are tried."""
 ANSWER_SECONDS: Final = 60.0
 
@@ -443,7 +443,7 @@ ANSWER_SECONDS: Final = 60.0
 class UsableEngine:
     """An engine that answers here."""
 
-    engine: Engine
+    engine: ContainerEngine
     version: str
     rootless: bool
 
@@ -453,7 +453,7 @@ class UsableEngine:
         return self.engine.tool.name
 
 
-def engine_named(name: str) -> Engine:
+def engine_named(name: str) -> ContainerEngine:
     """Return an engine. Raises `UsageError` (`bad-option`)."""
     for engine in ENGINES:
         if engine.tool.name == name:
@@ -462,7 +462,7 @@ def engine_named(name: str) -> Engine:
     raise UsageError("bad-option", f"{name!r} is not possible here", where="--engine", hint=hint)
 
 
-def probe(engine: Engine) -> UsableEngine:
+def probe(engine: ContainerEngine) -> UsableEngine:
     """Find out whether an engine answers here; whether it may make containers shows when it does.
 
     Raises `ToolError`: `tool-missing`, `tool-too-old`, `engine-not-running`, `engine-not-permitted`, `engine-failed`.
@@ -490,7 +490,7 @@ def first_that_works(
             attempt(usable)
         except ToolError as error:
             failures.append(error)
-            if error.reference != "tool-missing":
+            if error.code != "tool-missing":
                 on_note(f"{error.where}: {error.what}")
         else:
             return usable

@@ -5,7 +5,7 @@ so names every kernel there is; the sources that compute read single entries. Up
 platform.cpp}.
 
 - Which operators' kernels a source of ONNX Runtime registers, told from its text. Pure.
-- Kernels of MLAS that no processor chooses from a floor upwards, by the order in which its table is filled. Pure.
+- Kernels of MLAS that no processor chooses from a baseline upwards, by the order in which its table is filled. Pure.
 - Which of the kernels in MLAS's table a library can reach, by what its link took. Pure.
 - Which functions of ONNX's messages a library has no use for: those that read and write them as files. Pure.
 - Kinds of values that a library can be compiled without, because no model that it is built for has them. Pure.
@@ -19,11 +19,11 @@ from typing import Final
 
 from ortrim.models.operators import ModelUses, OperatorId, RequiredOperators
 
-WIDE_VECTORS: Final = "wide_vectors.cc"
-WIDE_BLOCKS: Final = "wide_blocks.cc"
-WIDE_SOURCES: Final = (WIDE_VECTORS, WIDE_BLOCKS)
+AVX512_KERNELS: Final = "avx512_kernels.cc"
+AVX512_NCHWC: Final = "avx512_nchwc.cc"
+AVX512_SOURCES: Final = (AVX512_KERNELS, AVX512_NCHWC)
 """Ours in `data/cmake`, for the kernels that minimal builds go without."""
-CONSTRUCTORS: Final = ("platform.cpp", *WIDE_SOURCES)
+CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)
 """What fills the table: upstream's, and ours."""
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
@@ -197,8 +197,8 @@ SLOT: Final = re.compile(r"(?:this->|table\.)(\w+(?:\[\w+\])?)\s*=\s*&?([A-Za-z_
 def superseded_kernels(constructor: str, cpu: str, after: str = "") -> frozenset[str]:
     """Return the plain names of kernels that are put into the table and replaced again on each processor from `cpu` on.
 
-    `after` is the text of what fills entries after the constructor, whatever the processor. None for another floor, or
-    when the branch is not found.
+    `after` is the text of what fills entries after the constructor, whatever the processor. None for another baseline,
+    or when the branch is not found.
     """
     mark = constructor.find(BRANCH)
     start = constructor.find("{", mark)

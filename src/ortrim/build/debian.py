@@ -168,7 +168,7 @@ def run_apt(folder: Path, program: str, options: tuple[str, ...], *arguments: st
             silent_seconds=SILENT_SECONDS,
         )
     except ToolError as error:
-        if error.reference != "tool-missing":
+        if error.code != "tool-missing":
             raise
         what = f"there is no {program} here"
         hint = "choose a kind of source other than `debian`, and devices other than qemu, whose parts are Debian's"
@@ -376,10 +376,10 @@ def write_packages(folder: Path, packages: Sequence[DebianPackage]) -> None:
     write_atomically(folder / PACKAGES_FILE, to_json(_Record(packages=tuple(packages))))
 
 
-def read_packages(folder: Path, *, reference: str, what: str) -> tuple[DebianPackage, ...]:
-    """Return what a folder was made of. Raises `SourcesError` of this reference, which says `what` is damaged."""
+def read_packages(folder: Path, *, code: str, what: str) -> tuple[DebianPackage, ...]:
+    """Return what a folder was made of. Raises `SourcesError` of this code, which says `what` is damaged."""
     try:
         return from_json(_Record, (folder / PACKAGES_FILE).read_bytes()).packages
     except (OSError, ValidationError) as error:
         why, hint = str(error)[:300], f"remove it: rm -r {folder}"
-        raise SourcesError(reference, f"{what} is damaged", where=str(folder), why=why, hint=hint) from error
+        raise SourcesError(code, f"{what} is damaged", where=str(folder), why=why, hint=hint) from error

@@ -63,7 +63,7 @@ class JobPaths:
         return tuple(self.resolve(argument) for argument in arguments)
 
 
-class Place(Protocol):
+class ExecutionEnvironment(Protocol):
     """A place that sees a job's folders under the same names as this machine.
 
     `python` are the words that start an isolated Python there. `apart` is part of the names of its build trees, which
@@ -99,7 +99,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThisMachine:
+class Local:
     """The machine that ortrim runs on."""
 
     python: tuple[str, ...] = ISOLATED_PYTHON
@@ -115,17 +115,17 @@ class ThisMachine:
         cwd: Path,
         environment: Mapping[str, str],
     ) -> int:
-        """See `Place.stream`."""
+        """See `ExecutionEnvironment.stream`."""
         return stream(words, on_line, cwd=cwd, environment=environment)
 
 
-HERE: Final = ThisMachine()
+LOCAL: Final = Local()
 
 
 def finished(
-    place: Place, words: Sequence[str], *, paths: JobPaths, cwd: Path, environment: Mapping[str, str]
+    place: ExecutionEnvironment, words: Sequence[str], *, paths: JobPaths, cwd: Path, environment: Mapping[str, str]
 ) -> tuple[int, tuple[str, ...]]:
-    """Run a program of a job to its end; return its exit code and what it printed. Raises as `Place.stream` does."""
+    """Run a program of a job to its end; return its exit code and output. Raises as `ExecutionEnvironment.stream`."""
     lines: list[str] = []
     code = place.stream(words, lines.append, paths=paths, cwd=cwd, environment=environment)
     return code, tuple(lines)
@@ -136,7 +136,7 @@ UNREACHED: Final = "unreached.ld"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs:
+class BuildInputs:
     """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks.
 
     `installed` finds the folders of an SDK that a toolchain's symbolic paths mean, where `sdk` names it or else where
@@ -153,7 +153,7 @@ class Inputs:
 
 
 def prepare_workspace(
-    work: Path, inputs: Inputs, toolchain: Toolchain, operator_config: str = "", zig: Path | None = None
+    work: Path, inputs: BuildInputs, toolchain: Toolchain, operator_config: str = "", zig: Path | None = None
 ) -> JobPaths:
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
 
@@ -251,7 +251,9 @@ class Executor(Protocol):
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before. Raises as `run` does."""
 
-    def run_beside(self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, Place], Iterable[Path]]) -> None:
+    def run_beside(
+        self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
+    ) -> None:
         """Have what `make` compiles with a toolchain in a folder of the cache, unless it is there.
 
         `make` is given a workspace, and the place where its programs run, and returns the files to be kept. Raises as

@@ -16,18 +16,18 @@ from ortrim.base.cache import KeptFolder, cache_folder, cached
 from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
 from ortrim.build.compiler_cache import CompilerCache, compiler_cache
 from ortrim.build.execution import (
-    HERE,
-    Inputs,
+    LOCAL,
+    BuildInputs,
+    ExecutionEnvironment,
     JobPaths,
     Parallelism,
-    Place,
     finished,
     job_environment,
     prepare_workspace,
 )
 from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain, digest
 from ortrim.build.relink import forget_unreached
-from ortrim.build.selective import Demand
+from ortrim.build.selective import SelectiveBuild
 from ortrim.build.static_library import write_static_library
 from ortrim.build.trees import (
     BuildFacts,
@@ -43,11 +43,11 @@ from ortrim.build.trees import (
     shared_zig,
     write_facts,
 )
-from ortrim.build.upstream import Outcome, Progress, Upstream, first_error, remedy
+from ortrim.build.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy
 from ortrim.errors import BuildError, StorageError
 
 
-def finish(job: BuildJob, paths: JobPaths, place: Place = HERE) -> None:
+def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
     """Run a job's finishing commands in its build folder. Raises `BuildError` `build-failed`."""
     environment = job_environment(paths, job.toolchain)
     for command in job.finishing:
@@ -74,14 +74,14 @@ class NativeExecutor:
     `cached=False` leaves the compiler cache alone; neither changes the library.
     """
 
-    inputs: Inputs
+    inputs: BuildInputs
     log: Path
     parallelism: Parallelism
-    on_progress: Progress
+    on_progress: CompileProgress
     on_note: Callable[[str], None]
     pruned: bool = True
     cached: bool = True
-    place: Place = HERE
+    place: ExecutionEnvironment = LOCAL
 
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before; see `Executor.run`."""
@@ -89,14 +89,14 @@ class NativeExecutor:
         with cached(folder, self._say_that_it_waits) as destination:
             if destination:
                 started = time.monotonic()
-                with self.on_tree(job) as demand:
-                    outcome, units = demand.compile_needed() if self.pruned else (demand.compile_all(), None)
-                    require_success(job, demand.without_unreached(outcome), self.log)
-                    self._complete(job, demand.upstream.paths)
-                    collect(job, demand.upstream.paths, destination, self.log)
+                with self.on_tree(job) as selective:
+                    outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
+                    require_success(job, selective.without_unreached(outcome), self.log)
+                    self._complete(job, selective.upstream.paths)
+                    collect(job, selective.upstream.paths, destination, self.log)
                     seconds = time.monotonic() - started
                     write_facts(
-                        destination, BuildFacts(seconds=seconds, compiler_cache=demand.cache_use(), units=units)
+                        destination, BuildFacts(seconds=seconds, compiler_cache=selective.cache_use(), units=units)
                     )
                 forget_old_trees()
         return result_of(folder)
@@ -107,7 +107,9 @@ class NativeExecutor:
         self.run_beside(job.toolchain, runner.parent, lambda paths, place: _compile_runner(job, paths, place))
         return runner
 
-    def run_beside(self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, Place], Iterable[Path]]) -> None:
+    def run_beside(
+        self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
+    ) -> None:
         """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
         with cached(folder) as destination:
             if destination:
@@ -120,7 +122,7 @@ class NativeExecutor:
                 shutil.rmtree(work)
 
     @contextmanager
-    def on_tree(self, job: BuildJob) -> Iterator[Demand]:
+    def on_tree(self, job: BuildJob) -> Iterator[SelectiveBuild]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         require_past(self.inputs.sources, self.inputs.tools)
         with build_tree(job, self._say_that_it_waits, self.place.apart, self.on_note) as tree:
@@ -131,7 +133,7 @@ class NativeExecutor:
                 paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
                 forget_unreached(paths, job)
                 with self._compiler_cache(paths) as cache:
-                    yield self._demand(job, paths, cache, tree)
+                    yield self._selective(job, paths, cache, tree)
 
     def _complete(self, job: BuildJob, paths: JobPaths) -> None:
         """Do what follows the link."""
@@ -140,7 +142,9 @@ class NativeExecutor:
         if job.linkage == "static" and job.toolchain.kind == "zig":
             write_static_library(job, paths, self.place)
 
-    def _demand(self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder) -> Demand:
+    def _selective(
+        self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder
+    ) -> SelectiveBuild:
         def on_step(done: int, total: int, item: str, /) -> None:
             self.on_progress(done, total, item)
             tree.checkpoint()
@@ -161,7 +165,7 @@ class NativeExecutor:
             on_progress=on_step,
             place=self.place,
         )
-        return Demand(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
+        return SelectiveBuild(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
 
     def _compiler_cache(self, paths: JobPaths) -> AbstractContextManager[CompilerCache | None]:
         if not self.cached:
@@ -174,7 +178,7 @@ class NativeExecutor:
         self.on_note("waits for another build that uses the same folder")
 
 
-def _compile_runner(job: RunnerJob, workspace: JobPaths, place: Place) -> tuple[Path, ...]:
+def _compile_runner(job: RunnerJob, workspace: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
     paths = replace(workspace, archive=linked_archive(job))
     command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
     environment = job_environment(paths, job.toolchain)
@@ -202,7 +206,7 @@ def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerC
     return ("--cmake_extra_defines", *definitions)
 
 
-def require_success(job: BuildJob, outcome: Outcome, log: Path) -> None:
+def require_success(job: BuildJob, outcome: CompileOutcome, log: Path) -> None:
     """Raise what a failed build is told as: `BuildError` `build-failed`, or `StorageError` `disk-full`."""
     if outcome.failed:
         why = first_error(outcome.lines)

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import to_canonical_json
 from ortrim.models.operators import RequiredOperators
-from ortrim.spec.build_options import Levers
+from ortrim.spec.build_options import BuildOptions
 from ortrim.spec.buildspec import Budgets, SessionSettings
 from ortrim.spec.targets import Target
 
@@ -100,7 +100,7 @@ class AppleBuild:
 class BuildJob:
     """Everything an executor needs to build one target's library.
 
-    `levers` are those of the profile and the buildspec, as far as the toolchain has them. `tools` are names and
+    `build_options` are those of the profile and the buildspec, as far as the toolchain has them. `tools` are names and
     versions; `hooks_sha256` is the digest of ortrim's own CMake files and of its code that decides what is compiled and
     linked. `cpu` is the least processor that the library runs on, empty for any of the architecture; `minimum_glibc` is
     empty when none is promised; `android` and `apple` are None for every other system. `linkage` says for Apple's
@@ -109,8 +109,8 @@ class BuildJob:
     `without_types` are the kinds of values that are left out, as `core.unused_types` names them. `hot_operators` are
     those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
-    `wide_blocks` says whether the library runs models with channels in blocks of 16, which upstream's minimal builds do
-    not.
+    `avx512_nchwc` says whether the library runs models with NCHWc layout with block size 16, which upstream's minimal
+    builds do not.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
@@ -119,7 +119,7 @@ class BuildJob:
     target: Target
     ort_version: str
     profile: str
-    levers: Levers
+    build_options: BuildOptions
     exceptions: bool
     minimum_glibc: str
     cpu: str = ""
@@ -129,7 +129,7 @@ class BuildJob:
     operator_config: str
     without_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
-    wide_blocks: bool = False
+    avx512_nchwc: bool = False
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str

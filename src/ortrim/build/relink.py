@@ -19,9 +19,9 @@ from ortrim.base.json import from_json
 from ortrim.binaries.link_map import read_link_map
 from ortrim.binaries.objects import own_references, read_object
 from ortrim.build.dead_kernels import (
+    AVX512_NCHWC,
+    AVX512_SOURCES,
     CONSTRUCTORS,
-    WIDE_BLOCKS,
-    WIDE_SOURCES,
     LinkedObject,
     kernel_table,
     message_methods,
@@ -33,7 +33,7 @@ from ortrim.build.dead_kernels import (
 from ortrim.build.execution import UNREACHED, JobPaths
 from ortrim.build.plan import BuildJob, digest
 from ortrim.build.translation_units import ObjectSymbols, symbolic_path
-from ortrim.build.upstream import Outcome
+from ortrim.build.upstream import CompileOutcome
 from ortrim.errors import BuildError
 
 EVERYWHERE: Final = ("${sources}/", "${build}/")
@@ -42,7 +42,7 @@ LONGEST_REASON: Final = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RelinkStep:
     """An entry of ninja's compilation database: what is made from which file, as far as it matters here."""
 
     file: str
@@ -92,12 +92,12 @@ def undefined_in(objects: Iterable[ObjectSymbols]) -> frozenset[str]:
     return frozenset(undefined - defined)
 
 
-def _steps(paths: JobPaths) -> tuple[Step, ...]:
+def _steps(paths: JobPaths) -> tuple[RelinkStep, ...]:
     done = run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured)
     if done.returncode != 0:
         raise _unknown(paths, (done.stderr or done.stdout).strip() or f"exit code {done.returncode}")
     try:
-        return from_json(tuple[Step, ...], done.stdout)
+        return from_json(tuple[RelinkStep, ...], done.stdout)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise _unknown(paths, f"it printed no compilation database: {first['msg']}") from error
@@ -144,8 +144,12 @@ class _Tree:
 
 
 def leave_out_unreached(
-    paths: JobPaths, job: BuildJob, linked: Outcome, link: Callable[[], Outcome], on_note: Callable[[str], None]
-) -> Outcome:
+    paths: JobPaths,
+    job: BuildJob,
+    linked: CompileOutcome,
+    link: Callable[[], CompileOutcome],
+    on_note: Callable[[str], None],
+) -> CompileOutcome:
     """Link a library again without what nothing in it reaches; `linked` is the link before.
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
@@ -153,7 +157,7 @@ def leave_out_unreached(
     short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
     """
     texts = mlas_texts(paths)
-    after = texts[WIDE_BLOCKS] if job.wide_blocks else ""
+    after = texts[AVX512_NCHWC] if job.avx512_nchwc else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
     if not table.entries:
         on_note(UNTOLD)
@@ -204,7 +208,7 @@ def _is_done(paths: JobPaths, job: BuildJob) -> bool:
         return False
 
 
-def _link_without(symbols: frozenset[str], paths: JobPaths, link: Callable[[], Outcome]) -> Outcome:
+def _link_without(symbols: frozenset[str], paths: JobPaths, link: Callable[[], CompileOutcome]) -> CompileOutcome:
     write_script(paths, symbols)
     return link()
 
@@ -232,14 +236,14 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
     with storage_errors(folder):
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
-        return texts | {name: (paths.hooks / name).read_text(encoding="utf-8") for name in WIDE_SOURCES}
+        return texts | {name: (paths.hooks / name).read_text(encoding="utf-8") for name in AVX512_SOURCES}
 
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
     """Read the tree's objects; what the linker optimises is the compiler's own code, MLAS alone is not."""
     return _Tree(
         mlas=read_objects(paths, (MLAS, HOOKS)),
-        readable=() if job.levers.link_time else read_objects(paths),
+        readable=() if job.build_options.lto else read_objects(paths),
         own=read_own_references(paths, MLAS),
     )
 

@@ -148,7 +148,7 @@ def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambd
     names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
     folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
     cached_folder(folder, lambda temporary: _fill(temporary, request, announce), large=True)
-    packages = read_packages(folder, reference="root-damaged", what="the root file system of an image")
+    packages = read_packages(folder, code="root-damaged", what="the root file system of an image")
     return DebianRoot(archive=folder / ROOT_FILE, packages=packages)
 
 
@@ -203,7 +203,7 @@ def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda
         root=folder / "root",
         kernel=folder / "kernel",
         shell=folder / "shell",
-        packages=read_packages(folder, reference="machine-damaged", what="the folder of a machine's parts"),
+        packages=read_packages(folder, code="machine-damaged", what="the folder of a machine's parts"),
     )
 
 

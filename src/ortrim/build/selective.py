@@ -28,7 +28,7 @@ from ortrim.build.translation_units import (
     select_units,
     wide_units,
 )
-from ortrim.build.upstream import KERNELS, UNDEFINED, Outcome, Upstream, type_folder, typed_units
+from ortrim.build.upstream import KERNELS, UNDEFINED, CompileOutcome, Upstream, type_folder, typed_units
 from ortrim.build.upstream_arguments import wide_sources
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.models.operators import parse_config
@@ -99,7 +99,7 @@ UNREADABLE: Final = (BinaryError, BuildError, ToolError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class SelectiveBuild:
     """One job's compilation on its tree; `on_note` is told what a reader should know."""
 
     job: BuildJob
@@ -115,16 +115,16 @@ class Demand:
     def _paths(self) -> JobPaths:
         return self.upstream.paths
 
-    def without_unreached(self, linked: Outcome) -> Outcome:
-        """Link again without the kernels that nothing in the library reaches, if the job's levers say so.
+    def without_unreached(self, linked: CompileOutcome) -> CompileOutcome:
+        """Link again without the kernels that nothing in the library reaches, if the job's build options say so.
 
         Raises as `leave_out_unreached` does.
         """
-        if linked.failed or self.job.levers.unreached_kernels:
+        if linked.failed or not self.job.build_options.dead_kernel_elimination:
             return linked
         return leave_out_unreached(self._paths, self.job, linked, self.upstream.link, self.on_note)
 
-    def compile_needed(self) -> tuple[Outcome, CompiledUnits | None]:
+    def compile_needed(self) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what the link takes; everything when no index serves the job, which is then learnt."""
         found = self._known()
         operators = parse_config(self.job.operator_config)
@@ -135,12 +135,12 @@ class Demand:
             return self._learnt(self.compile_all()), None
         return self.compile_selected(found.index)
 
-    def compile_all(self) -> Outcome:
+    def compile_all(self) -> CompileOutcome:
         """Compile every unit, as upstream does."""
         write_selection(self._paths, (), self.job.hot_operators)
         return self.upstream.compile()
 
-    def compile_selected(self, index: UnitIndex) -> tuple[Outcome, CompiledUnits | None]:
+    def compile_selected(self, index: UnitIndex) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what an index selects for the job's operators, and what the link then asks for."""
         wide = wide_units(index, wide_sources(self.job))
         units = frozenset((*select_units(index, parse_config(self.job.operator_config)), *wide))
@@ -172,7 +172,7 @@ class Demand:
                 break
         return found
 
-    def _learnt(self, outcome: Outcome) -> Outcome:
+    def _learnt(self, outcome: CompileOutcome) -> CompileOutcome:
         """Keep the index of a build that ended well; the library is there even when nothing can be learnt of it."""
         if not outcome.failed:
             try:

@@ -274,7 +274,7 @@ def _first_that_works(
             _publish(choice, announce)
         except (SourcesError, NetworkError, ToolError) as error:
             failures.append(error)
-            notes = (*notes, f"{choice.label}: {error.reference}: {error.what}")
+            notes = (*notes, f"{choice.label}: {error.code}: {error.what}")
         else:
             return _tree(choice, notes)
     if len(failures) == 1:

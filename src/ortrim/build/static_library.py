@@ -8,7 +8,7 @@ from ortrim.base.files import storage_errors
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.elf_objects import hide_symbols
 from ortrim.binaries.link_map import INTERNAL, read_link_map
-from ortrim.build.execution import HERE, UNREACHED, JobPaths, Place, finished, job_environment
+from ortrim.build.execution import LOCAL, UNREACHED, ExecutionEnvironment, JobPaths, finished, job_environment
 from ortrim.build.plan import ARCHIVE, BuildJob
 from ortrim.build.upstream import first_error
 from ortrim.errors import BuildError
@@ -20,7 +20,7 @@ OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a
 JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug")
 
 
-def write_static_library(job: BuildJob, paths: JobPaths, place: Place = HERE) -> None:
+def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
     Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the
@@ -31,7 +31,7 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: Place = HERE) ->
     exported = read_library(shared).exported
     joined, hidden = paths.build / "joined.o", paths.build / MEMBER
     roots = tuple(word for name in exported for word in ("-u", name))
-    script = () if job.levers.unreached_kernels else ("-T", str(paths.hooks / UNREACHED))
+    script = ("-T", str(paths.hooks / UNREACHED)) if job.build_options.dead_kernel_elimination else ()
     linked = linked_files(paths.link_map)
     _zig(job, paths, place, "ld.lld", *JOINING, *roots, *script, "-o", str(joined), *linked)
     with storage_errors(hidden):
@@ -51,7 +51,7 @@ def linked_files(link_map: Path) -> tuple[str, ...]:
     return tuple(file for file in files if file != INTERNAL and not OF_EVERY_LINKER.fullmatch(Path(file).name))
 
 
-def _zig(job: BuildJob, paths: JobPaths, place: Place, *arguments: str) -> None:
+def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments: str) -> None:
     """Run a tool of the pinned toolchain where the map's relative paths begin."""
     command = (str(paths.tools / "ziglang" / "zig"), *arguments)
     environment = job_environment(paths, job.toolchain)

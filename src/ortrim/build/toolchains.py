@@ -182,23 +182,23 @@ ARM64_FEATURES: Final = (
 )
 """What upstream asks for in single files of kernels that are chosen at run time, and clang's names of it.
 
-zig refuses `-march` with extensions and wants them in `-mcpu`, where they come on top of the floor.
+zig refuses `-march` with extensions and wants them in `-mcpu`, where they come on top of the baseline.
 """
 ARM_REWRITES: Final = (("-mfpu=neon", ""),)
-"""Upstream's one flag for ARMv7; the `-mcpu` of every floor has NEON already."""
+"""Upstream's one flag for ARMv7; the `-mcpu` of every baseline has NEON already."""
 
 
 def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | None = None) -> Toolchain:
     """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer.
 
-    `minimum_glibc` is empty for musl. `cpu` is the floor as buildspecs name it; raises KeyError for an unknown one.
+    `minimum_glibc` is empty for musl. `cpu` is the baseline as buildspecs name it; raises KeyError for an unknown one.
     """
     triple = _triple(target, minimum_glibc)
-    floor = zig_cpu(target.architecture, cpu)
-    options = f"-target {triple} -mcpu={floor}" if floor else f"-target {triple}"
+    baseline = zig_cpu(target.architecture, cpu)
+    options = f"-target {triple} -mcpu={baseline}" if baseline else f"-target {triple}"
     identity = f"zig {version} {options.removeprefix('-target ')}"
     cc, cxx = f'"$ORTRIM_COMPILER_C" cc {options}', f"{PROGRAM} c++ {options}"
-    rewrites = _rewrites(target.architecture, floor)
+    rewrites = _rewrites(target.architecture, baseline)
     return Toolchain(
         kind="zig",
         version=version,
@@ -228,10 +228,10 @@ def _triple(target: Target, minimum_glibc: str) -> str:
     return f"{MACHINE[target.architecture]}-linux-gnu{abi}.{minimum_glibc}"
 
 
-def _rewrites(architecture: Architecture, floor: str) -> tuple[tuple[str, str], ...]:
+def _rewrites(architecture: Architecture, baseline: str) -> tuple[tuple[str, str], ...]:
     match architecture:
         case Architecture.ARM64:
-            return (*LEVELS, *((old, f"-mcpu={floor or 'generic'}{features}") for old, features in ARM64_FEATURES))
+            return (*LEVELS, *((old, f"-mcpu={baseline or 'generic'}{features}") for old, features in ARM64_FEATURES))
         case Architecture.ARM:
             return (*LEVELS, *ARM_REWRITES)
         case _:

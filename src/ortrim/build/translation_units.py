@@ -28,7 +28,7 @@ from pydantic.dataclasses import dataclass
 from ortrim.base.cache import cache_folder, is_kept, record_entry
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_data
-from ortrim.build.dead_kernels import WIDE_BLOCKS, WIDE_VECTORS
+from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.shipped import pin_text
@@ -262,14 +262,14 @@ def _template_argument(symbol: str, position: int) -> str:
     return name if symbol[position : position + 1] == "E" else ""
 
 
-WIDE_UNITS: Final = {
-    WIDE_VECTORS: (
+AVX512_UNITS: Final = {
+    AVX512_KERNELS: (
         "convsym.cpp", "qgemm_kernel_avx2.cpp", "intrinsics/avx512/quantize_avx512f.cpp",
         "x86_64/ConvSymKernelAvx512Core.S", "x86_64/QgemmU8X8KernelAvx2.S", "x86_64/QgemmU8X8KernelAvx512Core.S",
         "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SgemmKernelAvx512F.S",
         "x86_64/SoftmaxKernelAvx512F.S", "x86_64/TransKernelAvx512F.S",
     ),
-    WIDE_BLOCKS: ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
+    AVX512_NCHWC: ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
 }  # fmt: skip
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
 
@@ -294,8 +294,8 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
 
 
 def wide_units(index: UnitIndex, sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of the units that these of `WIDE_UNITS`' sources name kernels of, with all that these need."""
-    endings = tuple(f"/mlas/lib/{name}" for source in sources for name in WIDE_UNITS[source])
+    """Return the paths of the units that these of `AVX512_UNITS`' sources name kernels of, with all that these need."""
+    endings = tuple(f"/mlas/lib/{name}" for source in sources for name in AVX512_UNITS[source])
     named = {number for number, unit in enumerate(index.units) if unit.path.endswith(endings)}
     return _unit_selection_closure(index, named)
 

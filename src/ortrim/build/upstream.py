@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ortrim.base.files import write_if_changed
-from ortrim.build.execution import HERE, JobPaths, Place
+from ortrim.build.execution import LOCAL, ExecutionEnvironment, JobPaths
 
 NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 # A compiler's error, CMake's, the linker's, Python's: the first of them is the cause, the rest follow from it.
@@ -144,7 +144,7 @@ def _own_lines(lines: Iterable[str], words: frozenset[str]) -> Iterable[str]:
 REDUCED: Final = "op_reduction.generated"
 
 
-class Progress(Protocol):
+class CompileProgress(Protocol):
     """Is told of each step: how many are done, of how many, and the file just made."""
 
     def __call__(self, done: int, total: int, item: str, /) -> None:
@@ -159,10 +159,10 @@ class Upstream:
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     log: Path
-    on_progress: Progress
-    place: Place = HERE
+    on_progress: CompileProgress
+    place: ExecutionEnvironment = LOCAL
 
-    def compile(self) -> "Outcome":
+    def compile(self) -> "CompileOutcome":
         """Configure the tree and make the library, or stop at the first error."""
         with without_leftovers(self.paths):
             with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
@@ -172,11 +172,11 @@ class Upstream:
             write_type_control(self.paths, typed_units(self.paths))
             return self._run("--build")
 
-    def link(self) -> "Outcome":
+    def link(self) -> "CompileOutcome":
         """Make the library anew of a tree that is configured and compiled."""
         return self._run("--build")
 
-    def _run(self, phase: str) -> "Outcome":
+    def _run(self, phase: str) -> "CompileOutcome":
         script = self.paths.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
         command = (*self.place.python, str(script), phase, *self.arguments)
         lines: list[str] = []
@@ -191,11 +191,11 @@ class Upstream:
             code = self.place.stream(
                 command, on_line, paths=self.paths, cwd=self.paths.build, environment=self.environment
             )
-        return Outcome(code=code, lines=tuple(lines))
+        return CompileOutcome(code=code, lines=tuple(lines))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CompileOutcome:
     """The exit code of `build.py` (negative: the signal) and what it printed."""
 
     code: int

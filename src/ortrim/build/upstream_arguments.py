@@ -8,7 +8,7 @@ Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake
 from collections.abc import Iterable
 from typing import Final
 
-from ortrim.build.dead_kernels import WIDE_BLOCKS, WIDE_VECTORS
+from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
 from ortrim.build.plan import BuildJob, PlannedModel, SourcePin
 from ortrim.errors import PlanError
 from ortrim.models.operators import parse_config
@@ -121,11 +121,11 @@ CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 """Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
 
 WIDE: Final = (Architecture.X64, Architecture.ARM64, Architecture.RISCV64)
-"""Architectures whose compilers know numbers of 128 bits."""
+"""Architectures whose compilers have `__int128`."""
 
 FOLDING: Final = "-Wl,--icf=all"
 COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
-NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwinding.ld")
+NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwind_tables.ld")
 UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
 """As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
 UPSTREAM: Final = ("-Os",)
@@ -210,46 +210,46 @@ def hook_definitions(job: BuildJob, *, demangler_apart: bool = True) -> tuple[st
     """
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
     musl = job.target.c_library is CLibrary.MUSL
-    switches = {"PRECOMPILED": job.levers.precompiled, "MUSL": musl, "LINK_TIME": job.levers.link_time}
+    switches = {"PRECOMPILED": job.build_options.precompiled_headers, "MUSL": musl, "LINK_TIME": job.build_options.lto}
     own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
     return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
 
 
 def folding_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return how lld folds and orders functions, and leaves out tables of unwinding and unreached kernels."""
-    folding = (FOLDING,) if job.levers.folding else ()
-    order = (COMPRESSIBLE,) if job.levers.compressible else ()
-    kernels = () if job.levers.unreached_kernels else (UNREACHED,)
-    return (*folding, *order, *(() if job.levers.unwinding else NO_UNWINDING), *kernels)
+    """Return how lld folds and orders functions, and leaves out unwind tables and unreached kernels."""
+    folding = (FOLDING,) if job.build_options.icf else ()
+    order = (COMPRESSIBLE,) if job.build_options.compression_ordering else ()
+    kernels = (UNREACHED,) if job.build_options.dead_kernel_elimination else ()
+    return (*folding, *order, *(() if job.build_options.unwind_tables else NO_UNWINDING), *kernels)
 
 
 def wide_sources(job: BuildJob) -> tuple[str, ...]:
     """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
-    vectors = (WIDE_VECTORS,) if job.levers.wide_vectors else ()
-    return (*vectors, *((WIDE_BLOCKS,) if job.wide_blocks else ()))
+    vectors = (AVX512_KERNELS,) if job.build_options.avx512_kernels else ()
+    return (*vectors, *((AVX512_NCHWC,) if job.avx512_nchwc else ()))
 
 
 def _optimization(job: BuildJob) -> tuple[str, ...]:
     """Return how sources are optimised, where that is not how upstream does it."""
-    pointers = () if job.levers.frame_pointers else ("-fomit-frame-pointer",)
-    words = {"ORTRIM_COLD": (job.levers.cold, *pointers), "ORTRIM_HOT": (job.levers.hot, *pointers)}
+    pointers = () if job.build_options.frame_pointers else ("-fomit-frame-pointer",)
+    words = {"ORTRIM_COLD": (job.build_options.cold, *pointers), "ORTRIM_HOT": (job.build_options.hot, *pointers)}
     return tuple(f"{name}={' '.join((*flags, NO_DEBUGGING))}" for name, flags in words.items() if flags != UPSTREAM)
 
 
 def _lean(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return where the C++ library's sources are, if it is compiled along, and what stands in for larger parts."""
-    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.levers.lean_runtime else ()
-    stand_ins = ";".join(_stand_ins(job, demangler_apart=demangler_apart))
-    return (*runtime, *((f"ORTRIM_STAND_INS={stand_ins}",) if stand_ins else ()))
+    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.build_options.libcxx_no_exceptions else ()
+    surrogates = ";".join(_surrogates(job, demangler_apart=demangler_apart))
+    return (*runtime, *((f"ORTRIM_SURROGATES={surrogates}",) if surrogates else ()))
 
 
-def _stand_ins(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
+def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
-    unreached = () if job.levers.unreached_kernels else ("unreached.c",)
+    unreached = ("unreached.c",) if job.build_options.dead_kernel_elimination else ()
     kernels = (*unreached, *wide_sources(job))
-    if job.levers.lean_runtime:
+    if job.build_options.libcxx_no_exceptions:
         return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
-    return (*kernels, "no_demangler.c") if demangler_apart and not job.levers.demangler else kernels
+    return (*kernels, "no_demangler.c") if demangler_apart and not job.build_options.demangler else kernels
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

@@ -97,7 +97,7 @@ def as_data(diagnostic: Diagnostic) -> list[ErrorData]:
     parts = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
     return [
         {
-            "reference": part.reference,
+            "code": part.code,
             "where": part.where,
             "what": part.what,
             "why": part.why,

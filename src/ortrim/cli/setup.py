@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ortrim.base.console import printable
 from ortrim.base.json import to_data
-from ortrim.base.tools import Finding
+from ortrim.base.tools import ToolFinding
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
 from ortrim.errors import ExitCode
@@ -43,7 +43,7 @@ def schema(_context: Context) -> None:
         console.result(json_module.dumps(buildspec_schema(), indent=2))
 
 
-def _table(findings: tuple[Finding, ...]) -> Table:
+def _table(findings: tuple[ToolFinding, ...]) -> Table:
     name, remedy = Column("what", no_wrap=True), Column("what to do", overflow="fold")
     table = Table("", name, "found", "needed for", remedy, box=None, padding=(0, 1))
     for finding in findings:
@@ -52,7 +52,7 @@ def _table(findings: tuple[Finding, ...]) -> Table:
     return table
 
 
-def _mark(finding: Finding) -> Text:
+def _mark(finding: ToolFinding) -> Text:
     if finding.satisfied:
         return Text("ok", "green")
     return Text("missing", "red") if finding.required else Text("absent", "yellow")

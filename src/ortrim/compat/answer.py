@@ -1,6 +1,6 @@
 """The answer to whether models would run on a runtime that users have, and its words. Pure.
 
-- Would a model run on a runtime that users have: every operator held against what is compiled in. Pure.
+- Would a model run on a runtime that users have: every operator compared with what is compiled in. Pure.
 - The least that has to be added to a runtime so that it runs a model, as operator configuration. Pure.
 """
 
@@ -224,7 +224,7 @@ class ModelAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class CompatibilityAnswer:
     """What a runtime makes of several models.
 
     `change` is operator configuration that lets it run all of them, a new line for each operator's domain and opset,

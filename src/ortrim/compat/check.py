@@ -1,7 +1,7 @@
 """`check-compat`: would models run on a runtime that users have, and what is the least that makes them.
 
 - What makes a model fit a runtime without a new runtime: tried, never guessed.
-- Models converted as a build of a runtime would convert them, and held against it.
+- Models converted as a build of a runtime would convert them, and compared with it.
 - The same ONNX model in an older opset or IR version, to find out whether it then fits somewhere.
 """
 
@@ -21,7 +21,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import storage_errors
 from ortrim.compat.answer import (
     DEFAULT_CONVERSION,
-    Answer,
+    CompatibilityAnswer,
     Judgement,
     ModelAnswer,
     buildspec_lines,
@@ -167,7 +167,7 @@ def remedies_for_refused(trials: Trials, path: Path, refusal: ModelError) -> Ite
     pins = runtime_pins(trials.installed.ort_version)
     with _folder() as folder:
         changed = Path(folder) / "model.onnx"
-        if refusal.reference == "unsupported-ir-version":
+        if refusal.code == "unsupported-ir-version":
             written, words = at_ir_version(path, pins.max_ir_version, changed), f"IR version {pins.max_ir_version}"
         else:
             written, words = at_opset(path, pins.max_opset, changed), f"opset {pins.max_opset} of ai.onnx"
@@ -242,7 +242,7 @@ class _Checked:
 
 def check_compatibility(
     runtime: Path, models: Sequence[Path], console: Console, *, ort_version: str | None = None
-) -> Answer:
+) -> CompatibilityAnswer:
     """Return what a runtime makes of models; a model in ONNX format is converted as the runtime's own were.
 
     Raises `UsageError` (`no-model`), what `read_runtime` raises, `ModelError` for a model that cannot be read at all,
@@ -256,7 +256,7 @@ def check_compatibility(
     return _answer(trials, checked)
 
 
-def failure_of(answer: Answer) -> Diagnostic | None:
+def failure_of(answer: CompatibilityAnswer) -> Diagnostic | None:
     """Return the diagnostic with which the command ends; None when all models fit."""
     unfit = [model for model in answer.models if not model.fits]
     if not unfit:
@@ -272,7 +272,7 @@ def failure_of(answer: Answer) -> Diagnostic | None:
     )
 
 
-def _hint(answer: Answer, unfit: list[ModelAnswer]) -> str:
+def _hint(answer: CompatibilityAnswer, unfit: list[ModelAnswer]) -> str:
     if all(model.remedies for model in unfit):
         return f"without a new runtime: {unfit[0].remedies[0]}"
     return "ship a runtime with the smallest change named above" if answer.change else "ship another model"
@@ -290,7 +290,7 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
             prepared = trials.prepare(path)
             uses = trials.convert(prepared, trials.usual)
         except ModelError as refusal:
-            if refusal.reference not in TOO_NEW:
+            if refusal.code not in TOO_NEW:
                 raise
             tried = tuple(remedies_for_refused(trials, path, refusal))
             return _Checked(path=path, answer=_refused(path, refusal, tried))
@@ -321,7 +321,7 @@ def _model_answer(path: Path, judgement: Judgement, tried: tuple[str, ...], conv
     )
 
 
-def _answer(trials: Trials, checked: list[_Checked]) -> Answer:
+def _answer(trials: Trials, checked: list[_Checked]) -> CompatibilityAnswer:
     runtime: InstalledRuntime = trials.installed
     change = smallest_change(runtime, [each.found for each in checked if each.found])
     lines = [
@@ -329,7 +329,7 @@ def _answer(trials: Trials, checked: list[_Checked]) -> Answer:
         for each in checked
         if each.answer.conversion and not each.answer.fits
     ]
-    return Answer(
+    return CompatibilityAnswer(
         runtime=runtime.label,
         ort_version=runtime.ort_version,
         targets=runtime.targets,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.build.dead_kernels import WIDE_BLOCKS
+from ortrim.build.dead_kernels import AVX512_NCHWC
 from ortrim.build.plan import Manifest, PlannedModel
 from ortrim.errors import PackageError, UsageError
 from ortrim.inspect.run import inspect_config
@@ -360,7 +360,7 @@ def _channel_block(manifest: Manifest) -> int | None:
     target = TARGETS.get(manifest.target)
     if target is None or target.architecture is not Architecture.X64:
         return None
-    return 16 if any(WIDE_BLOCKS in argument for argument in manifest.arguments) else 8
+    return 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8
 
 
 def _conversions(models: tuple[PlannedModel, ...]) -> tuple[tuple[str, str], ...]:

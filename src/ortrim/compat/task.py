@@ -12,7 +12,7 @@ from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import help_for
-from ortrim.compat.answer import Answer, ModelAnswer
+from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.compat.check import check_compatibility, failure_of
 
 HELP = {
@@ -40,7 +40,7 @@ def check_compat(
             raise failure
 
 
-def _show(console: Console, answer: Answer) -> None:
+def _show(console: Console, answer: CompatibilityAnswer) -> None:
     for model in answer.models:
         console.render(_table(model))
         verdict = "fits" if model.fits else "does not fit"

@@ -14,7 +14,16 @@ import onnx
 
 from ortrim.base.files import sha256_of
 from ortrim.cost.counting import ONNX_DOMAINS, Arithmetic, Counting, count, operator_name
-from ortrim.cost.memory import ModelCost, Moment, NodeCost, Peak, by_operator, peak_of, planned_peak, workspace_of
+from ortrim.cost.memory import (
+    LivenessInterval,
+    ModelCost,
+    NodeCost,
+    Peak,
+    by_operator,
+    peak_of,
+    planned_peak,
+    workspace_of,
+)
 from ortrim.models.onnx_files import facts_of, graphs_of, read_onnx
 from ortrim.models.shapes import (
     ARGUMENTS,
@@ -60,11 +69,11 @@ def counting_of(node: onnx.NodeProto, sizes: Mapping[str, ValueSize]) -> Countin
     )
 
 
-def moment_of(node: onnx.NodeProto, name: str, inside: Peak | None, workspace: int) -> Moment:
+def liveness_interval_of(node: onnx.NodeProto, name: str, inside: Peak | None, workspace: int) -> LivenessInterval:
     """Return a node's turn; what its inner graphs read from outside, it reads."""
     inner = (each for graph in graphs_of(node) for each in captured(graph))
     own = node.domain in {"", "ai.onnx"}
-    return Moment(
+    return LivenessInterval(
         node=name,
         reads=tuple(each for each in (*node.input, *inner) if each),
         makes=tuple(each for each in node.output if each),
@@ -135,21 +144,21 @@ def graph_cost(graph: onnx.GraphProto, outer: Scope, *, given: Iterable[str], we
     running = [node for node in graph.node if not any(name in scope.constants for name in node.output if name)]
     wanted = {name for node in running for name in node.input} | {value.name for value in graph.output}
     costs: list[NodeCost] = []
-    moments: list[Moment] = []
-    planned: list[Moment] = []
+    intervals: list[LivenessInterval] = []
+    planned: list[LivenessInterval] = []
     for number, node in enumerate(running):
         name = f"{outer.path}{node.name or f'{node.op_type} {number}'}"
         inner = _bodies_cost(node, name, scope)
         costs += [_node_cost(node, name, scope, inner, wanted), *inner.nodes]
         workspace = workspace_of(counting_of(node, scope.sizes), _opset(scope))
-        moments.append(moment_of(node, name, inner.peak, workspace))
-        planned.append(replace(moments[-1], inside=inner.memory))
-    own = [name for moment in moments for name in moment.makes]
+        intervals.append(liveness_interval_of(node, name, inner.peak, workspace))
+        planned.append(replace(intervals[-1], inside=inner.memory))
+    own = [name for interval in intervals for name in interval.makes]
     bytes_of = {name: size for name in (*given, *own) if (size := _bytes(name, scope)) is not None}
     inputs, outputs = tuple(given), [value.name for value in graph.output]
-    peak = peak_of(moments, bytes_of, inputs=inputs, outputs=outputs)
+    peak = peak_of(intervals, bytes_of, inputs=inputs, outputs=outputs)
     memory = planned_peak(planned, bytes_of, _kinds(scope, bytes_of), inputs=inputs, outputs=outputs)
-    unknown = () if _in_order(moments, set(own)) else (NO_ORDER,)
+    unknown = () if _in_order(intervals, set(own)) else (NO_ORDER,)
     constant = len(graph.node) - len(running)
     return GraphCost(nodes=tuple(costs), peak=peak, memory=memory, constant_nodes=constant, unknown=unknown)
 
@@ -254,12 +263,12 @@ def _bytes(name: str, scope: Scope) -> int | None:
     return scope.sizes[name].size_bytes if name in scope.sizes else None
 
 
-def _in_order(moments: Iterable[Moment], own: set[str]) -> bool:
+def _in_order(intervals: Iterable[LivenessInterval], own: set[str]) -> bool:
     made: set[str] = set()
-    for moment in moments:
-        if any(name in own and name not in made for name in moment.reads):
+    for interval in intervals:
+        if any(name in own and name not in made for name in interval.reads):
             return False
-        made |= set(moment.makes)
+        made |= set(interval.makes)
     return True
 
 
@@ -267,7 +276,7 @@ Inputs = tuple[tuple[str, tuple[int | None, ...] | None], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CostRequest:
     """For which inputs to count: sizes by the names of dimensions, shapes by those of inputs; `case` is for people."""
 
     dimensions: Sizes = field(default_factory=dict)
@@ -275,7 +284,7 @@ class Asked:
     case: str = ""
 
 
-def cost_of(path: Path, asked: Asked, *, name: str, where: str) -> ModelCost:
+def cost_of(path: Path, asked: CostRequest, *, name: str, where: str) -> ModelCost:
     """Return the cost of a model.
 
     Raises `ModelError` as `read_onnx` and `facts_of` do, and `functions-too-deep`, `shapes-not-inferred`.
@@ -298,7 +307,7 @@ def open_dimensions(path: Path, where: str) -> tuple[str, ...]:
 
 
 def _model_cost(
-    cost: GraphCost, *, name: str, sha256: str, asked: Asked, inputs: Inputs, dynamic: tuple[str, ...]
+    cost: GraphCost, *, name: str, sha256: str, asked: CostRequest, inputs: Inputs, dynamic: tuple[str, ...]
 ) -> ModelCost:
     unknown = (*cost.unknown, *_open_words(inputs, dynamic))
     return ModelCost(

@@ -128,7 +128,7 @@ WORKSPACE: Final = "(the kernel's own)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class LivenessInterval:
     """One node's turn: the tensors that it reads and makes, and what it needs besides, as the graphs inside it do.
 
     `view` says that the first output is the first input under another shape. `in_place` are inputs whose memory the
@@ -146,95 +146,105 @@ class Moment:
 
 
 def peak_of(
-    moments: Sequence[Moment], sizes: Mapping[str, int], *, inputs: Collection[str], outputs: Collection[str]
+    intervals: Sequence[LivenessInterval],
+    sizes: Mapping[str, int],
+    *,
+    inputs: Collection[str],
+    outputs: Collection[str],
 ) -> Peak:
-    """Return the peak over all moments. `sizes` in bytes are those of activations; what is not in it takes nothing.
+    """Return the peak over all intervals. `sizes` in bytes are those of activations; what is not in it takes nothing.
 
-    `inputs` and `outputs` belong to who runs the model: the ones are there from the first moment to the last, the
+    `inputs` and `outputs` belong to who runs the model: the ones are there from the first interval to the last, the
     others from when they are made to the last.
     """
-    owners = _owners(moments, sizes, kept={*inputs, *outputs})
-    return peak_over([replace(each, workspace=0) for each in moments], sizes, owners, kept=(inputs, outputs))
+    owners = _owners(intervals, sizes, kept={*inputs, *outputs})
+    return peak_over([replace(each, workspace=0) for each in intervals], sizes, owners, kept=(inputs, outputs))
 
 
 def peak_over(
-    moments: Sequence[Moment],
+    intervals: Sequence[LivenessInterval],
     sizes: Mapping[str, int],
     owners: Mapping[str, str],
     *,
     kept: tuple[Collection[str], Collection[str]],
 ) -> Peak:
-    """Return the peak over moments in their order when `owners` says whose memory each tensor lies in.
+    """Return the peak over intervals in their order when `owners` says whose memory each tensor lies in.
 
     `kept` are the inputs and the outputs of the run.
     """
     inputs, outputs = kept
-    last = _last_reads(moments, owners, kept={*inputs, *outputs})
+    last = _last_reads(intervals, owners, kept={*inputs, *outputs})
     live = {name: sizes[name] for name in inputs if name in sizes}
     best = Peak(size_bytes=sum(live.values()), node="", tensors=_tensors(live))
     timeline = []
-    for number, moment in enumerate(moments):
-        live |= {owners[name]: sizes[owners[name]] for name in moment.makes if name in owners}
-        inside = moment.inside
+    for number, interval in enumerate(intervals):
+        live |= {owners[name]: sizes[owners[name]] for name in interval.makes if name in owners}
+        inside = interval.inside
         outside = sum(live.values())
-        total = outside + (inside.size_bytes if inside else 0) + moment.workspace
+        total = outside + (inside.size_bytes if inside else 0) + interval.workspace
         within = inside.timeline if inside else ()
-        timeline += [(name, outside + size) for name, size in within] or [(moment.node, total)]
+        timeline += [(name, outside + size) for name, size in within] or [(interval.node, total)]
         if total > best.size_bytes:
-            own = (LiveTensor(name=WORKSPACE, size_bytes=moment.workspace),) if moment.workspace else ()
+            own = (LiveTensor(name=WORKSPACE, size_bytes=interval.workspace),) if interval.workspace else ()
             tensors = (*_tensors(live), *own, *(inside.tensors if inside else ()))
-            best = Peak(size_bytes=total, node=inside.node if inside and inside.node else moment.node, tensors=tensors)
+            best = Peak(
+                size_bytes=total, node=inside.node if inside and inside.node else interval.node, tensors=tensors
+            )
         live = {name: size for name, size in live.items() if last.get(name, -1) > number}
     return replace(best, timeline=tuple(timeline))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Memory:
-    """Whose memory each tensor lies in, and in which moment that of an owner is last read, as far as is known."""
+    """Whose memory each tensor lies in, and in which interval that of an owner is last read, as far as is known."""
 
     sizes: Mapping[str, int]
     owners: dict[str, str]
     freed: dict[str, int]
 
-    def source(self, moment: Moment, number: int) -> str | None:
-        """Return the owner of the memory that a moment's first output may lie in, None for one of its own."""
-        if not moment.makes or (made := moment.makes[0]) not in self.sizes:
+    def source(self, interval: LivenessInterval, number: int) -> str | None:
+        """Return the owner of the memory that a interval's first output may lie in, None for one of its own."""
+        if not interval.makes or (made := interval.makes[0]) not in self.sizes:
             return None
-        if moment.view and moment.reads and moment.reads[0] in self.sizes:
-            return self.owners[moment.reads[0]]
-        for owner in (self.owners[name] for name in moment.in_place if name in self.owners):
+        if interval.view and interval.reads and interval.reads[0] in self.sizes:
+            return self.owners[interval.reads[0]]
+        for owner in (self.owners[name] for name in interval.in_place if name in self.owners):
             if self.freed.get(owner, number) <= number and self.sizes[owner] == self.sizes[made]:
                 return owner
         return None
 
 
-def _owners(moments: Sequence[Moment], sizes: Mapping[str, int], *, kept: Collection[str]) -> dict[str, str]:
+def _owners(
+    intervals: Sequence[LivenessInterval], sizes: Mapping[str, int], *, kept: Collection[str]
+) -> dict[str, str]:
     """Return whose memory each tensor lies in: its own, or that of an earlier one that it views or takes over."""
     own = {name: name for name in sizes}
-    reads = _last_reads(moments, own, kept=kept)
+    reads = _last_reads(intervals, own, kept=kept)
     memory = _Memory(sizes=sizes, owners=own, freed=dict(reads))
-    for number, moment in enumerate(moments):
-        source = memory.source(moment, number)
+    for number, interval in enumerate(intervals):
+        source = memory.source(interval, number)
         if source is not None:
-            made = moment.makes[0]
+            made = interval.makes[0]
             memory.owners[made] = source
             memory.freed[source] = max(memory.freed.get(source, number), reads.get(made, number))
     return memory.owners
 
 
-def _last_reads(moments: Sequence[Moment], owners: Mapping[str, str], *, kept: Collection[str]) -> dict[str, int]:
-    """Return the number of the moment in which each owner's memory is last read; those `kept` outlive the run."""
+def _last_reads(
+    intervals: Sequence[LivenessInterval], owners: Mapping[str, str], *, kept: Collection[str]
+) -> dict[str, int]:
+    """Return the number of the interval in which each owner's memory is last read; those `kept` outlive the run."""
     last = {}
-    for number, moment in enumerate(moments):
-        for name in _named(moment):
+    for number, interval in enumerate(intervals):
+        for name in _named(interval):
             if name in owners:
                 last[owners[name]] = number
-    return last | {owners[name]: len(moments) for name in kept if name in owners}
+    return last | {owners[name]: len(intervals) for name in kept if name in owners}
 
 
-def _named(moment: Moment) -> Iterator[str]:
-    yield from moment.makes
-    yield from moment.reads
+def _named(interval: LivenessInterval) -> Iterator[str]:
+    yield from interval.makes
+    yield from interval.reads
 
 
 def _tensors(live: Mapping[str, int]) -> tuple[LiveTensor, ...]:
@@ -243,7 +253,7 @@ def _tensors(live: Mapping[str, int]) -> tuple[LiveTensor, ...]:
 
 
 def planned_peak(
-    moments: Sequence[Moment],
+    intervals: Sequence[LivenessInterval],
     sizes: Mapping[str, int],
     kinds: Kinds,
     *,
@@ -255,25 +265,25 @@ def planned_peak(
     `sizes` in bytes are those of activations; what is not in it takes nothing. A tensor without a kind gets a buffer
     of its own. `inputs` and `outputs` are counted through the whole run and from when they are made.
     """
-    ordered = [moments[number] for number in running_order(moments)]
+    ordered = [intervals[number] for number in running_order(intervals)]
     plan = _Plan(uses=_uses(ordered, inputs, outputs), kinds=kinds, outputs=frozenset(outputs))
-    for moment in ordered:
-        plan.place(moment)
+    for interval in ordered:
+        plan.place(interval)
     owners = {name: name for name in inputs} | plan.owners
     owners = {name: owner for name, owner in owners.items() if owner in sizes}
     return peak_over(ordered, sizes, owners, kept=(inputs, outputs))
 
 
-def running_order(moments: Sequence[Moment]) -> tuple[int, ...]:
-    """Return the numbers of the moments in the order in which ONNX Runtime runs them.
+def running_order(intervals: Sequence[LivenessInterval]) -> tuple[int, ...]:
+    """Return the numbers of the intervals in the order in which ONNX Runtime runs them.
 
     From the nodes whose results no node reads, backwards and depth first; of several inputs' nodes the one that stands
     last in the file first.
     """
-    makers = {name: number for number, moment in enumerate(moments) for name in moment.makes}
-    before = [sorted({makers[name] for name in moment.reads if name in makers}) for moment in moments]
+    makers = {name: number for number, interval in enumerate(intervals) for name in interval.makes}
+    before = [sorted({makers[name] for name in interval.reads if name in makers}) for interval in intervals]
     read = {number for numbers in before for number in numbers}
-    stack = [(number, False) for number in range(len(moments)) if number not in read]
+    stack = [(number, False) for number in range(len(intervals)) if number not in read]
     seen: set[int] = set()
     order: list[int] = []
     while stack:
@@ -284,14 +294,14 @@ def running_order(moments: Sequence[Moment]) -> tuple[int, ...]:
             seen.add(number)
             stack.append((number, True))
             stack += [(each, False) for each in before[number] if each not in seen]
-    return (*order, *(number for number in range(len(moments)) if number not in seen))
+    return (*order, *(number for number in range(len(intervals)) if number not in seen))
 
 
-def _uses(moments: Sequence[Moment], inputs: Collection[str], outputs: Collection[str]) -> Counter[str]:
+def _uses(intervals: Sequence[LivenessInterval], inputs: Collection[str], outputs: Collection[str]) -> Counter[str]:
     """Count what keeps a tensor: its maker and each reader, and the caller, to whom inputs and outputs belong."""
     uses = Counter((*inputs, *outputs))
-    for moment in moments:
-        uses.update((*moment.makes, *moment.reads))
+    for interval in intervals:
+        uses.update((*interval.makes, *interval.reads))
     return uses
 
 
@@ -305,27 +315,27 @@ class _Plan:
     owners: dict[str, str] = field(default_factory=dict)
     free: deque[str] = field(default_factory=deque)
 
-    def place(self, moment: Moment) -> None:
-        """Give a moment's results their buffers, then set free what is used for the last time."""
-        for number, name in enumerate(moment.makes):
-            source = None if name in self.outputs else self._source(moment, number, name)
+    def place(self, interval: LivenessInterval) -> None:
+        """Give a interval's results their buffers, then set free what is used for the last time."""
+        for number, name in enumerate(interval.makes):
+            source = None if name in self.outputs else self._source(interval, number, name)
             self.owners[name] = name if source is None else source
             if source is not None:
                 self.uses[source] += self.uses[name]
-        for name in (*moment.reads, *moment.makes):
+        for name in (*interval.reads, *interval.makes):
             owner = self.owners.get(name, name)
             self.uses[owner] -= 1
             if self.uses[owner] == 0:
                 self.free.appendleft(owner)
 
-    def _source(self, moment: Moment, number: int, name: str) -> str | None:
+    def _source(self, interval: LivenessInterval, number: int, name: str) -> str | None:
         """Return the buffer of an earlier tensor that a result is to lie in."""
-        if number == 0 and moment.view and moment.reads:
-            return self.owners.get(moment.reads[0], moment.reads[0])
+        if number == 0 and interval.view and interval.reads:
+            return self.owners.get(interval.reads[0], interval.reads[0])
         kind = self.kinds.get(name)
         if kind is None:
             return None
-        given = moment.in_place if number == 0 else ()
+        given = interval.in_place if number == 0 else ()
         owners = ((self.owners.get(each, each), each) for each in given)
         own = next((owner for owner, each in owners if self.uses[owner] == 1 and self.kinds.get(each) == kind), None)
         return own if own is not None or self.uses[name] < 2 else self._freed(kind)

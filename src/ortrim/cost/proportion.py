@@ -165,8 +165,8 @@ def has_reference(spec: Path) -> bool:
 def expectations_of(request: Request, costs: Costs, console: Console) -> tuple[Expectation, ...]:
     """Return what each case of each other model should take on each device on which the reference was measured.
 
-    The figures are those of the reports in the output folder; without one there is nothing, which is told. Raises as
-    planning and `read_report` do.
+    The figures are those of the reports in the output folder; without one there is nothing, which is reported. Raises
+    as planning and `read_report` do.
     """
     reference = next(model.name for model in load(request).spec.models if model.reference)
     planned = make_planned(request, console)

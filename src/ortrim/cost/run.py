@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ortrim.base.console import Console
-from ortrim.cost.graph import Asked, cost_of, open_dimensions
+from ortrim.cost.graph import CostRequest, cost_of, open_dimensions
 from ortrim.cost.memory import ModelCost
 from ortrim.models.models import PreparedModel
 from ortrim.pipeline.preparing import cases_of, ready_models
@@ -26,7 +26,7 @@ def costs_of(
         return _costs_of_buildspec(path, console, given=given)
     require_model(path)
     check_sizes(dimensions, open_dimensions(path, str(path)))
-    return (cost_of(path, Asked(dimensions=dimensions), name=path.name, where=str(path)),)
+    return (cost_of(path, CostRequest(dimensions=dimensions), name=path.name, where=str(path)),)
 
 
 def _costs_of_buildspec(path: Path, console: Console, *, given: bool) -> tuple[ModelCost, ...]:
@@ -51,7 +51,7 @@ def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelC
     return [
         cost_of(
             model.path,
-            Asked(shapes=dict(zip(names, shapes, strict=True)), case=case.name),
+            CostRequest(shapes=dict(zip(names, shapes, strict=True)), case=case.name),
             name=model.name,
             where=f"model '{model.name}', case '{case.name}'",
         )

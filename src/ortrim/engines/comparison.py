@@ -29,10 +29,10 @@ from ortrim.engines.processes import (
     Described,
     Driver,
     EngineConversion,
+    EngineEnvironment,
+    EngineJob,
     EngineRun,
-    Job,
-    Patience,
-    Place,
+    EngineTimeouts,
     rows_of,
     shortened,
 )
@@ -64,7 +64,7 @@ from ortrim.verify.parity import compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
 
 
-def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> Place | CannotRun:
+def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> EngineEnvironment | CannotRun:
     """Return where an engine is, or why it cannot be had; that the disk is full or the index away is one reason more.
 
     The full runtime is there already; the trimmed one is a `library` that is opened in the full runtime's Python.
@@ -72,7 +72,7 @@ def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> Plac
     if not engine.package:
         libraries = runtime.packages / DISTRIBUTION if engine.name == ONNXRUNTIME else library
         assert libraries is not None
-        return Place(
+        return EngineEnvironment(
             engine=engine,
             words=runtime.words,
             environment=runtime.environment,
@@ -84,12 +84,12 @@ def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> Plac
         return _installed(engine, engine.package, converter)
     except Diagnostic as error:
         why = error.why.splitlines()[-1:] or [""]
-        return CannotRun(stage="install", reason=shortened(f"{error.what} ({error.reference}). {why[0]}".strip()))
+        return CannotRun(stage="install", reason=shortened(f"{error.what} ({error.code}). {why[0]}".strip()))
 
 
-def _installed(engine: Engine, name: str, converter: Place | None = None) -> Place:
+def _installed(engine: Engine, name: str, converter: EngineEnvironment | None = None) -> EngineEnvironment:
     packages = packages_folder(f"engine-{name}", engine_requirements(name))
-    return Place(
+    return EngineEnvironment(
         engine=engine,
         words=ISOLATED_PYTHON,
         environment=environment_with(packages),
@@ -99,7 +99,7 @@ def _installed(engine: Engine, name: str, converter: Place | None = None) -> Pla
     )
 
 
-def installed_bytes(place: Place) -> int:
+def installed_bytes(place: EngineEnvironment) -> int:
     """Return the bytes of all native libraries of an engine, whether a run opens them or not."""
     if place.libraries.is_file():
         return place.libraries.stat().st_size
@@ -112,7 +112,7 @@ def _is_own(file: Path) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class ComparedModel:
     """One model, after its steps, with its cases and what the full runtime without optimizations answers."""
 
     prepared: PreparedModel
@@ -139,11 +139,11 @@ def loaded_of(request: Request, dimensions: Mapping[str, int]) -> LoadedSpec:
 
 def subject_of(
     loaded: LoadedSpec, number: int, ready: ReadyModel, runtime: FullRuntime, wanted: tuple[str, ...]
-) -> Subject:
+) -> ComparedModel:
     """Return one model with the `wanted` cases, all without any. Raises as making cases and running them does."""
     cases = tuple(case for case in cases_of(ready, number, loaded) if not wanted or case.name in wanted)
     reference = reference_outputs(ready.model, cases, runtime, cache_folder("references"))
-    return Subject(prepared=ready.model, spec=loaded.spec.models[number], cases=cases, reference=reference)
+    return ComparedModel(prepared=ready.model, spec=loaded.spec.models[number], cases=cases, reference=reference)
 
 
 def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, ...]) -> None:
@@ -156,7 +156,7 @@ def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, .
     require_known("no-such-case", "--case", cases, list(dict.fromkeys(known)))
 
 
-def job_of(subject: Subject, case: Case, trimmed: Trimmed | None = None) -> Job | CannotRun:
+def job_of(subject: ComparedModel, case: Case, trimmed: Trimmed | None = None) -> EngineJob | CannotRun:
     """Return a case as an engine gets it; with `trimmed`, as the trimmed runtime does."""
     facts = subject.prepared.facts
     files = tuple(sorted(case.folder.glob("input_*")))
@@ -177,9 +177,9 @@ def job_of(subject: Subject, case: Case, trimmed: Trimmed | None = None) -> Job 
         for info in facts.outputs
     )
     if trimmed is None:
-        return Job(case=case.name, model=subject.prepared.path, files=files, inputs=inputs, outputs=outputs)
+        return EngineJob(case=case.name, model=subject.prepared.path, files=files, inputs=inputs, outputs=outputs)
     model, session = trimmed.models[subject.prepared.name]
-    return Job(
+    return EngineJob(
         case=case.name,
         model=model,
         files=files,
@@ -202,7 +202,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
             return CannotRun(stage="start", reason="a model's file has no build; name its buildspec, or --library")
         planned = make_planned(request, console)
     except Diagnostic as error:
-        return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.reference})"))
+        return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.code})"))
     (target, *_) = planned.plan.targets
     folder = finished_build(target.job)
     if not is_kept(folder):
@@ -228,7 +228,7 @@ class Setting:
     """What all cases have in common: the engines, where each is, the trimmed runtime, and what runs them."""
 
     engines: tuple[Engine, ...]
-    places: Mapping[str, Place | CannotRun]
+    places: Mapping[str, EngineEnvironment | CannotRun]
     trimmed: Trimmed | CannotRun | None
     driver: Driver
     rounds: int
@@ -238,12 +238,14 @@ class Setting:
 class _Entrant:
     """One engine that takes part in one case."""
 
-    place: Place
-    job: Job
+    place: EngineEnvironment
+    job: EngineJob
     attempt: Attempt
 
 
-def compared_case(subject: Subject, case: Case, setting: Setting, tell: OnTurn) -> tuple[ComparedCase, dict[str, str]]:
+def compared_case(
+    subject: ComparedModel, case: Case, setting: Setting, tell: OnTurn
+) -> tuple[ComparedCase, dict[str, str]]:
     """Run one case in all engines; return it, and the version that each engine told.
 
     Raises `StorageError`, and `VerifyError` for damaged reference outputs.
@@ -268,13 +270,13 @@ def compared_case(subject: Subject, case: Case, setting: Setting, tell: OnTurn) 
     return compared, {attempt.engine: attempt.runs[0].version for attempt in done if attempt.runs}
 
 
-def _shapes(subject: Subject, case: Case) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _shapes(subject: ComparedModel, case: Case) -> tuple[tuple[str, tuple[int, ...]], ...]:
     files = sorted(case.folder.glob("input_*"))
     names = [info.name for info in subject.prepared.facts.inputs]
     return tuple((name, tuple(load_array(file).shape)) for name, file in zip(names, files, strict=False))
 
 
-def _entered(engine: Engine, subject: Subject, case: Case, setting: Setting) -> _Entrant | Attempt:
+def _entered(engine: Engine, subject: ComparedModel, case: Case, setting: Setting) -> _Entrant | Attempt:
     """Return an engine that is ready for a case, or the attempt that it already is."""
     place = setting.places[engine.name]
     if isinstance(place, CannotRun):
@@ -306,7 +308,7 @@ def _order(names: Iterable[str], number: int) -> tuple[str, ...]:
     return (*listed[shift:], *listed[:shift])
 
 
-def _run(entrant: _Entrant, subject: Subject, case: Case, driver: Driver) -> _Entrant | Attempt:
+def _run(entrant: _Entrant, subject: ComparedModel, case: Case, driver: Driver) -> _Entrant | Attempt:
     found = driver.run(entrant.place, entrant.job)
     if isinstance(found, CannotRun):
         return replace(entrant.attempt, failure=found)
@@ -315,7 +317,7 @@ def _run(entrant: _Entrant, subject: Subject, case: Case, driver: Driver) -> _En
     return replace(entrant, attempt=replace(attempt, runs=(*attempt.runs, found), parity=parity))
 
 
-def parity_of(run: EngineRun, folder: Path, subject: Subject, case: Case) -> EngineParity:
+def parity_of(run: EngineRun, folder: Path, subject: ComparedModel, case: Case) -> EngineParity:
     """Hold a run's outputs, in a folder of the case below `folder`, against the full runtime's; return the worst."""
     names = [info.name for info in subject.prepared.facts.outputs]
     if len(run.outputs) != len(names):
@@ -367,7 +369,7 @@ class Compared:
     rounds: int = ROUNDS
     threads: int = 1
     library: Path | None = None
-    patience: Patience = field(default_factory=Patience)
+    patience: EngineTimeouts = field(default_factory=EngineTimeouts)
 
 
 def compare_engines(compared: Compared, console: Console) -> EngineComparison:
@@ -417,7 +419,9 @@ def _working_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def _subjects(compared: Compared, loaded: LoadedSpec, console: Console) -> tuple[tuple[Subject, ...], FullRuntime]:
+def _subjects(
+    compared: Compared, loaded: LoadedSpec, console: Console
+) -> tuple[tuple[ComparedModel, ...], FullRuntime]:
     ready = ready_models(loaded, console)
     runtime = _runtime(loaded)
     numbers = [n for n, each in enumerate(ready) if not compared.models or each.model.name in compared.models]
@@ -441,7 +445,7 @@ def _setting(
     runtime = _runtime(loaded)
     wanted = any(engine.name == TRIMMED for engine in engines)
     trimmed = trimmed_of(loaded, compared.request, compared.library, console) if wanted else None
-    places: dict[str, Place | CannotRun] = {}
+    places: dict[str, EngineEnvironment | CannotRun] = {}
     with console.step("install the engines") as step:
         for number, engine in enumerate(engines):
             step.progress(number, len(engines), engine.title)
@@ -455,7 +459,7 @@ def _setting(
 
 
 def _measured(
-    subjects: tuple[Subject, ...], setting: Setting, console: Console
+    subjects: tuple[ComparedModel, ...], setting: Setting, console: Console
 ) -> tuple[tuple[ComparedCase, ...], Mapping[str, str]]:
     """Return all cases, fewer when the user stopped it, and the version that each engine told."""
     pairs = [(subject, case) for subject in subjects for case in subject.cases]
@@ -478,7 +482,7 @@ def _measured(
     return tuple(cases), versions
 
 
-def _facts(engine: Engine, place: Place | CannotRun, versions: Mapping[str, str]) -> EngineFacts:
+def _facts(engine: Engine, place: EngineEnvironment | CannotRun, versions: Mapping[str, str]) -> EngineFacts:
     known = None if isinstance(place, CannotRun) else installed_bytes(place)
     version = versions.get(engine.name, "")
     return EngineFacts(name=engine.name, title=engine.title, version=version, use=engine.use, installed_bytes=known)

@@ -166,7 +166,7 @@ ONE_THREAD: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class EngineEnvironment:
     """Where an engine is: the words that start its Python, what that sees, and its native libraries' folder or file.
 
     `packages` is the folder of its packages; `converter` is the place of what converts for it, if that is another.
@@ -177,7 +177,7 @@ class Place:
     environment: Mapping[str, str]
     packages: Path
     libraries: Path
-    converter: "Place | None" = None
+    converter: "EngineEnvironment | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ class Described:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class EngineJob:
     """One case of one model, as all engines get it; the trimmed runtime gets its own `library`, model and `session`."""
 
     case: str
@@ -203,7 +203,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class EngineTimeouts:
     """How often a case is run in one process: warm-up, then up to `runs`, none begun after `seconds`."""
 
     runs: int = 200
@@ -221,28 +221,30 @@ class Driver:
 
     folder: Path
     threads: int = 1
-    patience: Patience = field(default_factory=Patience)
+    patience: EngineTimeouts = field(default_factory=EngineTimeouts)
     execute: Execute = run
 
-    def convert(self, place: Place, job: Job) -> EngineConversion | CannotRun:
+    def convert(self, place: EngineEnvironment, job: EngineJob) -> EngineConversion | CannotRun:
         """Have the engine convert the model, into a folder that its runs then find. Raises `StorageError`."""
         at = place.converter or place
         done = self._done(at, place, job, "convert")
         return done if isinstance(done, CannotRun) else conversion_answer(self._working(place), done)
 
-    def run(self, place: Place, job: Job) -> EngineRun | CannotRun:
+    def run(self, place: EngineEnvironment, job: EngineJob) -> EngineRun | CannotRun:
         """Run the case in one process; its outputs lie in `outputs(place)` afterwards. Raises `StorageError`."""
         done = self._done(place, place, job, "run")
         return done if isinstance(done, CannotRun) else run_answer(self._working(place), done)
 
-    def outputs(self, place: Place) -> Path:
+    def outputs(self, place: EngineEnvironment) -> Path:
         """Return the folder below which an engine's outputs of each case lie."""
         return self._working(place) / "outputs"
 
-    def _working(self, place: Place) -> Path:
+    def _working(self, place: EngineEnvironment) -> Path:
         return self.folder / place.engine.name
 
-    def _done(self, at: Place, place: Place, job: Job, action: str) -> Completed | CannotRun:
+    def _done(
+        self, at: EngineEnvironment, place: EngineEnvironment, job: EngineJob, action: str
+    ) -> Completed | CannotRun:
         """Start the script in the Python of `at` for the engine of `place`."""
         working = self._working(place)
         with storage_errors(working):
@@ -256,7 +258,9 @@ class Driver:
         except ToolError as error:
             return CannotRun(stage=stage_of(working), reason=shortened(f"it {error.what}"))
 
-    def _request(self, at: Place, place: Place, job: Job, action: str) -> dict[str, object]:
+    def _request(
+        self, at: EngineEnvironment, place: EngineEnvironment, job: EngineJob, action: str
+    ) -> dict[str, object]:
         working = self._working(place)
         return {
             "action": action,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ortrim.verify.measurements import Distribution, Host, Verdict
+from ortrim.verify.measurements import Distribution, HostFacts, Verdict
 
 Stage = Literal["install", "import", "convert", "load", "run", "start"]
 """Where an engine came to its end; `start` for one that did not even begin."""
@@ -103,7 +103,7 @@ class EngineComparison:
     recorded_at: str
     ortrim_version: str
     reference: str
-    machine: Host
+    machine: HostFacts
     load_average: float
     threads: int
     rounds: int

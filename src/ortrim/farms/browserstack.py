@@ -25,7 +25,7 @@ from ortrim.base.http import (
     TIMEOUT_SECONDS,
     Authorize,
     Body,
-    Trouble,
+    TransportError,
     as_it_is,
     basic,
     new_session,
@@ -37,9 +37,9 @@ from ortrim.errors import Diagnostic, NetworkError, VerifyError
 from ortrim.farms.browserstack_answers import (
     SIGN_IN,
     Begun,
-    Build,
+    BrowserStackBuild,
+    BrowserStackModel,
     Complaint,
-    Model,
     SessionDetails,
     Uploaded,
     passed,
@@ -49,11 +49,11 @@ from ortrim.farms.browserstack_answers import (
 )
 from ortrim.farms.farm import (
     BROWSERSTACK_VARIABLES,
-    Limits,
+    FarmLimits,
+    FarmStage,
+    FarmTimeouts,
     Overdue,
-    Patience,
     Seen,
-    Stage,
     Transient,
     absent_variables,
     follow,
@@ -88,10 +88,10 @@ FORM: Final = (
 )
 
 
-class Account:
+class BrowserStackAccount:
     """An account at BrowserStack, asked with `patience` by one who is told; all that it raises names `where`."""
 
-    def __init__(self, base: str, user: str, key: str, *, where: str, patience: Patience, tell: Tell) -> None:
+    def __init__(self, base: str, user: str, key: str, *, where: str, patience: FarmTimeouts, tell: Tell) -> None:
         self.where = where
         self.patience = patience
         self.tell = tell
@@ -151,7 +151,7 @@ class Account:
                 opened(session, method, self._base + path, headers=headers, data=body, timeout=timeout) as response,
             ):
                 answer = whole(response, most_bytes=LARGEST_ANSWER, unpacked=True)
-        except Trouble as failure:
+        except TransportError as failure:
             raise Transient(unreachable(str(failure), self.where)) from None
         if not 200 <= answer.status < 400:
             raise refusal(answer.status, self._words(answer.body), self.where)
@@ -169,7 +169,9 @@ class Account:
             return ""
 
 
-def open_account(base: str, environment: Mapping[str, str], *, where: str, patience: Patience, tell: Tell) -> Account:
+def open_account(
+    base: str, environment: Mapping[str, str], *, where: str, patience: FarmTimeouts, tell: Tell
+) -> BrowserStackAccount:
     """Return the account of the environment's user. Raises `VerifyError` `farm-credentials` when it names none."""
     absent = absent_variables(environment)
     if absent:
@@ -177,14 +179,14 @@ def open_account(base: str, environment: Mapping[str, str], *, where: str, patie
         raise VerifyError("farm-credentials", what, where=where, why=why, hint=SIGN_IN)
     keep_addresses_out_of_logs()
     user, key = (environment[name] for name in BROWSERSTACK_VARIABLES)
-    return Account(base, user, key, where=where, patience=patience, tell=tell)
+    return BrowserStackAccount(base, user, key, where=where, patience=patience, tell=tell)
 
 
 BUILD: Final = "/app-automate/espresso/v2/build"
 BUILDS: Final = "/app-automate/espresso/v2/builds"
 DEVICES: Final = "/app-automate/devices.json"
 DASHBOARD: Final = "https://app-automate.browserstack.com/dashboard/v2/builds"
-STAGES: Final = {"queued": Stage.WAITING, "running": Stage.RUNNING}
+STAGES: Final = {"queued": FarmStage.WAITING, "running": FarmStage.RUNNING}
 WORDS: Final = {"queued": "waiting for a device", "running": "running"}
 UNCERTAIN: Final = "it is not known whether the build was begun"
 IDLE_SECONDS: Final = (60, 900)
@@ -196,9 +198,9 @@ def url_of(build: str) -> str:
     return f"{DASHBOARD}/{build}"
 
 
-def require_device(account: Account, name: str) -> None:
+def require_device(account: BrowserStackAccount, name: str) -> None:
     """Raise `VerifyError` `farm-device-unknown` unless the farm has an Android device of that name."""
-    models = account.ask(DEVICES, tuple[Model, ...])
+    models = account.ask(DEVICES, tuple[BrowserStackModel, ...])
     names = sorted({model.name for model in models if model.os.lower() in {"", "android"}})
     if name not in names:
         near = get_close_matches(name, names, n=4, cutoff=0.5) or names[:4]
@@ -206,7 +208,7 @@ def require_device(account: Account, name: str) -> None:
         raise VerifyError("farm-device-unknown", what, where=account.where, hint=hint)
 
 
-def begin(account: Account, job: FarmJob, app: Uploaded, test: Uploaded) -> str:
+def begin(account: BrowserStackAccount, job: FarmJob, app: Uploaded, test: Uploaded) -> str:
     """Begin a build on the job's device and return its identifier; the device's log is kept."""
     least, most = IDLE_SECONDS
     body = {
@@ -223,23 +225,25 @@ def begin(account: Account, job: FarmJob, app: Uploaded, test: Uploaded) -> str:
         return account.act("POST", BUILD, Begun, body).build_id
     except NetworkError as error:
         hint = f"look at {DASHBOARD}"
-        raise NetworkError(error.reference, UNCERTAIN, where=account.where, why=error.why, hint=hint) from error
+        raise NetworkError(error.code, UNCERTAIN, where=account.where, why=error.why, hint=hint) from error
     except (KeyboardInterrupt, SystemExit):
         account.tell(f"{UNCERTAIN}: look at {DASHBOARD}")
         raise
 
 
-def follow_build(account: Account, job: FarmJob, build: str) -> tuple[Build, bool]:
+def follow_build(account: BrowserStackAccount, job: FarmJob, build: str) -> tuple[BrowserStackBuild, bool]:
     """Return a build that has ended, and whether it ever ran; it is stopped when this raises.
 
     Raises `VerifyError` `farm-timeout`, and what asking raises.
     """
-    limits = Limits(queue_seconds=job.queue_seconds, run_seconds=job.timeout_seconds + account.patience.grace_seconds)
+    limits = FarmLimits(
+        queue_seconds=job.queue_seconds, run_seconds=job.timeout_seconds + account.patience.grace_seconds
+    )
     ran: list[bool] = []
 
-    def look() -> Seen[Build]:
+    def look() -> Seen[BrowserStackBuild]:
         seen = _look(account, build)
-        if seen.stage is Stage.RUNNING:
+        if seen.stage is FarmStage.RUNNING:
             ran.append(True)
         return seen
 
@@ -252,25 +256,25 @@ def follow_build(account: Account, job: FarmJob, build: str) -> tuple[Build, boo
     return ended, bool(ran)
 
 
-def _look(account: Account, build: str) -> Seen[Build]:
+def _look(account: BrowserStackAccount, build: str) -> Seen[BrowserStackBuild]:
     try:
-        answer = account.ask(f"{BUILDS}/{build}", Build)
+        answer = account.ask(f"{BUILDS}/{build}", BrowserStackBuild)
     except NetworkError as error:
         what = "the connection was lost while the build was followed"
         why = f"{error.why}\nthe build may still go on: {url_of(build)}"
-        raise NetworkError(error.reference, what, where=account.where, why=why, hint=error.hint) from error
-    stage = STAGES.get(answer.status, Stage.DONE)
+        raise NetworkError(error.code, what, where=account.where, why=why, hint=error.hint) from error
+    stage = STAGES.get(answer.status, FarmStage.DONE)
     return Seen(stage=stage, words=WORDS.get(answer.status, "the build has ended"), facts=answer)
 
 
 def _overdue(error: Overdue, build: str, where: str) -> VerifyError:
-    what = "no device became free in time" if error.stage is Stage.WAITING else "the build did not end in time"
+    what = "no device became free in time" if error.stage is FarmStage.WAITING else "the build did not end in time"
     hint = f"see that it is stopped: {url_of(build)}"
     return VerifyError("farm-timeout", what, where=where, why=str(error), hint=hint)
 
 
 @contextmanager
-def _stopped(account: Account, build: str) -> Iterator[None]:
+def _stopped(account: BrowserStackAccount, build: str) -> Iterator[None]:
     """Try to stop the build when it is given up: by Ctrl-C, a lost connection, or a limit of time.
 
     BrowserStack documents no way to do so but a button in its dashboard; the address that is called is what such a way
@@ -290,12 +294,12 @@ def _stopped(account: Account, build: str) -> Iterator[None]:
 NO_LOGS: Final = "the build has no device logs"
 
 
-def details_of(account: Account, build: str, sessions: Iterable[str]) -> tuple[SessionDetails, ...]:
+def details_of(account: BrowserStackAccount, build: str, sessions: Iterable[str]) -> tuple[SessionDetails, ...]:
     """Return what is known of a build's sessions. Raises `VerifyError` and `NetworkError`."""
     return tuple(account.ask(f"{BUILDS}/{build}/sessions/{session}", SessionDetails) for session in sessions)
 
 
-def bring_back(account: Account, build: str, sessions: tuple[str, ...], folder: Path) -> None:
+def bring_back(account: BrowserStackAccount, build: str, sessions: tuple[str, ...], folder: Path) -> None:
     """Put the device's log, and the results that travelled in it, into a folder.
 
     A log may follow the end of its build by some seconds, and is asked for again as after a lost connection. Raises
@@ -309,7 +313,7 @@ def bring_back(account: Account, build: str, sessions: tuple[str, ...], folder: 
         pause(seconds)
 
 
-def _brought(account: Account, build: str, sessions: tuple[str, ...], folder: Path) -> str | None:
+def _brought(account: BrowserStackAccount, build: str, sessions: tuple[str, ...], folder: Path) -> str | None:
     """Try to bring the results back; returns why they are not there."""
     cases = [case for details in details_of(account, build, sessions) for case in details.cases]
     logs = _distinct(case.device_log for case in cases)
@@ -335,7 +339,7 @@ def _distinct(urls: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(url for url in urls if url))
 
 
-def _fetch_all(account: Account, urls: Iterable[str], log: Path) -> None:
+def _fetch_all(account: BrowserStackAccount, urls: Iterable[str], log: Path) -> None:
     """Fetch logs into one file, in the order they are listed."""
     log.unlink(missing_ok=True)
     for url in urls:
@@ -358,7 +362,7 @@ BASE: Final = "https://api-cloud.browserstack.com"
 APPS: Final = ("/app-automate/espresso/v2/app", "/app-automate/espresso/v2/apps")
 SUITES: Final = ("/app-automate/espresso/v2/test-suite", "/app-automate/espresso/v2/test-suites")
 """Where a file is sent, and where it is found afterwards."""
-DEFAULT_PATIENCE: Final = Patience()
+DEFAULT_PATIENCE: Final = FarmTimeouts()
 
 
 class BrowserStack:
@@ -367,7 +371,11 @@ class BrowserStack:
     name: Final = "browserstack"
 
     def __init__(
-        self, *, base: str = BASE, environment: Mapping[str, str] | None = None, patience: Patience = DEFAULT_PATIENCE
+        self,
+        *,
+        base: str = BASE,
+        environment: Mapping[str, str] | None = None,
+        patience: FarmTimeouts = DEFAULT_PATIENCE,
     ) -> None:
         self._base = base.rstrip("/")
         self._environment = environment
@@ -399,14 +407,16 @@ class BrowserStack:
         )
 
 
-def _verdict(account: Account, build: str, ended: Build, *, ran: bool) -> bool:
+def _verdict(account: BrowserStackAccount, build: str, ended: BrowserStackBuild, *, ran: bool) -> bool:
     words = ""
     if ended.status == "error":
         words = " ".join(filter(None, (details.error for details in details_of(account, build, ended.sessions))))
     return passed(ended.status, words, url_of(build), account.where, ran=ran)
 
 
-def _upload(account: Account, path: Path, name: str, places: tuple[str, str], undone: ExitStack) -> Uploaded:
+def _upload(
+    account: BrowserStackAccount, path: Path, name: str, places: tuple[str, str], undone: ExitStack
+) -> Uploaded:
     account.tell(f"uploading {name}")
     sent_to, found_at = places
     uploaded = account.upload(sent_to, path, name, Uploaded)
@@ -414,8 +424,8 @@ def _upload(account: Account, path: Path, name: str, places: tuple[str, str], un
     return uploaded
 
 
-def _remove(account: Account, path: str, name: str) -> None:
+def _remove(account: BrowserStackAccount, path: str, name: str) -> None:
     try:
         account.act("DELETE", path, object)
     except Diagnostic as error:
-        account.tell(f"{name} stays at BrowserStack ({error.reference}), which removes it after 30 days")
+        account.tell(f"{name} stays at BrowserStack ({error.code}), which removes it after 30 days")

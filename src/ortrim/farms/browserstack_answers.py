@@ -16,13 +16,13 @@ from ortrim.errors import Diagnostic, NetworkError, VerifyError
 from ortrim.farms.farm import Transient
 
 
-class Answer(BaseModel):
+class BrowserStackAnswer(BaseModel):
     """Any answer."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class Complaint(Answer):
+class Complaint(BrowserStackAnswer):
     """Why a request was refused, under the one name or the other."""
 
     message: str | None = None
@@ -34,30 +34,30 @@ class Complaint(Answer):
         return self.message or self.error or ""
 
 
-class Uploaded(Answer):
+class Uploaded(BrowserStackAnswer):
     """A file that BrowserStack has: `bs://` and a number. For a test suite the documents name two different keys."""
 
     url: str = Field(validation_alias=AliasChoices("app_url", "test_suite_url", "test_url"), pattern=r"^bs://\w+$")
 
 
-class Begun(Answer):
+class Begun(BrowserStackAnswer):
     """A build that was begun."""
 
     build_id: str = Field(pattern=r"^\w+$")
 
 
-class Session(Answer):
+class BrowserStackSession(BrowserStackAnswer):
     """What runs on one device."""
 
     id: str = Field(pattern=r"^\w+$")
 
 
-class Device(Answer):
+class BrowserStackDevice(BrowserStackAnswer):
     """One of the devices of a build."""
 
     device: str = ""
     os_version: str = ""
-    sessions: tuple[Session, ...] = ()
+    sessions: tuple[BrowserStackSession, ...] = ()
 
     @property
     def name(self) -> str:
@@ -65,11 +65,11 @@ class Device(Answer):
         return "-".join(filter(None, (self.device, self.os_version)))
 
 
-class Build(Answer):
+class BrowserStackBuild(BrowserStackAnswer):
     """A build: the app, the tests and the devices they run on."""
 
     status: str
-    devices: tuple[Device, ...] = ()
+    devices: tuple[BrowserStackDevice, ...] = ()
 
     @property
     def device(self) -> str:
@@ -82,7 +82,7 @@ class Build(Answer):
         return tuple(session.id for device in self.devices for session in device.sessions)
 
 
-class TestCase(Answer):
+class TestCase(BrowserStackAnswer):
     """One test, with the addresses of its logs. A log that was not asked for is absent, null or empty."""
 
     __test__ = False
@@ -91,7 +91,7 @@ class TestCase(Answer):
     instrumentation_log: str | None = None
 
 
-class TestClass(Answer):
+class TestClass(BrowserStackAnswer):
     """The tests of one class."""
 
     __test__ = False
@@ -99,7 +99,7 @@ class TestClass(Answer):
     testcases: tuple[TestCase, ...] = ()
 
 
-class TestClasses(Answer):
+class TestClasses(BrowserStackAnswer):
     """The tests of a session."""
 
     __test__ = False
@@ -107,7 +107,7 @@ class TestClasses(Answer):
     data: tuple[TestClass, ...] = ()
 
 
-class SessionDetails(Answer):
+class SessionDetails(BrowserStackAnswer):
     """A session as it ended. `error` is words, or a table with words, when it could not be carried out."""
 
     testcases: TestClasses = TestClasses()
@@ -127,7 +127,7 @@ class SessionDetails(Answer):
         return (case for group in self.testcases.data for case in group.testcases)
 
 
-class Model(Answer):
+class BrowserStackModel(BrowserStackAnswer):
     """One of the devices that the farm has."""
 
     device: str
@@ -180,7 +180,7 @@ def unreachable(why: str, where: str) -> NetworkError:
 def trouble(why: str, where: str) -> VerifyError:
     """Return the diagnostic of a fault of the farm's own."""
     hint = "it is not a fault of the app; run the same command again, and see https://status.browserstack.com"
-    return VerifyError("farm-trouble", "BrowserStack itself is in trouble", where=where, why=why, hint=hint)
+    return VerifyError("farm-failed", "BrowserStack itself is in trouble", where=where, why=why, hint=hint)
 
 
 def clean(text: str) -> str:
@@ -204,7 +204,7 @@ def _of_request(message: str, why: str, where: str) -> VerifyError:
 
 Meaning = tuple[str, str]
 
-TROUBLE: Final[Meaning] = ("farm-trouble", "BrowserStack could not carry out the build")
+TROUBLE: Final[Meaning] = ("farm-failed", "BrowserStack could not carry out the build")
 UNSUPPORTED: Final[Meaning] = ("farm-unsupported", "the device cannot run the app")
 QUEUED: Final[Meaning] = ("farm-timeout", "no device became free in time")
 TOO_LONG: Final[Meaning] = ("farm-timeout", "the build took too long, and BrowserStack ended it")
@@ -230,14 +230,14 @@ STATUSES: Final[dict[str, Meaning]] = {
 def passed(status: str, words: str, url: str, where: str, *, ran: bool) -> bool:
     """Return whether the instrumentation passed, from an ended build's status and what its sessions say in words.
 
-    Raises `VerifyError` when nothing is known of it: `farm-trouble`, `farm-timeout`, `farm-cancelled`,
+    Raises `VerifyError` when nothing is known of it: `farm-failed`, `farm-timeout`, `farm-cancelled`,
     `farm-unsupported`, `farm-inconclusive`.
     """
     if status in {"passed", "failed"}:
         return status == "passed"
-    reference, what = _of_error(words, ran=ran) if status == "error" else STATUSES.get(status, INCONCLUSIVE)
+    code, what = _of_error(words, ran=ran) if status == "error" else STATUSES.get(status, INCONCLUSIVE)
     why = f"{status}: {clean(words)}" if words else f"the build's status is {clean(status)!r}"
-    raise VerifyError(reference, what, where=where, why=why, hint=f"see {url}")
+    raise VerifyError(code, what, where=where, why=why, hint=f"see {url}")
 
 
 def _of_error(words: str, *, ran: bool) -> Meaning:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ortrim.base.command import termination_raises
 from ortrim.base.files import write_atomically
 from ortrim.errors import Diagnostic, NetworkError, VerifyError
-from ortrim.farms.device_farm_account import FOLDER, Account, Uploads, open_account, short, specification
-from ortrim.farms.farm import Limits, Overdue, Patience, Seen, Stage, follow, pause
+from ortrim.farms.device_farm_account import FOLDER, DeviceFarmAccount, Uploads, open_account, short, specification
+from ortrim.farms.farm import FarmLimits, FarmStage, FarmTimeouts, Overdue, Seen, follow, pause
 from ortrim.farms.results import (
     LARGEST_ARCHIVE,
     LARGEST_LOG,
@@ -48,14 +48,14 @@ FORM: Final = "devicefarm:PROJECT/POOL, each a name or an ARN"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ProjectAndPool:
     """Where a run goes: a project, and the pool of which one device is taken, both as ARNs."""
 
     project: str
     pool: str
 
 
-def find_place(account: Account, device: str) -> Place:
+def find_place(account: DeviceFarmAccount, device: str) -> ProjectAndPool:
     """Return the project and the pool of a device's name.
 
     An ARN of a project has no slash, so the first one always ends the project. Raises `VerifyError` `farm-project`,
@@ -66,17 +66,17 @@ def find_place(account: Account, device: str) -> Place:
         what = f"{device!r} names no project and device pool"
         raise VerifyError("farm-device-unknown", what, where=account.where, hint=f"the form is {FORM}")
     found = _project(account, project)
-    return Place(project=found, pool=_pool(account, found, pool))
+    return ProjectAndPool(project=found, pool=_pool(account, found, pool))
 
 
-def _project(account: Account, name: str) -> str:
+def _project(account: DeviceFarmAccount, name: str) -> str:
     if name.startswith(ARN):
         return name
     projects = account.ask(_projects)
     return _only(projects, name, "farm-project", "project", account.where)
 
 
-def _pool(account: Account, project: str, name: str) -> str:
+def _pool(account: DeviceFarmAccount, project: str, name: str) -> str:
     if name.startswith(ARN):
         return name
     pools = account.ask(lambda client: _pools(client, project))
@@ -93,7 +93,7 @@ def _pools(client: "DeviceFarmClient", project: str) -> list[tuple[str, str]]:
     return [(item["name"], item["arn"]) for page in pages for item in page["devicePools"]]
 
 
-def _only(items: Sequence[tuple[str, str]], name: str, reference: str, kind: str, where: str) -> str:
+def _only(items: Sequence[tuple[str, str]], name: str, code: str, kind: str, where: str) -> str:
     found = [arn for named, arn in items if named == name]
     if len(found) == 1:
         return found[0]
@@ -104,7 +104,7 @@ def _only(items: Sequence[tuple[str, str]], name: str, reference: str, kind: str
         near = get_close_matches(name, names, n=3, cutoff=0.5) or names[:5]
         what = f"there is no {kind} called {name!r}"
         hint = f"there are: {', '.join(near)}" if near else f"make a {kind} in AWS's console"
-    raise VerifyError(reference, what, where=where, hint=hint)
+    raise VerifyError(code, what, where=where, hint=hint)
 
 
 def console_url(run: str, region: str) -> str:
@@ -116,7 +116,7 @@ def console_url(run: str, region: str) -> str:
 NO_REASON: Final = "AWS gives no reason"
 
 
-def devices_of(account: Account, place: Place, app: str) -> tuple[str, ...]:
+def devices_of(account: DeviceFarmAccount, place: ProjectAndPool, app: str) -> tuple[str, ...]:
     """Return the ARNs of the pool's devices that can run the app.
 
     Raises `VerifyError` `farm-unsupported` when none can, `farm-device-unknown` when the pool is empty.
@@ -131,7 +131,7 @@ def devices_of(account: Account, place: Place, app: str) -> tuple[str, ...]:
     raise VerifyError("farm-unsupported", what, where=account.where, why="\n".join(whys[:4]), hint=hint)
 
 
-def device_of(account: Account, run: str) -> str:
+def device_of(account: DeviceFarmAccount, run: str) -> str:
     """Return the model and the version of Android that a run was on; empty when the account may not be told."""
     try:
         return account.ask(lambda client: _named(client, run))
@@ -161,20 +161,20 @@ def passed(run: Mapping[str, Any], url: str, where: str, minutes: int) -> bool:
     """Return whether the instrumentation passed, from a completed `Run` of the service.
 
     `minutes` is the time after which the farm ends a run. Raises `VerifyError` when nothing is known of the
-    instrumentation: `farm-unsupported`, `farm-trouble`, `farm-timeout`, `farm-cancelled`, `farm-inconclusive`.
+    instrumentation: `farm-unsupported`, `farm-failed`, `farm-timeout`, `farm-cancelled`, `farm-inconclusive`.
     """
     result = run.get("result", "")
     if result in {"PASSED", "FAILED"}:
         return bool(result == "PASSED")
-    reference, what = _without_verdict(run, minutes)
+    code, what = _without_verdict(run, minutes)
     message = short(str(run.get("message", "")))
     why = f"{result}: {message}" if message else f"the farm calls the result {result or 'nothing'}"
-    raise VerifyError(reference, what, where=where, why=why, hint=f"see {url}")
+    raise VerifyError(code, what, where=where, why=why, hint=f"see {url}")
 
 
 def overdue(error: Overdue, url: str, where: str) -> VerifyError:
     """Return the diagnostic of a run that was given up from here."""
-    if error.stage is Stage.WAITING:
+    if error.stage is FarmStage.WAITING:
         what, hint = "no device became free in time", f"choose a pool with more devices, or wait longer; see {url}"
     else:
         what, hint = "the run did not end in time, and was stopped", f"see {url}"
@@ -186,7 +186,7 @@ def _without_verdict(run: Mapping[str, Any], minutes: int) -> tuple[str, str]:
         case "SKIPPED":
             return "farm-unsupported", "the device cannot run the app"
         case "ERRORED":
-            return "farm-trouble", "AWS Device Farm could not carry out the run"
+            return "farm-failed", "AWS Device Farm could not carry out the run"
         case "STOPPED" if _timed_out(run, minutes):
             return "farm-timeout", f"the run took longer than {minutes} minutes"
         case "STOPPED":
@@ -202,7 +202,7 @@ def _timed_out(run: Mapping[str, Any], minutes: int) -> bool:
     return "timed out" in words or "timeout" in words or used >= minutes
 
 
-STAGES: Final = {"RUNNING": Stage.RUNNING, "STOPPING": Stage.RUNNING, "COMPLETED": Stage.DONE}
+STAGES: Final = {"RUNNING": FarmStage.RUNNING, "STOPPING": FarmStage.RUNNING, "COMPLETED": FarmStage.DONE}
 WORDS: Final = {
     "PENDING_CONCURRENCY": "waiting for a free place among the runs of the account",
     "PENDING_DEVICE": "waiting for a device",
@@ -226,7 +226,7 @@ class Packages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class EndedRun:
     """A run with a verdict of the instrumentation's own; `device` is empty when AWS does not say which ran it."""
 
     arn: str
@@ -235,7 +235,7 @@ class Ended:
     device: str
 
 
-def run_on_one(account: Account, place: Place, packages: Packages, job: FarmJob) -> Ended:
+def run_on_one(account: DeviceFarmAccount, place: ProjectAndPool, packages: Packages, job: FarmJob) -> EndedRun:
     """Run the packages on one device of the pool, whichever AWS gives, and return what became of it.
 
     Raises what `Farm.run` raises for a run without a verdict; the run is then stopped.
@@ -247,7 +247,7 @@ def run_on_one(account: Account, place: Place, packages: Packages, job: FarmJob)
         account.tell(f"the run: {url}")
         run = _followed(account, arn, url, job)
     verdict = passed(run, url, account.where, minutes_of(job))
-    return Ended(arn=arn, url=url, passed=verdict, device=device_of(account, arn))
+    return EndedRun(arn=arn, url=url, passed=verdict, device=device_of(account, arn))
 
 
 def minutes_of(job: FarmJob) -> int:
@@ -255,7 +255,9 @@ def minutes_of(job: FarmJob) -> int:
     return max(LEAST_MINUTES, math.ceil(job.timeout_seconds / 60))
 
 
-def _scheduled(account: Account, place: Place, packages: Packages, job: FarmJob, devices: tuple[str, ...]) -> str:
+def _scheduled(
+    account: DeviceFarmAccount, place: ProjectAndPool, packages: Packages, job: FarmJob, devices: tuple[str, ...]
+) -> str:
     try:
         return account.act(
             lambda client: client.schedule_run(
@@ -277,29 +279,29 @@ def _scheduled(account: Account, place: Place, packages: Packages, job: FarmJob,
         )
     except NetworkError as error:
         hint = "look at the project in AWS's console"
-        raise NetworkError(error.reference, UNCERTAIN, where=account.where, why=error.why, hint=hint) from error
+        raise NetworkError(error.code, UNCERTAIN, where=account.where, why=error.why, hint=hint) from error
     except (KeyboardInterrupt, SystemExit):
         account.tell(f"{UNCERTAIN}: look at the project in AWS's console")
         raise
 
 
-def _followed(account: Account, arn: str, url: str, job: FarmJob) -> Mapping[str, Any]:
+def _followed(account: DeviceFarmAccount, arn: str, url: str, job: FarmJob) -> Mapping[str, Any]:
     longest = minutes_of(job) * 60 + account.patience.grace_seconds
-    limits = Limits(queue_seconds=job.queue_seconds, run_seconds=longest)
+    limits = FarmLimits(queue_seconds=job.queue_seconds, run_seconds=longest)
     try:
         return follow(lambda: _look(account, arn, url), limits, account.patience.interval_seconds, account.tell)
     except Overdue as error:
         raise overdue(error, url, account.where) from error
 
 
-def _look(account: Account, arn: str, url: str) -> Seen[Mapping[str, Any]]:
+def _look(account: DeviceFarmAccount, arn: str, url: str) -> Seen[Mapping[str, Any]]:
     try:
         status, run = account.ask(lambda client: _state(client, arn))
     except NetworkError as error:
         what = "the connection was lost while the run was followed"
         why = f"{error.why}\nthe run may still go on: {url}"
-        raise NetworkError(error.reference, what, where=account.where, why=why, hint=error.hint) from error
-    return Seen(stage=STAGES.get(status, Stage.WAITING), words=WORDS.get(status, "waiting for its turn"), facts=run)
+        raise NetworkError(error.code, what, where=account.where, why=why, hint=error.hint) from error
+    return Seen(stage=STAGES.get(status, FarmStage.WAITING), words=WORDS.get(status, "waiting for its turn"), facts=run)
 
 
 def _state(client: "DeviceFarmClient", arn: str) -> tuple[str, Mapping[str, Any]]:
@@ -308,7 +310,7 @@ def _state(client: "DeviceFarmClient", arn: str) -> tuple[str, Mapping[str, Any]
 
 
 @contextmanager
-def _stopped(account: Account, arn: str, url: str) -> Iterator[None]:
+def _stopped(account: DeviceFarmAccount, arn: str, url: str) -> Iterator[None]:
     """Stop the run when it is given up: by Ctrl-C, a lost connection, or a limit of time."""
     try:
         yield
@@ -317,7 +319,7 @@ def _stopped(account: Account, arn: str, url: str) -> Iterator[None]:
         try:
             account.act(lambda client: client.stop_run(arn=arn))
         except Diagnostic as error:
-            account.tell(f"the run could not be stopped ({error.reference}) and may still go on: {url}")
+            account.tell(f"the run could not be stopped ({error.code}) and may still go on: {url}")
         raise
 
 
@@ -327,7 +329,7 @@ LISTED_AGAIN: Final = 3
 """How often the artifacts of a run that has just ended are asked for while there are none."""
 
 
-def bring_back(account: Account, ended: Ended, folder: Path) -> None:
+def bring_back(account: DeviceFarmAccount, ended: EndedRun, folder: Path) -> None:
     """Put the results and the device's log of a run into a folder.
 
     Results that the archive lacks are looked for in the log. Raises `VerifyError` `farm-results-missing`,
@@ -342,7 +344,7 @@ def bring_back(account: Account, ended: Ended, folder: Path) -> None:
         raise missing(account.where, why, ended.url, folder / LOG)
 
 
-def _listed(account: Account, run: str, category: Category, kind: str) -> list[str]:
+def _listed(account: DeviceFarmAccount, run: str, category: Category, kind: str) -> list[str]:
     """Return the addresses of a run's artifacts of one kind."""
     pauses = iter(account.patience.pauses[:LISTED_AGAIN])
     while not (found := account.ask(lambda client: _urls(client, run, category, kind))):
@@ -358,7 +360,7 @@ def _urls(client: "DeviceFarmClient", run: str, category: Category, kind: str) -
     return [item["url"] for page in pages for item in page["artifacts"] if item.get("type") == kind]
 
 
-def _from_archives(account: Account, urls: Sequence[str], folder: Path, scratch: Path) -> str:
+def _from_archives(account: DeviceFarmAccount, urls: Sequence[str], folder: Path, scratch: Path) -> str:
     """Unpack the results of the first archive that has any; return why there are none, empty when there are."""
     why = "the run has no customer artifacts, and nothing of results in the device's log"
     for number, url in enumerate(urls):
@@ -373,7 +375,7 @@ def _from_archives(account: Account, urls: Sequence[str], folder: Path, scratch:
     return why
 
 
-def _fetch_logs(account: Account, urls: Sequence[str], log: Path, scratch: Path) -> None:
+def _fetch_logs(account: DeviceFarmAccount, urls: Sequence[str], log: Path, scratch: Path) -> None:
     """Fetch what there is of logs: a run counts without them."""
     for number, url in enumerate(urls):
         part = scratch / f"{number}.log"
@@ -382,13 +384,13 @@ def _fetch_logs(account: Account, urls: Sequence[str], log: Path, scratch: Path)
             append_log(part, log)
 
 
-def _fetch(account: Account, url: str, path: Path, most_bytes: int) -> None:
+def _fetch(account: DeviceFarmAccount, url: str, path: Path, most_bytes: int) -> None:
     if not same_way(url, account.endpoint):
         raise missing(account.where, "AWS names an address that is not encrypted", "")
     fetch(url, path, most_bytes=most_bytes, pauses=account.patience.pauses, where=account.where)
 
 
-DEFAULT_PATIENCE: Final = Patience()
+DEFAULT_PATIENCE: Final = FarmTimeouts()
 
 
 class DeviceFarm:
@@ -396,7 +398,7 @@ class DeviceFarm:
 
     name: Final = "devicefarm"
 
-    def __init__(self, patience: Patience = DEFAULT_PATIENCE) -> None:
+    def __init__(self, patience: FarmTimeouts = DEFAULT_PATIENCE) -> None:
         self._patience = patience
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
@@ -419,7 +421,7 @@ class DeviceFarm:
         )
 
 
-def _ended(account: Account, place: Place, job: FarmJob, undone: ExitStack) -> Ended:
+def _ended(account: DeviceFarmAccount, place: ProjectAndPool, job: FarmJob, undone: ExitStack) -> EndedRun:
     uploads = Uploads(account=account, project=place.project, undone=undone)
     app = uploads.add(job.app, "app.apk", "ANDROID_APP")
     test = uploads.add(job.test, "test.apk", "INSTRUMENTATION_TEST_PACKAGE")

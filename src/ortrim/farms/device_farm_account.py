@@ -18,9 +18,9 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from ortrim.base.http import TIMEOUT_SECONDS, Trouble
+from ortrim.base.http import TIMEOUT_SECONDS, TransportError
 from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
-from ortrim.farms.farm import Limits, Overdue, Patience, Seen, Stage, Transient, follow, persist
+from ortrim.farms.farm import FarmLimits, FarmStage, FarmTimeouts, Overdue, Seen, Transient, follow, persist
 from ortrim.farms.results import keep_addresses_out_of_logs, may_pass, send_file
 from ortrim.verify.devices.batch import Tell
 
@@ -55,7 +55,7 @@ def refusal(code: str, status: int, message: str, where: str) -> Diagnostic | Tr
     """Return what an answer of the service means, by its code (`LimitExceededException`) and HTTP status."""
     why = f"{code}: {short(message)}"
     if code in THROTTLED:
-        what, hint = "AWS answers no more questions for now", "wait some minutes, then run the same command again"
+        what, hint = "AWS answers no more probes for now", "wait some minutes, then run the same command again"
         return Transient(VerifyError("farm-quota", what, where=where, why=why, hint=hint))
     if code in REFUSED:
         return VerifyError("farm-credentials", "AWS refuses the credentials", where=where, why=why, hint=SIGN_IN)
@@ -92,7 +92,7 @@ def unreachable(why: str, where: str) -> NetworkError:
 def trouble(why: str, where: str) -> VerifyError:
     """Return the diagnostic of a fault of the farm's own."""
     hint = "it is not a fault of the app; run the same command again, and see https://health.aws.amazon.com"
-    return VerifyError("farm-trouble", "AWS Device Farm itself is in trouble", where=where, why=why, hint=hint)
+    return VerifyError("farm-failed", "AWS Device Farm itself is in trouble", where=where, why=why, hint=hint)
 
 
 def refused(why: str, where: str) -> VerifyError:
@@ -131,10 +131,10 @@ REGION: Final = "us-west-2"
 """The only one in which Device Farm tests on phones."""
 
 
-class Account:
+class DeviceFarmAccount:
     """An account at AWS Device Farm, asked with `patience` by one who is told; all that it raises names `where`."""
 
-    def __init__(self, client: DeviceFarmClient, where: str, patience: Patience, tell: Tell) -> None:
+    def __init__(self, client: DeviceFarmClient, where: str, patience: FarmTimeouts, tell: Tell) -> None:
         self.where = where
         self.patience = patience
         self.tell = tell
@@ -183,7 +183,7 @@ class _Failure:
         self.cause = cause
 
 
-def open_account(where: str, patience: Patience, tell: Tell) -> Account:
+def open_account(where: str, patience: FarmTimeouts, tell: Tell) -> DeviceFarmAccount:
     """Return the account of this machine's credentials; nothing is sent to the service yet.
 
     Raises `ToolError` `farm-tool-missing` without boto3, and `VerifyError` `farm-credentials`.
@@ -196,7 +196,7 @@ def open_account(where: str, patience: Patience, tell: Tell) -> Account:
         raise ToolError("farm-tool-missing", what, where=where, why=str(error), hint=hint) from error
     keep_addresses_out_of_logs()
     try:
-        return Account(_client(boto3.Session(), where), where, patience, tell)
+        return DeviceFarmAccount(_client(boto3.Session(), where), where, patience, tell)
     except (BotoCoreError, ValueError) as error:
         # An endpoint that is no address is a ValueError.
         cause = failure(_names(error), str(error), where)
@@ -258,7 +258,7 @@ def specification(results: str) -> str:
 Kind = Literal["ANDROID_APP", "INSTRUMENTATION_TEST_PACKAGE", "INSTRUMENTATION_TEST_SPEC"]
 
 CONTENT_TYPE: Final = "application/octet-stream"
-LOOKED_AT: Final = Limits(queue_seconds=600.0, run_seconds=600.0)
+LOOKED_AT: Final = FarmLimits(queue_seconds=600.0, run_seconds=600.0)
 """How long the farm may take to look at a file; it takes some seconds."""
 
 
@@ -266,7 +266,7 @@ LOOKED_AT: Final = Limits(queue_seconds=600.0, run_seconds=600.0)
 class Uploads:
     """The files of one run in one project, which `undone` removes again."""
 
-    account: Account
+    account: DeviceFarmAccount
     project: str
     undone: ExitStack
 
@@ -295,7 +295,7 @@ class Uploads:
         where = self.account.where
         try:
             send_file(url, path, {"Content-Type": CONTENT_TYPE})
-        except Trouble as failure:
+        except TransportError as failure:
             why = str(failure)
             if not may_pass(failure):
                 raise trouble(f"its store does not take {name}: {why}", where) from None
@@ -324,10 +324,10 @@ class Uploads:
         status, message = self.account.ask(look)
         done = status in {"SUCCEEDED", "FAILED"}
         words = f"{name} is there" if done else f"waiting until {name} is looked at"
-        return Seen(stage=Stage.DONE if done else Stage.WAITING, words=words, facts=(status, message))
+        return Seen(stage=FarmStage.DONE if done else FarmStage.WAITING, words=words, facts=(status, message))
 
     def _remove(self, arn: str, name: str) -> None:
         try:
             self.account.act(lambda client: client.delete_upload(arn=arn))
         except Diagnostic as error:
-            self.account.tell(f"{name} stays at AWS Device Farm ({error.reference}), which removes it after 30 days")
+            self.account.tell(f"{name} stays at AWS Device Farm ({error.code}), which removes it after 30 days")

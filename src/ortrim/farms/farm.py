@@ -20,7 +20,7 @@ ASKED_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class FarmTimeouts:
     """How often a farm is asked, and the pauses after which a lost connection is tried again.
 
     A farm ends a run that takes too long; only when it has not done so after `grace_seconds` more is it done from here.
@@ -39,7 +39,7 @@ class Transient(Exception):
         self.diagnostic = diagnostic
 
 
-class Stage(Enum):
+class FarmStage(Enum):
     """How far a run has come."""
 
     WAITING = auto()
@@ -51,13 +51,13 @@ class Stage(Enum):
 class Seen(Generic[Facts]):
     """What was seen of a run: its stage, a few words for the user, and what the farm said."""
 
-    stage: Stage
+    stage: FarmStage
     words: str
     facts: Facts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class FarmLimits:
     """How long a run may wait for a device, and how long it may then take."""
 
     queue_seconds: float
@@ -67,7 +67,7 @@ class Limits:
 class Overdue(Exception):
     """A run has taken longer than it may; `stage` says at what."""
 
-    def __init__(self, stage: Stage, seconds: float) -> None:
+    def __init__(self, stage: FarmStage, seconds: float) -> None:
         super().__init__(f"{stage.name.lower()} for more than {seconds:g} seconds")
         self.stage = stage
         self.seconds = seconds
@@ -102,22 +102,22 @@ def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
         _raise(failure.diagnostic)
 
 
-def follow(look: Callable[[], Seen[Facts]], limits: Limits, interval_seconds: float, tell: Tell) -> Facts:
+def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds: float, tell: Tell) -> Facts:
     """Look at a run until it is done, and tell of every change; returns what the farm said in the end.
 
     A run that has once begun counts as running from then on. Raises `Overdue`, and what `look` raises.
     """
-    stage, since, told = Stage.WAITING, time.monotonic(), ""
+    stage, since, told = FarmStage.WAITING, time.monotonic(), ""
     while True:
         seen = look()
         if seen.words != told:
             told = seen.words
             tell(told)
-        if seen.stage is Stage.DONE:
+        if seen.stage is FarmStage.DONE:
             return seen.facts
-        if seen.stage is Stage.RUNNING and stage is Stage.WAITING:
-            stage, since = Stage.RUNNING, time.monotonic()
-        seconds = limits.queue_seconds if stage is Stage.WAITING else limits.run_seconds
+        if seen.stage is FarmStage.RUNNING and stage is FarmStage.WAITING:
+            stage, since = FarmStage.RUNNING, time.monotonic()
+        seconds = limits.queue_seconds if stage is FarmStage.WAITING else limits.run_seconds
         if time.monotonic() - since >= seconds:
             raise Overdue(stage, seconds)
         pause(interval_seconds)

@@ -83,11 +83,11 @@ class Gcloud:
         done = run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
         return _without_secrets(done)
 
-    def watch(self, *words: str | Path, hear: Callable[[str], None], check: Callable[[], None]) -> Completed:
+    def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
         """Run a command to its end like `watched.watch`."""
 
         def heard(line: str) -> None:
-            hear(without_secrets(line))
+            on_output(without_secrets(line))
 
         environment = {**self.environment, **SETTINGS}
         command = (self.program, *words)
@@ -102,8 +102,8 @@ def find_gcloud(environment: Mapping[str, str] | None = None) -> Gcloud:
     try:
         installed = require(GCLOUD)
     except ToolError as error:
-        hint = install_hint() if error.reference == "tool-missing" else UPDATE_HINT
-        raise ToolError(error.reference, error.what, where=error.where, why=error.why, hint=hint) from error
+        hint = install_hint() if error.code == "tool-missing" else UPDATE_HINT
+        raise ToolError(error.code, error.what, where=error.where, why=error.why, hint=hint) from error
     given = dict(os.environ if environment is None else environment)
     return Gcloud(program=installed.path, environment=given, version=installed.version)
 
@@ -138,7 +138,7 @@ def ask(gcloud: Gcloud, where: str, *words: str | Path, timeout_seconds: float =
     try:
         done = gcloud.run(*words, timeout_seconds=timeout_seconds)
     except ToolError as error:
-        if error.reference != "tool-timeout":
+        if error.code != "tool-timeout":
             raise
         raise unreachable(f"gcloud {error.what}", where) from error
     if done.returncode != 0:
@@ -214,13 +214,13 @@ def missing(where: str, why: str) -> VerifyError:
 
 
 def _asked(gcloud: Gcloud, where: str, address: str, *words: str) -> str:
-    """Return what gcloud prints; a connection that is lost after the test is told with where the results still are."""
+    """Return what gcloud prints; when a connection is lost after the test, the error says where the results are."""
     try:
         return ask(gcloud, where, *words, timeout_seconds=FETCH_SECONDS).stdout
     except NetworkError as error:
         what = "the test ended, but its results cannot be fetched"
         hint = f"they are still there: gcloud storage cp --recursive {address} ."
-        raise NetworkError(error.reference, what, where=where, why=error.why, hint=hint) from error
+        raise NetworkError(error.code, what, where=where, why=error.why, hint=hint) from error
 
 
 def _names(printed: str, prefix: str, where: str) -> tuple[tuple[str, int], ...]:
@@ -230,7 +230,7 @@ def _names(printed: str, prefix: str, where: str) -> tuple[tuple[str, int], ...]
     except (ValueError, TypeError, KeyError) as error:
         what = "gcloud did not print a list of files"
         why = f"{error}: {printed[:200]}"
-        raise VerifyError("farm-trouble", what, where=where, why=why, hint="try: gcloud storage ls --json") from error
+        raise VerifyError("farm-failed", what, where=where, why=why, hint="try: gcloud storage ls --json") from error
 
 
 def _check(files: tuple[tuple[str, int], ...], where: str) -> None:
@@ -244,7 +244,7 @@ def _check(files: tuple[tuple[str, int], ...], where: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matrix:
+class FirebaseMatrix:
     """What is asked of Test Lab. `folder` is a new one in the bucket, which is Google's own when `bucket` is empty."""
 
     app: Path
@@ -284,14 +284,14 @@ class Matrix:
         )
 
 
-def run_matrix(gcloud: Gcloud, matrix: Matrix, progress: MatrixProgress) -> Completed:
+def run_matrix(gcloud: Gcloud, matrix: FirebaseMatrix, progress: MatrixProgress) -> Completed:
     """Run a test to its end and return what gcloud printed, whatever its exit code.
 
     Stopped in any way, gcloud cancels the test; when it did not say so, `tell` gets where the user can. Raises
     `VerifyError` (`farm-timeout`) and `ToolError`.
     """
     try:
-        return gcloud.watch(*matrix.arguments, hear=progress.hear, check=progress.check)
+        return gcloud.watch(*matrix.arguments, on_output=progress.on_output, check=progress.check)
     except BaseException:
         progress.tell_what_is_left()
         raise
@@ -357,13 +357,13 @@ class FirebaseFarm:
         keep(job.destination, lambda destination: _place(fetched, there / LOG, destination))
         return passed, progress.url
 
-    def _matrix(self, job: FarmJob, device: FirebaseDevice, work: Path) -> Matrix:
+    def _matrix(self, job: FarmJob, device: FirebaseDevice, work: Path) -> FirebaseMatrix:
         """Give both packages names of our own: in the bucket they are told apart by theirs, which may be the same."""
         app, test = work / f"app{job.app.suffix}", work / f"test{job.test.suffix}"
         app.symlink_to(job.app.absolute())
         test.symlink_to(job.test.absolute())
         name = re.sub("[^A-Za-z0-9]+", "-", job.name)[:60].strip("-") or "ortrim"
-        return Matrix(
+        return FirebaseMatrix(
             app=app,
             test=test,
             device=device,
@@ -374,7 +374,7 @@ class FirebaseFarm:
         )
 
     @contextmanager
-    def _emptied(self, matrix: Matrix, where: str, tell: Tell) -> Iterator[None]:
+    def _emptied(self, matrix: FirebaseMatrix, where: str, tell: Tell) -> Iterator[None]:
         """Remove afterwards what was uploaded to a bucket that somebody pays for, whatever became of it."""
         try:
             yield
@@ -397,7 +397,7 @@ def _check_files(job: FarmJob) -> None:
 def _explained(error: VerifyError, details: str, log: Path) -> VerifyError:
     """Return a diagnostic with what is known of a test that failed before it left results."""
     why = "\n".join(filter(None, (details, error.why, crash(log))))
-    return VerifyError(error.reference, error.what, where=error.where, why=why, hint=error.hint)
+    return VerifyError(error.code, error.what, where=error.where, why=why, hint=error.hint)
 
 
 def _place(fetched: Path, log: Path, destination: Path) -> None:

@@ -67,66 +67,66 @@ NO_NETWORK: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause:
+class FirebaseCause:
     """One cause: the words it is told by, and what is said of it."""
 
     words: re.Pattern[str]
-    reference: str
+    code: str
     what: str
     hint: str
 
 
 CAUSES: Final = (
-    Cause(
+    FirebaseCause(
         words=re.compile(
             r"not currently have an active account|valid credentials|auth tokens|invalid authentication credentials"
             r"|[Rr]eauthentication|invalid_grant|[Ee]rror 401|UNAUTHENTICATED"
         ),
-        reference="farm-credentials",
+        code="farm-credentials",
         what="gcloud has no account that Google accepts",
         hint="run: gcloud auth login; on CI: gcloud auth activate-service-account, or google-github-actions/auth",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(
             r"[Qq]uota exceeded|test quota|TEST_QUOTA|RESOURCE_EXHAUSTED|[Ee]rror 429|(?:rate|daily)LimitExceeded"
         ),
-        reference="farm-quota",
+        code="farm-quota",
         what="the project has used up what it may of Test Lab",
         hint="wait until tomorrow, or take a plan with more: https://firebase.google.com/docs/test-lab/usage-quotas-pricing",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(r"has not been used in project|SERVICE_DISABLED|SERVICE_NOT_ACTIVATED|api is not activated"),
-        reference="farm-project",
+        code="farm-project",
         what="a service that Test Lab needs is not enabled in the project",
         hint="run: gcloud services enable testing.googleapis.com toolresults.googleapis.com",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(r"No project specified"),
-        reference="farm-project",
+        code="farm-project",
         what="gcloud has no project",
         hint="run: gcloud config set project PROJECT, or set CLOUDSDK_CORE_PROJECT",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(r"is not a valid (?:model|OS version|locale|device orientation)"),
-        reference="farm-device-unknown",
+        code="farm-device-unknown",
         what="Test Lab does not have such a device",
         hint="gcloud firebase test android models list; ... locales list",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(r"Device dimensions are not compatible"),
-        reference="farm-unsupported",
+        code="farm-unsupported",
         what="the device and the Android version do not go together",
         hint="gcloud firebase test android models list has the versions of each model",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(r"failed during validation|Invalid path|not found or not accessible"),
-        reference="farm-refused",
+        code="farm-refused",
         what="Test Lab does not take the app or its test",
         hint="build both anew; Test Lab takes signed APKs, the test with an instrumentation in its manifest",
     ),
-    Cause(
+    FirebaseCause(
         words=re.compile(r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project"),
-        reference="farm-project",
+        code="farm-project",
         what="the project is unknown, or the account may not use it",
         hint="see docs/guides/devices.md for the roles; for a bucket of your own billing must be enabled",
     ),
@@ -146,10 +146,10 @@ def gcloud_error(printed: str, where: str, *, uploading: bool = False, url: str 
         return unreachable(why, where, uploading=uploading, url=url)
     cause = next((cause for cause in CAUSES if cause.words.search(why)), None)
     if cause is not None:
-        return VerifyError(cause.reference, cause.what, where=where, why=why, hint=cause.hint)
+        return VerifyError(cause.code, cause.what, where=where, why=why, hint=cause.hint)
     hint = "run the same command again later; https://status.firebase.google.com has known trouble"
     hint = f"{hint}; the test: {url}" if url else hint
-    return VerifyError("farm-trouble", "Test Lab or gcloud failed", where=where, why=why, hint=hint)
+    return VerifyError("farm-failed", "Test Lab or gcloud failed", where=where, why=why, hint=hint)
 
 
 def unreachable(why: str, where: str, *, uploading: bool = False, url: str = "") -> NetworkError:
@@ -220,7 +220,7 @@ class MatrixProgress:
         """Where a test may be seen that this machine has lost sight of; empty while none can have been started."""
         return self.url or (CONSOLE if self.bucket else "")
 
-    def hear(self, line: str) -> None:
+    def on_output(self, line: str) -> None:
         """Take one line of gcloud's standard error."""
         if match := UPLOADING.search(line):
             self.uploading, self._upload_began = True, self._clock()
@@ -309,7 +309,7 @@ ENDS: Final[dict[str, tuple[str, str, str]]] = {
         "it may lack the device's ABI, or need a newer Android",
     ),
     "Infrastructure failure": (
-        "farm-trouble",
+        "farm-failed",
         "Test Lab's own machines failed",
         "run the same command again; nothing is charged for such a test",
     ),
@@ -320,20 +320,20 @@ ENDS: Final[dict[str, tuple[str, str, str]]] = {
 
 def _without_verdict(outcome: str, details: str, where: str, url: str) -> Diagnostic:
     if details in ENDS:
-        reference, what, hint = ENDS[details]
+        code, what, hint = ENDS[details]
     elif outcome == "Skipped":
-        reference, what = "farm-unsupported", "the device cannot run the app, so nothing was run"
+        code, what = "farm-unsupported", "the device cannot run the app, so nothing was run"
         hint = "build the app for the device's ABI and Android version"
     else:
-        reference, what = "farm-inconclusive", "Test Lab does not know whether the test passed"
+        code, what = "farm-inconclusive", "Test Lab does not know whether the test passed"
         hint = f"see {url}, and run the same command again" if url else "run the same command again"
-    return VerifyError(reference, what, where=where, why=f"{outcome}: {details}", hint=hint)
+    return VerifyError(code, what, where=where, why=f"{outcome}: {details}", hint=hint)
 
 
 def cancelled(where: str, why: str) -> VerifyError:
     """Return the diagnostic of a test that somebody cancelled."""
-    reference, what, hint = ENDS["Test run aborted by user"]
-    return VerifyError(reference, what, where=where, why=why, hint=hint)
+    code, what, hint = ENDS["Test run aborted by user"]
+    return VerifyError(code, what, where=where, why=why, hint=hint)
 
 
 def _outcome(done: Completed, where: str, url: str) -> tuple[str, str]:

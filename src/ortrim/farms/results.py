@@ -14,7 +14,7 @@ from ortrim.base.archives import open_zip, unpack
 from ortrim.base.cache import publish_folder
 from ortrim.base.command import stop_request
 from ortrim.base.files import require_writable, storage_errors
-from ortrim.base.http import Authorize, Trouble, as_it_is, chunks, new_session, opened, opened_at_last
+from ortrim.base.http import Authorize, TransportError, as_it_is, chunks, new_session, opened, opened_at_last
 from ortrim.errors import NetworkError, StorageError, VerifyError
 from ortrim.farms.farm import Transient, persist
 from ortrim.verify.devices.harness import BrokenTransport, crash, decode
@@ -25,7 +25,7 @@ TOO_LARGE: Final = 413
 TALKATIVE: Final = ("botocore", "urllib3")
 
 
-def may_pass(trouble: Trouble) -> bool:
+def may_pass(trouble: TransportError) -> bool:
     """Whether what did not get through may do so the next time."""
     return trouble.status in TRANSIENT
 
@@ -73,25 +73,25 @@ def keep_addresses_out_of_logs() -> None:
 
 
 def send_file(url: str, path: Path, headers: Mapping[str, str]) -> None:
-    """PUT a file to a signed address. Raises `Trouble` and `StorageError`."""
+    """PUT a file to a signed address. Raises `TransportError` and `StorageError`."""
     with storage_errors(path), path.open("rb") as file, new_session(as_it_is) as session:
         body = Upload(file, path.stat().st_size)
         with opened(session, "PUT", url, headers=headers, data=body) as answer:
             if not answer.ok:
-                raise Trouble(f"the server answered {answer.status_code}", status=answer.status_code)
+                raise TransportError(f"the server answered {answer.status_code}", status=answer.status_code)
 
 
 def fetch_file(url: str, path: Path, *, most_bytes: int, authorize: Authorize = as_it_is) -> None:
-    """Fetch a file of at most `most_bytes`. Raises `Trouble`, `StorageError` and leaves a part of it then."""
+    """Fetch a file of at most `most_bytes`. Raises `TransportError`, `StorageError` and leaves a part of it then."""
     stop = stop_request()
     with storage_errors(path), path.open("wb") as file, opened_at_last(url, authorize) as answer:
         if not answer.ok:
-            raise Trouble(f"the server answered {answer.status_code}", status=answer.status_code)
+            raise TransportError(f"the server answered {answer.status_code}", status=answer.status_code)
         for chunk in chunks(answer, unpacked=True):
             if stop is not None:
                 stop.check()
             if file.tell() + len(chunk) > most_bytes:
-                raise Trouble(f"it is larger than {most_bytes:,} bytes", status=TOO_LARGE)
+                raise TransportError(f"it is larger than {most_bytes:,} bytes", status=TOO_LARGE)
             file.write(chunk)
 
 
@@ -147,7 +147,7 @@ def fetch(
     def fetched() -> None:
         try:
             fetch_file(url, path, most_bytes=most_bytes, authorize=authorize)
-        except Trouble as trouble:
+        except TransportError as trouble:
             if not may_pass(trouble):
                 raise missing(where, str(trouble), "") from None
             what = "the run ended, but its results cannot be fetched"
@@ -220,16 +220,14 @@ def _source(archive: Path, top: str) -> str:
 
 
 def _of_farm(error: StorageError, where: str) -> VerifyError | StorageError:
-    if error.reference in USELESS:
+    if error.code in USELESS:
         return VerifyError(
             "farm-results-missing",
             "the results that came back are unusable",
             where=where,
             why=str(error.why or error.what),
         )
-    if error.reference in HARMFUL:
+    if error.code in HARMFUL:
         hint = "do not use them: the harness makes no such results"
-        return StorageError(
-            error.reference, f"the archive of results {error.what}", where=where, why=error.why, hint=hint
-        )
+        return StorageError(error.code, f"the archive of results {error.what}", where=where, why=error.why, hint=hint)
     return error

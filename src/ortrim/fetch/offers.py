@@ -264,7 +264,7 @@ def look_up_release(client: GitHub, repository: Repository, tag: str, selection:
     """Find out what a release has.
 
     Raises `NetworkError` (`release-not-found`, `tag-not-found`, `asset-missing`, `artifact-no-digest`, or as
-    `GitHub.get`), `PackageError` (`sums-damaged`, `name-twice`, `digest-mismatch` where GitHub and `SHA256SUMS`
+    `GitHub.get`), `PackageError` (`checksums-damaged`, `name-twice`, `digest-mismatch` where GitHub and `SHA256SUMS`
     differ) and `UsageError` (`nothing-to-fetch`).
     """
     release = get_release(client, repository, tag)
@@ -286,7 +286,7 @@ def look_up_release(client: GitHub, repository: Repository, tag: str, selection:
 def _sums(client: GitHub, repository: Repository, asset: Asset) -> dict[str, str]:
     where = asset.name
     if asset.size > LARGEST_SUMS:
-        raise PackageError("sums-damaged", f"has {asset.size:,} bytes, which no such list has", where=where)
+        raise PackageError("checksums-damaged", f"has {asset.size:,} bytes, which no such list has", where=where)
     with tempfile.TemporaryDirectory(prefix="ortrim-sums-") as work:
         path = Path(work) / SUMS
         download_asset(client, repository, asset, path)
@@ -294,7 +294,7 @@ def _sums(client: GitHub, repository: Repository, asset: Asset) -> dict[str, str
             return parse_sums(path.read_bytes().decode())
         except ValueError as error:
             what = "the release's list of digests cannot be read"
-            raise PackageError("sums-damaged", what, where=where, why=str(error)) from error
+            raise PackageError("checksums-damaged", what, where=where, why=str(error)) from error
 
 
 def _entry(asset: Asset, sha256: str, release: Release) -> FileEntry:

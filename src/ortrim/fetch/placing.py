@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from ortrim.base.cache import cache_folder, is_kept, record_entry, remove_leftovers
-from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, parse_sums, sums_text
+from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, checksums_text, parse_sums
 from ortrim.base.console import Step
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.http import Clock
@@ -27,7 +27,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.errors import StorageError
 from ortrim.github.client import GitHub
 from ortrim.github.downloads import OnBytes
-from ortrim.github.transport import PatientSession, Traffic
+from ortrim.github.transport import RetryingSession, Traffic
 
 KIND: Final = "downloads"
 CHUNK_BYTES: Final = 1 << 20
@@ -146,7 +146,7 @@ def _is_right(files: Iterable[FileEntry], output: Path) -> bool:
     if output.is_symlink() or not output.is_dir():
         return False
     wanted = {entry.path: entry for entry in files}
-    if _inside(output) != {*wanted, SUMS} or (output / SUMS).read_bytes() != sums_text(wanted.values()).encode():
+    if _inside(output) != {*wanted, SUMS} or (output / SUMS).read_bytes() != checksums_text(wanted.values()).encode():
         return False
     return all(_is_as_listed(output / path, entry) for path, entry in wanted.items())
 
@@ -190,7 +190,7 @@ def _fill(folder: Path, files: Iterable[FileEntry], store: Store) -> None:
         path = folder / entry.path
         path.parent.mkdir(parents=True, exist_ok=True)
         store.copy(entry, path)
-    (folder / SUMS).write_bytes(sums_text(files).encode())  # the same bytes on every system
+    (folder / SUMS).write_bytes(checksums_text(files).encode())  # the same bytes on every system
 
 
 def _swap(output: Path, work: Path, when_placed: Callable[[], None]) -> None:
@@ -267,7 +267,7 @@ def _another(client: GitHub, tally: "_Tally") -> GitHub:
     """Return a further client like this one, whose pauses end when everything is given up."""
     clock = client.session.clock
     own = Clock(monotonic=clock.monotonic, wall=clock.wall, sleep=lambda seconds: tally.sleep(clock.sleep, seconds))
-    session = PatientSession(client.token, clock=own, announce=tally.say)
+    session = RetryingSession(client.token, clock=own, announce=tally.say)
     return GitHub(client.service, client.token, session)
 
 

@@ -31,7 +31,7 @@ OTHER_SERVICE: Final = "in no public log, as those of private repositories are: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class ProvenanceClaim:
     """What a workflow's signature has to say: the repository's page and the commit."""
 
     repository: str
@@ -50,11 +50,11 @@ class Unchecked(Exception):
     """An attestation cannot be checked here; the words say why."""
 
 
-Check = Callable[[str, Claim], Provenance]
+Check = Callable[[str, ProvenanceClaim], Provenance]
 """Takes a bundle and what it has to say. Raises `Unchecked`, and `NetworkError` for one that is not right."""
 
 
-def check_provenance(bundle: str, claim: Claim) -> Provenance:
+def check_provenance(bundle: str, claim: ProvenanceClaim) -> Provenance:
     """Check a bundle by sigstore's keys.
 
     Raises `NetworkError` (`attestation-invalid`) for one that is damaged, forged, or of another repository or commit,
@@ -80,7 +80,7 @@ def check_provenance(bundle: str, claim: Claim) -> Provenance:
 class _Workflow:
     """Accepts certificates that GitHub gave to a workflow of the repository that ran for the commit."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: ProvenanceClaim) -> None:
         self._claim = claim
 
     def verify(self, cert: "Certificate") -> None:
@@ -152,7 +152,7 @@ class Attestation:
 
 
 def ask_attestations(
-    client: GitHub, repository: Repository, claim: Claim, files: Iterable[FileEntry], check: Check
+    client: GitHub, repository: Repository, claim: ProvenanceClaim, files: Iterable[FileEntry], check: Check
 ) -> dict[str, Attestation]:
     """Return what is known of each file, by path; one attestation may be of many files.
 
@@ -173,22 +173,22 @@ def ask_attestations(
 
 
 def _asked(
-    client: GitHub, repository: Repository, claim: Claim, file: FileEntry, check: Check
+    client: GitHub, repository: Repository, claim: ProvenanceClaim, file: FileEntry, check: Check
 ) -> dict[str, Attestation]:
     """Return what is known of a file, and of all others that the same attestation is about."""
     bundles = provenance_bundles(client, repository, file.sha256)
     if not bundles:
         return {file.sha256: Attestation(words=NOT_ATTESTED)}
-    trouble: NetworkError | Unchecked | None = None
+    failed: NetworkError | Unchecked | None = None
     for bundle in bundles:
         try:
             return _vouched(check(bundle, claim), file)
         except (NetworkError, Unchecked) as error:
-            trouble = error if trouble is None or isinstance(error, Unchecked) else trouble
-    if isinstance(trouble, NetworkError):
-        trouble.where = file.path
-        raise trouble
-    return {file.sha256: Attestation(words=f"attested, not checked: {trouble}")}
+            failed = error if failed is None or isinstance(error, Unchecked) else failed
+    if isinstance(failed, NetworkError):
+        failed.where = file.path
+        raise failed
+    return {file.sha256: Attestation(words=f"attested, not checked: {failed}")}
 
 
 def _vouched(provenance: Provenance, file: FileEntry) -> dict[str, Attestation]:

@@ -21,7 +21,7 @@ from ortrim.errors import NetworkError, StorageError, UsageError
 from ortrim.fetch.lock import NAME, OUTPUT, Lock, LockedArtifact, LockedFile, Origin, read_lock, write_lock
 from ortrim.fetch.offers import EVERYTHING, Offer, Selection, look_up_release, look_up_run, newest_run
 from ortrim.fetch.placing import Store, download_all, place, user_store
-from ortrim.fetch.provenance import Attestation, Claim, ask_attestations, check_provenance
+from ortrim.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
 from ortrim.github.credentials import find_service
 from ortrim.github.followed_run import Connection, Remote, connect
 from ortrim.github.repositories import Site, find_site
@@ -31,7 +31,7 @@ UPDATE: Final = "to change the lock file: --update"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class FetchRequest:
     """What the command line says, empty where it says nothing; `latest` asks for the newest run."""
 
     release: str = ""
@@ -47,7 +47,7 @@ class Wanted:
         return bool(self.release or self.run or self.latest)
 
 
-def completed(wanted: Wanted, lock: Lock | None) -> Wanted | None:
+def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
     """Return what is to be looked up anew, or None when the lock file is to be followed.
 
     What an update does not say is taken from the lock file. Raises `UsageError`: `fetch-which` (nothing says what is
@@ -74,7 +74,7 @@ def completed(wanted: Wanted, lock: Lock | None) -> Wanted | None:
     return wanted
 
 
-def _require_same(wanted: Wanted, lock: Lock) -> None:
+def _require_same(wanted: FetchRequest, lock: Lock) -> None:
     origin = lock.origin
     said = (
         ("--release", wanted.release, origin.release),
@@ -89,7 +89,7 @@ def _require_same(wanted: Wanted, lock: Lock) -> None:
             raise UsageError("lock-differs", f"{NAME} says otherwise", where=option, why=why, hint=UPDATE)
 
 
-def _filled(wanted: Wanted, lock: Lock) -> Wanted:
+def _filled(wanted: FetchRequest, lock: Lock) -> FetchRequest:
     origin, selection = lock.origin, wanted.selection
     chosen = Selection(spec=selection.spec or origin.spec, target=selection.target or origin.target)
     if wanted.says_which:
@@ -100,7 +100,7 @@ def _filled(wanted: Wanted, lock: Lock) -> Wanted:
 SHOWN: Final = 10
 
 
-def new_origin(wanted: Wanted, commit: str, site: Site) -> Origin:
+def new_origin(wanted: FetchRequest, commit: str, site: Site) -> Origin:
     """Return where files come from, as a lock file says it."""
     return Origin(
         host=site.service.host,
@@ -257,7 +257,7 @@ class Fetched:
     attestations: dict[str, Attestation]
 
 
-def fetch_files(wanted: Wanted, remote: Remote, app: App, console: Console) -> Fetched:
+def fetch_files(wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
     """Fetch what is wanted, or what the lock file of the app says, and place it.
 
     Raises `UsageError` (as `completed`; `lock-other-host`), `StorageError` (`fetch-under-way`, `not-in-cache`),
@@ -274,7 +274,7 @@ def fetch_files(wanted: Wanted, remote: Remote, app: App, console: Console) -> F
         return _follow(lock, wanted, remote, app, console)
 
 
-def _follow(lock: Lock, wanted: Wanted, remote: Remote, app: App, console: Console) -> Fetched:
+def _follow(lock: Lock, wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
     """Make the files of a lock file again; GitHub is asked only for what is not in the cache."""
     require_same_repository(remote, lock)
     store = user_store()
@@ -298,18 +298,18 @@ def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Con
     origin, digests = lock.origin, {each.name: each.sha256 for each in lock.artifacts}
     selection = Selection(spec=origin.spec, target=origin.target)
     with console.step(f"look up {origin.words}"):
-        offer = _offer(Wanted(release=origin.release, run=origin.run, selection=selection), connection, digests)
+        offer = _offer(FetchRequest(release=origin.release, run=origin.run, selection=selection), connection, digests)
         require_same_offer(lock, offer, None if offer.artifacts else store)
     _download(offer, connection, store, console)
     require_same_offer(lock, offer, store)
 
 
-def _fetch_anew(wanted: Wanted, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
+def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
     connection, store = connect(remote, console), user_store()
     wanted, offer = _looked_up(wanted, connection, console)
     _download(offer, connection, store, console)
     files, commit = offer.files(store), offer.commit(store)
-    claim = Claim(repository=_page(offer, connection), commit=commit)
+    claim = ProvenanceClaim(repository=_page(offer, connection), commit=commit)
     known = _attested(claim, files, connection, console)
     lock = Lock(
         origin=new_origin(wanted, commit, connection.site),
@@ -323,7 +323,7 @@ def _fetch_anew(wanted: Wanted, before: Lock | None, remote: Remote, app: App, c
     return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
 
 
-def _looked_up(wanted: Wanted, connection: Connection, console: Console) -> tuple[Wanted, Offer]:
+def _looked_up(wanted: FetchRequest, connection: Connection, console: Console) -> tuple[FetchRequest, Offer]:
     """Return what is wanted, the newest run by its number, and what there is of it."""
     with console.step(f"look up {wanted.release or wanted.run or 'the newest run'}") as step:
         if wanted.latest:
@@ -335,13 +335,13 @@ def _looked_up(wanted: Wanted, connection: Connection, console: Console) -> tupl
 
 
 def _attested(
-    claim: Claim, files: Sequence[FileEntry], connection: Connection, console: Console
+    claim: ProvenanceClaim, files: Sequence[FileEntry], connection: Connection, console: Console
 ) -> dict[str, Attestation]:
     with console.step("ask for attestations"):
         return ask_attestations(connection.client, connection.repository, claim, files, check_provenance)
 
 
-def _offer(wanted: Wanted, connection: Connection, digests: dict[str, str]) -> Offer:
+def _offer(wanted: FetchRequest, connection: Connection, digests: dict[str, str]) -> Offer:
     client, repository = connection.client, connection.repository
     if wanted.release:
         return look_up_release(client, repository, wanted.release, wanted.selection)

@@ -14,7 +14,7 @@ from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
 from ortrim.fetch.lock import NAME, LockedFile
 from ortrim.fetch.offers import ASSEMBLED, Selection
-from ortrim.fetch.run import App, Fetched, Wanted, fetch_files
+from ortrim.fetch.run import App, Fetched, FetchRequest, fetch_files
 from ortrim.fetch.snippets import snippet as make_snippet
 from ortrim.fetch.snippets import snippet_files
 from ortrim.github.task import remote_from, run_number
@@ -55,7 +55,7 @@ def fetch(
     with boundary(json_mode=json) as console:
         # What goes on is told on standard error where standard output is for a file.
         told = console if snippet is None else Console(json_mode=True)
-        wanted = Wanted(
+        wanted = FetchRequest(
             release=release,
             run=0 if run is None else run_number(run),
             latest=latest,

@@ -74,9 +74,9 @@ def download_artifact(
     try:
         download(client, source, destination, on_bytes)
     except NetworkError as error:
-        if error.reference == "github-gone":
+        if error.code == "github-gone":
             raise expired(artifact, path) from None
-        if error.reference == "github-not-found":
+        if error.code == "github-not-found":
             what = f"{artifact.name!r} is not there any more"
             raise NetworkError("artifact-missing", what, where=path, why=error.why) from None
         raise
@@ -142,7 +142,7 @@ def provenance_bundles(client: GitHub, repository: Repository, sha256: str) -> t
     try:
         found = parsed(_Attestations, client.get(path, predicate_type="provenance"), path)
     except NetworkError as error:
-        if error.reference in NONE:
+        if error.code in NONE:
             return ()
         raise
     return tuple(json.dumps(each.bundle) for each in found.attestations if each.bundle)
@@ -161,7 +161,7 @@ def get_release(client: GitHub, repository: Repository, tag: str = "") -> Releas
     try:
         return parsed(Release, client.get(path), path)
     except NetworkError as error:
-        if error.reference != "github-not-found":
+        if error.code != "github-not-found":
             raise
         what = f"{repository} has no release of {tag[:200]!r}" if tag else f"{repository} has no release"
         raise NetworkError("release-not-found", what, where=path, why=error.why, hint=error.hint) from None

@@ -13,7 +13,7 @@ from ortrim.base.http import Answer, Response, link_to, opened, same_origin
 from ortrim.errors import NetworkError
 from ortrim.github.credentials import Service, Token
 from ortrim.github.records import parsed
-from ortrim.github.transport import PatientSession, moved, no_token, refusal, unexpected
+from ortrim.github.transport import RetryingSession, moved, no_token, refusal, unexpected
 
 REMEMBERED: Final = 64
 REDIRECTS: Final = 4
@@ -25,10 +25,10 @@ VERSION: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 class GitHub:
     """A connection to one GitHub; `token` is the one that `session` sends."""
 
-    def __init__(self, service: Service, token: Token | None, session: PatientSession | None = None) -> None:
+    def __init__(self, service: Service, token: Token | None, session: RetryingSession | None = None) -> None:
         self.service = service
         self.token = token
-        self.session = session or PatientSession(token)
+        self.session = session or RetryingSession(token)
         self._seen: dict[str, Answer] = {}
 
     def get(self, path: str, **parameters: str) -> Answer:
@@ -58,7 +58,7 @@ class GitHub:
 
     @contextmanager
     def open(self, path: str, headers: Mapping[str, str]) -> Iterator[Response]:
-        """Give the answer to one GET, whatever its status, its body still to be read. Raises `Trouble`."""
+        """Give the answer to one GET, whatever its status, its body still to be read. Raises `TransportError`."""
         self.session.traffic.requests += 1
         with opened(self.session.http, "GET", self.url(path), headers={**VERSION, **headers}) as response:
             yield response

@@ -41,9 +41,10 @@ CAUSES: Final = (
         "the branch holds another version of ortrim's workflow: bring it up to date",
     ),
 )
-"""Words of GitHub's, and the reference, what and hint that they come to.
+"""Words of GitHub's, and the code, what and hint that they come to.
 
-https://github.com/benc-uk/workflow-dispatch/issues/72, https://github.com/convictional/trigger-workflow-and-wait/issues/44
+https://github.com/benc-uk/workflow-dispatch/issues/72,
+https://github.com/convictional/trigger-workflow-and-wait/issues/44
 """
 
 
@@ -55,10 +56,10 @@ def dispatch_refusal(client: GitHub, answer: Answer, workflow: str, ref: str) ->
     """
     why = client.redacted(message_of(answer))
     if answer.status == 422:
-        for words, reference, what, hint in CAUSES:
+        for words, code, what, hint in CAUSES:
             if words in why:
                 texts = {"ref": ref[:200], "workflow": workflow}
-                return NetworkError(reference, what.format(**texts), where=workflow, why=why, hint=hint.format(**texts))
+                return NetworkError(code, what.format(**texts), where=workflow, why=why, hint=hint.format(**texts))
     if answer.status == 404 and client.token is not None:
         what, hint = "the workflow is not there", "its file has to be on the default branch, and the token to see it"
         return NetworkError("workflow-not-found", what, where=workflow, why=why, hint=hint)
@@ -136,7 +137,7 @@ def _settled(client: GitHub, repository: Repository, started: StartedRun) -> Run
         try:
             return get_run(client, repository, started.workflow_run_id)
         except NetworkError as error:
-            if error.reference != "run-not-found":
+            if error.code != "run-not-found":
                 break
             client.session.rest(pause)
     return Run(id=started.workflow_run_id, status=None, conclusion=None, html_url=started.html_url)
@@ -144,20 +145,20 @@ def _settled(client: GitHub, repository: Repository, started: StartedRun) -> Run
 
 def _found(client: GitHub, repository: Repository, order: Dispatch, *, certain: bool) -> Run:
     """Return the one run that carries the order's mark; whatever goes wrong, nobody is told to dispatch again."""
-    mark, trouble = f"[{order.correlation_id}]", ""
+    mark, failed = f"[{order.correlation_id}]", ""
     for pause in PAUSES_SECONDS:
         client.session.rest(pause)
         try:
             runs = [run for run in latest_runs(client, repository, order.workflow, 100) if mark in run.display_title]
         except NetworkError as error:
-            trouble = f"; the last look failed: {error.reference}: {error.why or error.what}"
+            failed = f"; the last look failed: {error.code}: {error.why or error.what}"
             continue
         if len(runs) == 1:
             return runs[0]
         if runs:
             raise _ambiguous(repository, order, runs)
-        trouble = ""
-    raise _lost(client, repository, order, ("accepted" if certain else "sent, and no answer came"), trouble)
+        failed = ""
+    raise _lost(client, repository, order, ("accepted" if certain else "sent, and no answer came"), failed)
 
 
 def _ambiguous(repository: Repository, order: Dispatch, runs: Sequence[Run]) -> NetworkError:
@@ -166,10 +167,10 @@ def _ambiguous(repository: Repository, order: Dispatch, runs: Sequence[Run]) -> 
     return NetworkError("run-ambiguous", what, where=str(repository), why=why, hint="cancel all but one of them")
 
 
-def _lost(client: GitHub, repository: Repository, order: Dispatch, fate: str, trouble: str) -> NetworkError:
+def _lost(client: GitHub, repository: Repository, order: Dispatch, fate: str, failed: str) -> NetworkError:
     page = _page(client, repository, order)
     patience = f"within {sum(PAUSES_SECONDS):.0f} s"
-    why = f"the dispatch was {fate}, but no run with [{order.correlation_id}] in its name was seen {patience}{trouble}"
+    why = f"the dispatch was {fate}, but no run with [{order.correlation_id}] in its name was seen {patience}{failed}"
     hint = f"look at {page} before you run the command again, or the build may run twice"
     return NetworkError("run-not-found", "it is not known which run was started", where=page, why=why, hint=hint)
 

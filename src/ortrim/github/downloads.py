@@ -16,7 +16,17 @@ from urllib.parse import urljoin
 from ortrim.base.cache import locked
 from ortrim.base.downloads import arriving
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.http import Response, Trouble, as_it_is, chunks, is_protected, new_session, opened, same_origin, whole
+from ortrim.base.http import (
+    Response,
+    TransportError,
+    as_it_is,
+    chunks,
+    is_protected,
+    new_session,
+    opened,
+    same_origin,
+    whole,
+)
 from ortrim.errors import NetworkError
 from ortrim.github.client import MOVED, REDIRECTS, GitHub
 from ortrim.github.transport import unexpected
@@ -29,8 +39,8 @@ RENAMED: Final = frozenset({301, 308})
 def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> Iterator[Response]:
     """Give the answer to one GET at the end of all redirects, whatever its status, its body still to be read.
 
-    The addresses that the API gives are good for a minute: each attempt asks for a new one. Raises `Trouble`, and
-    `NetworkError` (`github-unexpected-answer`) for a redirect to where others could listen.
+    The addresses that the API gives are good for a minute: each attempt asks for a new one. Raises `TransportError`,
+    and `NetworkError` (`github-unexpected-answer`) for a redirect to where others could listen.
     """
     with ExitStack() as stack:
         response = stack.enter_context(client.open(path, headers))
@@ -84,7 +94,7 @@ class Source:
     size: int = 0
 
 
-class Limited(Trouble):
+class Limited(TransportError):
     """A rate limit, which has been waited for."""
 
 
@@ -119,27 +129,27 @@ class Transfer:
         vain = limits = 0
         for _ in range(MOST_ATTEMPTS):
             before = self._most
-            trouble = self._attempt(limits)
-            if trouble is None:
+            failed = self._attempt(limits)
+            if failed is None:
                 return
-            limits = limits + 1 if isinstance(trouble, Limited) else 0
-            vain = 0 if self._most > before else vain + (not isinstance(trouble, Limited))
-            if vain == VAIN_ATTEMPTS or trouble.hopeless:
+            limits = limits + 1 if isinstance(failed, Limited) else 0
+            vain = 0 if self._most > before else vain + (not isinstance(failed, Limited))
+            if vain == VAIN_ATTEMPTS or failed.permanent:
                 break
             self._client.session.traffic.repeats += 1
-            self._client.session.rest(0.0 if isinstance(trouble, Limited) else min(2.0**vain, LONGEST_PAUSE))
+            self._client.session.rest(0.0 if isinstance(failed, Limited) else min(2.0**vain, LONGEST_PAUSE))
         hint = "check the network or the proxy settings, then run the same command again"
         what = f"the download broke off at {self._there:,} bytes, again and again"
-        raise NetworkError("download-failed", what, where=self._source.path, why=str(trouble), hint=hint)
+        raise NetworkError("download-failed", what, where=self._source.path, why=str(failed), hint=hint)
 
-    def _attempt(self, limits: int) -> Trouble | None:
+    def _attempt(self, limits: int) -> TransportError | None:
         """Fetch what is still missing; returns what got in the way."""
         try:
             with opened_download(self._client, self._source.path, self._headers()) as response:
                 if self._begins(response, limits):
                     self._receive(response)
-        except Trouble as trouble:
-            return trouble
+        except TransportError as failed:
+            return failed
         return None
 
     def _headers(self) -> Mapping[str, str]:
@@ -160,7 +170,7 @@ class Transfer:
             return False
         elif status == 416 or (status == 206 and not (self._there and place and place[1] == str(self._there))):
             self._restart()
-            raise Trouble("the server gave another part than the one asked for")
+            raise TransportError("the server gave another part than the one asked for")
         elif status != 206:
             self._refuse(response, limits)
         self._parts += 1
@@ -199,7 +209,7 @@ class Transfer:
             raise Limited("GitHub's rate limit")
         if own and answer.status < 500:
             raise self._client.refused(answer, self._source.path)
-        raise Trouble(f"{'GitHub' if own else 'the server that stores the files'} answered {answer.status}")
+        raise TransportError(f"{'GitHub' if own else 'the server that stores the files'} answered {answer.status}")
 
 
 def silent(_done: int, _total: int) -> None:

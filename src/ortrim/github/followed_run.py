@@ -31,8 +31,8 @@ from ortrim.github.client import GitHub
 from ortrim.github.credentials import find_token
 from ortrim.github.records import Artifact, Number, Run
 from ortrim.github.repositories import Repository, Site, find_site
-from ortrim.github.runs import COMPLETED, Progress, cancel_run, changes, follow, get_run, kept_in_sight, latest_runs
-from ortrim.github.transport import PatientSession
+from ortrim.github.runs import COMPLETED, RunProgress, cancel_run, changes, follow, get_run, kept_in_sight, latest_runs
+from ortrim.github.transport import RetryingSession
 from ortrim.github.workflow_files import compiled_artifact
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import import_compiled
@@ -70,7 +70,7 @@ def connect(remote: Remote, console: Console) -> Connection:
     """
     site = find_site(remote.repository, Path.cwd())
     token = find_token(site.service.host, file=remote.token_file)
-    return Connection(site=site, client=GitHub(site.service, token, PatientSession(token, announce=console.note)))
+    return Connection(site=site, client=GitHub(site.service, token, RetryingSession(token, announce=console.note)))
 
 
 FOLDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -274,7 +274,7 @@ def forgotten_at_last(kept: Kept) -> Iterator[None]:
     try:
         yield
     except Diagnostic as error:
-        passing = error.exit_code in PASSING and error.reference not in {*GONE, "run-cancelled"}
+        passing = error.exit_code in PASSING and error.code not in {*GONE, "run-cancelled"}
         if not passing:
             kept.forget()
         raise
@@ -317,7 +317,7 @@ def in_sight(watch: Watch, run: Run, kept: Kept | None, *, over: bool = False) -
             yield options
     except Interrupted as left:
         told_to_end = isinstance(left.__context__, Terminated)
-        if over or told_to_end or left.reference != "run-left" or not watch.wants_cancel(run):
+        if over or told_to_end or left.code != "run-left" or not watch.wants_cancel(run):
             raise
         with kept_in_sight(run, options):
             cancel_run(watch.connection.client, watch.connection.repository, run.id)
@@ -334,10 +334,10 @@ def followed(watch: Watch, run: Run, options: str) -> Run:
         return follow(watch.connection.client, watch.connection.repository, run, _shown_in(step), options=options)
 
 
-def _shown_in(step: Step) -> Callable[[Progress], None]:
-    last: Progress | None = None
+def _shown_in(step: Step) -> Callable[[RunProgress], None]:
+    last: RunProgress | None = None
 
-    def show(progress: Progress) -> None:
+    def show(progress: RunProgress) -> None:
         nonlocal last
         if step.live:
             step.progress(*progress.steps, progress.words)
@@ -383,7 +383,7 @@ def run_of(connection: Connection, kept: Kept) -> Run | None:
     try:
         return get_run(client, repository, kept.record.run)
     except NetworkError as error:
-        if error.reference != "run-not-found":
+        if error.code != "run-not-found":
             raise
         return None
 

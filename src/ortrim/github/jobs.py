@@ -15,7 +15,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.checksums import SUMS, FileEntry, sums_text
+from ortrim.base.checksums import SUMS, FileEntry, checksums_text
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
@@ -28,7 +28,7 @@ from ortrim.build.sources import SourceTree, fetch_sources
 from ortrim.build.upstream_arguments import compiled_sources
 from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.dispatch import decode_plan
-from ortrim.github.workflow_files import Inputs
+from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.models.hot_operators import OPERATOR
 from ortrim.models.operators import parse_config, render_config
 from ortrim.package.manifest import FACTS, DeliveryFacts
@@ -36,7 +36,7 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.executors import native_executor
-from ortrim.pipeline.packaging import Group, groups
+from ortrim.pipeline.packaging import PackageGroup, groups
 from ortrim.pipeline.planned import Planned, hooks_digest, make_planned, runner_digest, target_folder
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled, import_compiled
@@ -84,14 +84,14 @@ REFERENCE: Final = "plan-not-ours"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accepted:
+class AcceptedDelivery:
     """A plan that was made elsewhere and would have been made here, and the sources that it is for."""
 
     plan: BuildPlan
     sources: SourceTree
 
 
-def accept(plan: BuildPlan, console: Console) -> Accepted:
+def accept(plan: BuildPlan, console: Console) -> AcceptedDelivery:
     """Fetch the sources of a plan from elsewhere and check that this ortrim decides the same.
 
     Raises `PlanError` `plan-not-ours`, and as `fetch_sources` does.
@@ -109,7 +109,7 @@ def accept(plan: BuildPlan, console: Console) -> Accepted:
         tree = fetch_sources(runtime_pins(plan.ort_version), kinds.pop(), announce=step.note)
     for target in plan.targets:
         require_ours(target, plan.ort_version, tree.pins)
-    return Accepted(plan=plan, sources=tree)
+    return AcceptedDelivery(plan=plan, sources=tree)
 
 
 def require_ours(target: PlannedTarget, ort_version: str, sources: tuple[SourcePin, ...]) -> None:
@@ -135,8 +135,8 @@ def _require_plain(job: BuildJob) -> None:
         raise _differs(job.target.identifier, "profile is none that this ortrim knows")
     if not set(job.without_types) <= set(KINDS):
         raise _differs(job.target.identifier, "without_types has what is no kind of value")
-    if job.wide_blocks and job.cpu != AVX512:
-        raise _differs(job.target.identifier, "wide_blocks is for a processor that has AVX-512")
+    if job.avx512_nchwc and job.cpu != AVX512:
+        raise _differs(job.target.identifier, "avx512_nchwc is for a processor that has AVX-512")
     if not all(map(OPERATOR.fullmatch, job.hot_operators)):
         raise _differs(job.target.identifier, "hot_operators has what is no operator's name")
 
@@ -238,11 +238,11 @@ def with_sums(folder: Path) -> tuple[Path, ...]:
         FileEntry(path=path.relative_to(folder).as_posix(), size_bytes=path.stat().st_size, sha256=sha256_of(path))
         for path in files
     )
-    write_atomically(folder / SUMS, sums_text(entries))
+    write_atomically(folder / SUMS, checksums_text(entries))
     return (*files, folder / SUMS)
 
 
-def _files(planned: Planned, group: Group) -> Iterator[tuple[Path, str]]:
+def _files(planned: Planned, group: PackageGroup) -> Iterator[tuple[Path, str]]:
     """Yield each file of a group's package and reports with the path that it gets."""
     for target in group.targets:
         yield from _reports(target_folder(planned, target), _named(planned, target))
@@ -285,7 +285,7 @@ ON_PHONE: Final = "android-x86_64"
 MARK: Final = "on-emulator"
 
 
-def plan_run(inputs: Inputs, console: Console) -> BuildPlan:
+def plan_run(inputs: WorkflowInputs, console: Console) -> BuildPlan:
     """Return the plan of a run: the one that came with it, if this ortrim makes the same, or that of its buildspec."""
     if inputs.plan:
         return accept(decode_plan(inputs.plan), console).plan
@@ -303,7 +303,7 @@ def compile_planned(text: str, identifiers: str, destination: Path, console: Con
 
 
 def deliver_compiled(
-    inputs: Inputs, identifiers: str, source: Path, destination: Path, console: Console
+    inputs: WorkflowInputs, identifiers: str, source: Path, destination: Path, console: Console
 ) -> tuple[VerifyReport, ...]:
     """Package and verify targets that the archives in `source` hold compiled, and hand all over in `destination`.
 
@@ -357,7 +357,7 @@ def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:
     return wanted
 
 
-def _request(inputs: Inputs, target: str, devices: tuple[str, ...] = ()) -> Request:
+def _request(inputs: WorkflowInputs, target: str, devices: tuple[str, ...] = ()) -> Request:
     return Request(
         spec=Path(inputs.spec),
         target=target,
@@ -375,7 +375,7 @@ TO_COMPILE: Final = ("farm-apks-missing", "farm-apks-outdated")
 GRADLE_SECONDS: Final = 1800
 
 
-def require_farm_target(inputs: Inputs, plan: BuildPlan) -> None:
+def require_farm_target(inputs: WorkflowInputs, plan: BuildPlan) -> None:
     """Check that there is something to run on the farms that were asked for. Raises `PlanError` `no-farm-target`."""
     planned = {target.job.target.identifier for target in plan.targets}
     if inputs.devices and TARGET not in planned:
@@ -383,7 +383,7 @@ def require_farm_target(inputs: Inputs, plan: BuildPlan) -> None:
         raise PlanError("no-farm-target", what, where=inputs.devices[0], hint=hint)
 
 
-def compile_app(inputs: Inputs, source: Path, console: Console) -> tuple[Path, ...]:
+def compile_app(inputs: WorkflowInputs, source: Path, console: Console) -> tuple[Path, ...]:
     """Write the app that carries what is to run on farms, have Gradle compile it, and return its project's folders.
 
     `source` holds the archives of compiled targets. Raises `ToolError` (`gradle-failed`, `tool-missing`), `VerifyError`
@@ -403,7 +403,9 @@ def compile_app(inputs: Inputs, source: Path, console: Console) -> tuple[Path, .
     return folders
 
 
-def verify_on_farms(inputs: Inputs, source: Path, destination: Path, console: Console) -> tuple[VerifyReport, ...]:
+def verify_on_farms(
+    inputs: WorkflowInputs, source: Path, destination: Path, console: Console
+) -> tuple[VerifyReport, ...]:
     """Run the compiled app on every device of a farm, and leave the reports in `destination`.
 
     Raises what importing, packaging and verifying raise; what a device ended with is in its report.
@@ -421,8 +423,8 @@ def verify_on_farms(inputs: Inputs, source: Path, destination: Path, console: Co
 def _require_app_alone_missing(report: VerifyReport) -> None:
     for device in report.devices:
         failure = device.failure
-        if failure and failure.reference not in TO_COMPILE:
-            raise VerifyError(failure.reference, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
+        if failure and failure.code not in TO_COMPILE:
+            raise VerifyError(failure.code, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
 
 
 def _gradle(command: str, folder: Path) -> None:
@@ -435,7 +437,7 @@ def _gradle(command: str, folder: Path) -> None:
         )
 
 
-def _farmed_request(inputs: Inputs) -> Request:
+def _farmed_request(inputs: WorkflowInputs) -> Request:
     return Request(
         spec=Path(inputs.spec), target=TARGET, profile=inputs.profile, elsewhere=True, devices=inputs.devices
     )

@@ -129,7 +129,7 @@ def refused_by(version: str, diagnostic: Diagnostic) -> Refused:
     """Return a refusal in the words of a diagnostic."""
     first = diagnostic.diagnostics[0] if isinstance(diagnostic, DiagnosticGroup) else diagnostic
     why = first.why.strip().splitlines()
-    return Refused(version=version, reference=first.reference, what=first.what, why=why[-1] if why else "")
+    return Refused(version=version, reference=first.code, what=first.what, why=why[-1] if why else "")
 
 
 def write_update(update: VersionsUpdate, folder: Path) -> Path:

@@ -64,7 +64,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class WorkflowStep:
     """One step of a job."""
 
     name: Text
@@ -76,7 +76,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class WorkflowJob:
     """One job of a run."""
 
     id: Number
@@ -84,7 +84,7 @@ class Job:
     status: Text
     conclusion: Text | None
     html_url: Text | None = None
-    steps: tuple[Step, ...] | None = None
+    steps: tuple[WorkflowStep, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ class RunPage:
 class JobPage:
     """Some of a run's jobs."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[WorkflowJob, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

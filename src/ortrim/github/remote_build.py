@@ -112,7 +112,7 @@ def _dispatched(order: _Order, connection: Connection, folder: Path, plan: Build
         try:
             run = dispatch(connection.client, connection.repository, what)
         except Diagnostic as error:
-            if error.reference not in UNCERTAIN:
+            if error.code not in UNCERTAIN:
                 kept.forget()
             raise
         return kept.with_run(run), run
@@ -164,7 +164,7 @@ def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
     try:
         asked = cancel_run(connection.client, connection.repository, run_id)
     except NetworkError as error:
-        if error.reference != "github-not-found" or kept is None or kept.record.site != str(connection.site):
+        if error.code != "github-not-found" or kept is None or kept.record.site != str(connection.site):
             raise
         _forget_deleted(connection, kept)
         return False
@@ -196,7 +196,7 @@ def _run_there(connection: Connection, run_id: int, kept: Kept | None) -> Run:
     try:
         return get_run(connection.client, connection.repository, run_id)
     except NetworkError as error:
-        if kept and error.reference == "run-not-found":
+        if kept and error.code == "run-not-found":
             _forget_deleted(connection, kept)
         raise
 

@@ -165,7 +165,7 @@ def has_branch(client: GitHub, repository: Repository, branch: str) -> bool:
     try:
         client.get(f"{repository.path}/branches/{quote(branch, safe='')}")
     except NetworkError as error:
-        if error.reference != "github-not-found":
+        if error.code != "github-not-found":
             raise
         return False
     return True
@@ -176,7 +176,7 @@ def look_at(client: GitHub, repository: Repository) -> RepositoryFacts:
     try:
         return parsed(RepositoryFacts, client.get(repository.path), repository.path)
     except NetworkError as error:
-        if error.reference != "github-not-found":
+        if error.code != "github-not-found":
             raise
         what = f"there is no {repository} at {client.service.host}, or the token may not see it"
         hint = "say which repository has the workflow: --repo owner/name"
@@ -195,7 +195,7 @@ def commit_of_tag(client: GitHub, repository: Repository, tag: str) -> str:
         # Pages are of the files that the commit changed, which nobody wants here.
         return parsed(_Commit, client.get(path, per_page="1"), path).sha
     except NetworkError as error:
-        if error.reference not in {"github-not-found", "github-invalid-request"}:
+        if error.code not in {"github-not-found", "github-invalid-request"}:
             raise
         what = f"{repository} has no tag {tag[:200]!r}"
         raise NetworkError("tag-not-found", what, where=path, why=error.why, hint=error.hint) from None

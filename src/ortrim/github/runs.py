@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
-from ortrim.base.http import Clock, Response, Trouble, chunks, whole
+from ortrim.base.http import Clock, Response, TransportError, chunks, whole
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, NetworkError
 from ortrim.github.client import GitHub, everything
 from ortrim.github.downloads import opened_download
-from ortrim.github.records import Job, JobPage, Run, RunPage, parsed
+from ortrim.github.records import JobPage, Run, RunPage, WorkflowJob, parsed
 from ortrim.github.repositories import Repository
 
 
@@ -36,14 +36,14 @@ def get_run(client: GitHub, repository: Repository, run_id: int) -> Run:
     try:
         return parsed(Run, client.get(path), path)
     except NetworkError as error:
-        if error.reference != "github-not-found":
+        if error.code != "github-not-found":
             raise
         what = f"{repository} has no run {run_id}, or the token may not see it"
         hint = "it may have been deleted; invoke runs lists those that are there"
         raise NetworkError("run-not-found", what, where=path, why=error.why, hint=hint) from None
 
 
-def get_jobs(client: GitHub, repository: Repository, run_id: int) -> tuple[Job, ...]:
+def get_jobs(client: GitHub, repository: Repository, run_id: int) -> tuple[WorkflowJob, ...]:
     """Return the jobs of a run's latest attempt, with their steps."""
     path = f"{run_path(repository, run_id)}/jobs"
     return everything(client, path, JobPage, attrgetter("jobs"), filter="latest")
@@ -125,13 +125,13 @@ LARGEST_LOG: Final = 256 << 20
 FAILED: Final = frozenset({"failure", "timed_out", "cancelled"})
 
 
-def failed_step(job: Job) -> str:
+def failed_step(job: WorkflowJob) -> str:
     """Return the name of the step at which a job ended, empty when there is none."""
     step = next((step for step in job.steps or () if step.conclusion in FAILED), None)
     return step.name if step else ""
 
 
-def failing_lines(client: GitHub, repository: Repository, job: Job) -> tuple[str, ...]:
+def failing_lines(client: GitHub, repository: Repository, job: WorkflowJob) -> tuple[str, ...]:
     """Return the end of what the failing step of a job wrote; if there is no log, one line that says so."""
     step = next((step for step in job.steps or () if step.conclusion in FAILED), None)
     started, completed = (step.started_at or "", step.completed_at or "") if step else ("", "")
@@ -141,7 +141,7 @@ def failing_lines(client: GitHub, repository: Repository, job: Job) -> tuple[str
             if response.status_code != 200:
                 raise client.refused(whole(response, client.session.clock), path)
             found = excerpt(_lines(response, client.session.clock), started, completed)
-    except (NetworkError, Trouble) as error:
+    except (NetworkError, TransportError) as error:
         return (f"(its log could not be fetched: {error})".splitlines()[0],)
     return tuple(client.redacted(line) for line in found) or ("(its log is empty)",)
 
@@ -164,7 +164,7 @@ FAILURES: Final = frozenset({"failure", "timed_out", "startup_failure"})
 STARTUP_WHY: Final = "GitHub could not start it: the workflow file is not valid, or no runner is what it asks for"
 
 
-def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[Job, ...]) -> Diagnostic:
+def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[WorkflowJob, ...]) -> Diagnostic:
     """Return the diagnostic of a run that is over and did not succeed.
 
     References: `run-cancelled`, `run-timeout`, and for each job that failed `run-failed`, with the end of its log.
@@ -186,7 +186,7 @@ def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[Job, ..
     return errors[0] if len(errors) == 1 else DiagnosticGroup(errors)
 
 
-def _job_error(client: GitHub, repository: Repository, run: Run, job: Job) -> BuildError:
+def _job_error(client: GitHub, repository: Repository, run: Run, job: WorkflowJob) -> BuildError:
     step = failed_step(job)
     at = f" at the step {step!r}" if step else ""
     why = "\n".join(failing_lines(client, repository, job))
@@ -205,11 +205,11 @@ WAITING: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class RunProgress:
     """Where a run is; `seconds` since it is followed."""
 
     run: Run
-    jobs: tuple[Job, ...]
+    jobs: tuple[WorkflowJob, ...]
     seconds: float
 
     @property
@@ -231,29 +231,31 @@ class Progress:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class RunChange:
     """Something that happened to a job, or to the run as long as it has none; `over` when the job has ended."""
 
     words: str
     over: bool
 
 
-def changes(before: Progress | None, after: Progress) -> tuple[Change, ...]:
+def changes(before: RunProgress | None, after: RunProgress) -> tuple[RunChange, ...]:
     """Return what is different from the look before: the step that each job is at, the jobs that ended, and how."""
     known = {job.id: _said(job) for job in before.jobs} if before else {}
     found = tuple(
-        Change(words=_said(job), over=job.status == COMPLETED) for job in after.jobs if known.get(job.id) != _said(job)
+        RunChange(words=_said(job), over=job.status == COMPLETED)
+        for job in after.jobs
+        if known.get(job.id) != _said(job)
     )
     if found or after.jobs or (before and before.words == after.words):
         return found
-    return (Change(words=after.words, over=False),)
+    return (RunChange(words=after.words, over=False),)
 
 
-def _said(job: Job) -> str:
+def _said(job: WorkflowJob) -> str:
     return f"{job.name}: {job.conclusion if job.status == COMPLETED else _doing(job)}"
 
 
-def _doing(job: Job) -> str:
+def _doing(job: WorkflowJob) -> str:
     """Return the step that a job is at."""
     step = next((step for step in job.steps or () if step.status == "in_progress"), None)
     return step.name if step else WAITING.get(job.status, "between two steps")
@@ -280,7 +282,7 @@ def follow(
     client: GitHub,
     repository: Repository,
     run: Run,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[RunProgress], None],
     *,
     options: str = "",
     patience_seconds: float = PATIENCE_SECONDS,
@@ -313,8 +315,8 @@ def kept_in_sight(run: Run, options: str = "") -> Iterator[None]:
         what = "interrupted here; the run at GitHub goes on"
         raise Interrupted("run-left", what, where=run.html_url, hint=how) from None
     except NetworkError as error:
-        if error.reference not in FINAL and how not in error.hint:
-            first = f"{error.hint}; then, " if error.reference == "github-refused" and error.hint else ""
+        if error.code not in FINAL and how not in error.hint:
+            first = f"{error.hint}; then, " if error.code == "github-refused" and error.hint else ""
             error.hint = f"{first}for the run {run.html_url}, {how}"
         raise
 
@@ -323,22 +325,22 @@ def _followed(
     client: GitHub,
     repository: Repository,
     run: Run,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[RunProgress], None],
     patience_seconds: float,
-) -> Progress:
+) -> RunProgress:
     """Look again and again until the run is over."""
     clock = client.session.clock
     started, out_since = clock.monotonic(), math.inf
     while True:
-        progress, trouble = _look(client, repository, run, started)
+        progress, failed = _look(client, repository, run, started)
         now = clock.monotonic()
         if progress is not None:
             on_progress(progress)
             if progress.run.status == COMPLETED:
                 return progress
-        out_since = min(out_since, now) if trouble else math.inf
-        if trouble and now - out_since > OUTAGE_SECONDS:
-            raise trouble
+        out_since = min(out_since, now) if failed else math.inf
+        if failed and now - out_since > OUTAGE_SECONDS:
+            raise failed
         if now - started > patience_seconds:
             what = f"the run is not over after {patience_seconds / 3600:.0f} h"
             raise NetworkError("run-still-going", what, where=run.html_url)
@@ -347,13 +349,13 @@ def _followed(
 
 def _look(
     client: GitHub, repository: Repository, run: Run, started: float
-) -> tuple[Progress | None, NetworkError | None]:
+) -> tuple[RunProgress | None, NetworkError | None]:
     """Look once; GitHub out of reach is no reason to give up a build of an hour."""
     try:
         current = get_run(client, repository, run.id)
         jobs = get_jobs(client, repository, run.id)
     except NetworkError as error:
-        if error.reference != "github-unreachable":
+        if error.code != "github-unreachable":
             raise
         return None, error
-    return Progress(run=current, jobs=jobs, seconds=client.session.clock.monotonic() - started), None
+    return RunProgress(run=current, jobs=jobs, seconds=client.session.clock.monotonic() - started), None

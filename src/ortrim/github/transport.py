@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from ortrim.base.http import Answer, Clock, Request, Trouble, new_session, opened, whole
+from ortrim.base.http import Answer, Clock, Request, TransportError, new_session, opened, whole
 from ortrim.errors import NetworkError
 from ortrim.github.credentials import Token
 
@@ -145,7 +145,7 @@ def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
     """Return the diagnostic for an answer that is neither a success nor a rate limit.
 
     References: `github-no-token`, `github-refused`, `github-not-found`, `github-gone`, `github-invalid-request`,
-    `github-unreachable` (its own trouble) and `github-unexpected-answer`.
+    `github-unreachable` (its own failed) and `github-unexpected-answer`.
     """
     status, why = answer.status, message_of(answer)
     if status in {401, 403, 404} and not has_token:
@@ -154,8 +154,8 @@ def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
         hint = _permission_hint(answer)
         return NetworkError("github-refused", "the token may not do this", where=where, why=why, hint=hint)
     if status in MEANINGS:
-        reference, what, hint = MEANINGS[status]
-        return NetworkError(reference, what, where=where, why=why, hint=hint)
+        code, what, hint = MEANINGS[status]
+        return NetworkError(code, what, where=where, why=why, hint=hint)
     return unreachable(where, f"it answered {status}") if status >= 500 else unexpected(where, f"status {status}")
 
 
@@ -211,7 +211,7 @@ def _silent(_: str) -> None:
     """Say nothing."""
 
 
-class PatientSession:
+class RetryingSession:
     """Requests with one token or none; `announce` is told of each longer wait, `traffic` keeps account."""
 
     def __init__(
@@ -229,7 +229,7 @@ class PatientSession:
         self._patience = patience_seconds
 
     def answered(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | None:
-        """Return an answer that is no rate limit; for POST also any trouble of the server's, or None for no answer.
+        """Return an answer that is no rate limit; for POST also any failed of the server's, or None for no answer.
 
         POST is repeated only where the server did not do it: no connection came about, or a rate limit was met.
         Raises `NetworkError` (`github-rate-limited`, `github-unreachable`).
@@ -276,18 +276,20 @@ class PatientSession:
         self.rest(seconds)
         return True
 
-    def _once(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | Trouble:
+    def _once(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | TransportError:
         self.traffic.requests += 1
         try:
             with opened(self.http, method, url, headers=headers, data=data) as response:
                 return whole(response, self.clock)
-        except Trouble as trouble:
-            return trouble
+        except TransportError as failed:
+            return failed
 
-    def _pause_or_give_up(self, outcome: Answer | Trouble, failures: int, where: str) -> None:
+    def _pause_or_give_up(self, outcome: Answer | TransportError, failures: int, where: str) -> None:
         """Rest before the next attempt. Raises `NetworkError` (`github-unreachable`) when there is to be none."""
-        if failures == ATTEMPTS or (isinstance(outcome, Trouble) and outcome.hopeless):
-            raise unreachable(where, str(outcome) if isinstance(outcome, Trouble) else f"it answered {outcome.status}")
+        if failures == ATTEMPTS or (isinstance(outcome, TransportError) and outcome.permanent):
+            raise unreachable(
+                where, str(outcome) if isinstance(outcome, TransportError) else f"it answered {outcome.status}"
+            )
         asked = retry_after(outcome, self.clock.wall()) if isinstance(outcome, Answer) else None
         self.traffic.repeats += 1
         self.rest(min(2.0 ** (failures - 1) if asked is None else asked, LONGEST_PAUSE_SECONDS))

@@ -63,7 +63,7 @@ INPUTS: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs:
+class WorkflowInputs:
     """The inputs of one run, checked; `profile` is None for the buildspec's own, `plan` empty without one.
 
     `devices` are names of farms' devices as `--device` takes them.
@@ -91,7 +91,7 @@ class _Document:
     plan: str = ""
 
 
-def read_inputs(text: str) -> Inputs:
+def read_inputs(text: str) -> WorkflowInputs:
     """Read the JSON document of a run's inputs.
 
     Raises `UsageError`: `no-workflow-inputs` outside a workflow, `bad-workflow-inputs`.
@@ -111,7 +111,7 @@ def read_inputs(text: str) -> Inputs:
     return _checked(document)
 
 
-def _checked(document: _Document) -> Inputs:
+def _checked(document: _Document) -> WorkflowInputs:
     _require(REF, document.ref or "none", "ref", "a commit, a branch or a tag")
     _require(PATTERN, document.target, "target", "an identifier, a glob or a prefix")
     _require(IDENTIFIER, document.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
@@ -124,7 +124,7 @@ def _checked(document: _Document) -> Inputs:
         )
     if document.plan:
         _require_compiled_only(document)
-    return Inputs(
+    return WorkflowInputs(
         spec=_path(document.spec),
         target=document.target,
         profile=None if document.profile == OF_THE_SPEC else document.profile,
@@ -209,14 +209,14 @@ class DeliverJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matrix:
+class JobMatrix:
     """The jobs of a run: all of `compiled` come before any of `delivered`."""
 
     compiled: tuple[CompileJob, ...]
     delivered: tuple[DeliverJob, ...]
 
 
-def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
+def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> JobMatrix:
     """Return the jobs that a plan comes to; without `delivered`, compiling is all.
 
     Raises `PlanError` `matrix-too-large`.
@@ -234,7 +234,7 @@ def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> Matrix:
     if len(compiled) > MOST_JOBS:
         what = f"{len(compiled)} targets are more than the {MOST_JOBS} jobs that GitHub takes at once"
         raise PlanError("matrix-too-large", what, where=plan.spec_name, hint="select fewer targets")
-    return Matrix(compiled=compiled, delivered=tuple(_deliveries(plan, targets)) if delivered else ())
+    return JobMatrix(compiled=compiled, delivered=tuple(_deliveries(plan, targets)) if delivered else ())
 
 
 def runner_of(target: Target) -> str:

@@ -13,7 +13,7 @@ from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import Regression, StorageError, UsageError
 from ortrim.history.record import spec_name
-from ortrim.history.rows import Accepted, Allowed, BuildEntry, Check, Checked, check, entry_of
+from ortrim.history.rows import AcceptedBuild, Allowed, BuildEntry, Check, Checked, check, entry_of
 from ortrim.history.store import NAME, accept_latest, accepted_builds, builds, latest_builds
 from ortrim.report.figures import quantity_text
 from ortrim.verify.reports import VerifyReport
@@ -28,7 +28,7 @@ class AcceptedFile:
     """The accepted builds of a product as a file that can be kept beside its buildspec, for machines without a past."""
 
     schema: Literal["ortrim-accepted/1"] = "ortrim-accepted/1"
-    builds: tuple[Accepted, ...]
+    builds: tuple[AcceptedBuild, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def check_reports(spec: Path, reports: tuple[VerifyReport, ...]) -> Checks:
     return _checks(pairs, allowed)
 
 
-def read_accepted(path: Path) -> tuple[Accepted, ...]:
+def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
     """Read a file of accepted builds. Raises `StorageError` (`accepted-missing`, `accepted-damaged`)."""
     where = str(path)
     if not path.is_file():
@@ -125,7 +125,7 @@ def regression_of(found: Checks) -> Regression | None:
     )
 
 
-def _checks(pairs: list[tuple[BuildEntry, Accepted | None]], allowed: Allowed) -> Checks:
+def _checks(pairs: list[tuple[BuildEntry, AcceptedBuild | None]], allowed: Allowed) -> Checks:
     return Checks(
         checks=tuple(check(entry, each, allowed) for entry, each in pairs if each),
         unaccepted=tuple(entry for entry, each in pairs if each is None),

@@ -24,7 +24,7 @@ def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         aside = record(output / NAME, entry_of(report, now, training_run))
     except StorageError as error:
-        warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.reference})")
+        warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
         warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
@@ -59,7 +59,7 @@ def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None
     try:
         aside = record_all(output / NAME, entries_of(report))
     except StorageError as error:
-        warn(f"this bench is not in the history: {error.where}: {error.what} ({error.why or error.reference})")
+        warn(f"this bench is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
         warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
@@ -77,6 +77,6 @@ def builds_and_benches_of(
     try:
         return history_of(output, spec, target), found
     except UsageError as error:
-        if error.reference == "no-such-build" and found:
+        if error.code == "no-such-build" and found:
             return (), found
         raise

@@ -32,7 +32,7 @@ from ortrim.verify.measurements import Unit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class HistoryLine:
     """A build as one line: its figures, and how its library differs from the build before of the same kind."""
 
     when: str
@@ -78,7 +78,7 @@ def series(entries: Sequence[BuildEntry]) -> dict[tuple[str, str, str], Series]:
     return {name: tuple(each) for name, each in found.items()}
 
 
-def history_lines(entries: Sequence[BuildEntry]) -> tuple[Line, ...]:
+def history_lines(entries: Sequence[BuildEntry]) -> tuple[HistoryLine, ...]:
     """Return a line for each build, in their order."""
     before: dict[tuple[str, str, str], BuildEntry] = {}
     lines = []
@@ -120,8 +120,8 @@ def _curve_name(device: str, model: str) -> str:
     return name_text(f"{model}, {device}")
 
 
-def _line(entry: BuildEntry, before: BuildEntry | None) -> Line:
-    return Line(
+def _line(entry: BuildEntry, before: BuildEntry | None) -> HistoryLine:
+    return HistoryLine(
         when=printable(entry.recorded_at.removesuffix("+00:00").replace("T", " ")),
         spec=name_text(entry.spec),
         target=name_text(entry.target),
@@ -386,7 +386,7 @@ def history_tables(entries: Sequence[BuildEntry], last: int) -> RenderableType:
     return Stack(*blocks[:-1])
 
 
-def _table(lines: Sequence[Line]) -> Table:
+def _table(lines: Sequence[HistoryLine]) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("recorded (UTC)", no_wrap=True)
     for heading in ("library", "change", "peak", "p50"):

@@ -1,7 +1,7 @@
 """What the history keeps of a bench: figures that can be compared across models and libraries. Pure.
 
 - What the history keeps of one finished build: figures that can be compared across builds. Pure.
-- How a build is held against the one that was accepted last. Pure.
+- How a build is compared with the one that was accepted last. Pure.
 """
 
 import math
@@ -13,7 +13,7 @@ from ortrim.base.json import to_canonical_json
 from ortrim.base.processor_cores import cores_text
 from ortrim.bench.points import BenchModel, BenchPlan, BenchPoint, BenchReport, BenchRow
 from ortrim.binaries.libraries import ComponentSize
-from ortrim.verify.measurements import Host, RunnerResult, Unit
+from ortrim.verify.measurements import HostFacts, RunnerResult, Unit
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
@@ -206,7 +206,7 @@ def entry_of(report: VerifyReport, recorded_at: str, training_run: str = "") -> 
     )
 
 
-def _measured_on(device: str, host: Host) -> MeasuredOn:
+def _measured_on(device: str, host: HostFacts) -> MeasuredOn:
     """Name a machine by all that makes it fast or slow and that stays the same from day to day."""
     cores = f"{host.cores} cores" + (f", on {cores_text(host.pinned_cores)}" if host.pinned_cores else "")
     words = (host.system, host.machine, host.cpu, cores, host.model, host.soc, host.kind)
@@ -243,11 +243,11 @@ SIZES: Final = (
     ("package", "package_bytes"),
 )
 KINDS: Final[dict[str, Kind]] = {"peak memory": "memory", "load": "latency", "p50": "latency"}
-"""The measures of a model that are held against each other. The 99th percentile is not: it is the machine's."""
+"""The measures of a model that are compared with each other. The 99th percentile is not: it is the machine's."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accepted:
+class AcceptedBuild:
     """A build that was accepted: when (UTC as ISO 8601), and with what words."""
 
     entry: BuildEntry
@@ -290,7 +290,7 @@ class Check:
     """A build beside the accepted one, figure by figure; `notes` say what else has changed."""
 
     latest: BuildEntry
-    accepted: Accepted
+    accepted: AcceptedBuild
     lines: tuple[Checked, ...]
     notes: tuple[str, ...]
 
@@ -300,7 +300,7 @@ class Check:
         return tuple(line for line in self.lines if line.outcome == "regressed")
 
 
-def check(latest: BuildEntry, accepted: Accepted, allowed: Allowed) -> Check:
+def check(latest: BuildEntry, accepted: AcceptedBuild, allowed: Allowed) -> Check:
     """Hold a build against the accepted one: sizes always, memory and latency where the machines allow it.
 
     Time is compared on the same machine alone, memory wherever it means anything.

@@ -2,7 +2,7 @@
 
 - The history's file as SQLite sees it: opened with today's tables, and its errors in our words.
 - The tables of the history, and how an older store becomes one of today.
-- Which builds were accepted: what later ones are held against.
+- Which builds were accepted: what later ones are compared with.
 - Benches in the history: a row of `benches` for each point that was measured, its figures in `bench_measures`.
 """
 
@@ -17,7 +17,7 @@ from ortrim.base.cache import locked
 from ortrim.base.files import storage_errors
 from ortrim.binaries.libraries import ComponentSize
 from ortrim.errors import StorageError
-from ortrim.history.rows import Accepted, BenchEntry, BenchMeasure, BuildEntry, BuiltModel, Measure, MeasuredOn
+from ortrim.history.rows import AcceptedBuild, BenchEntry, BenchMeasure, BuildEntry, BuiltModel, Measure, MeasuredOn
 
 STEPS: Final[Sequence[tuple[str, ...]]] = (
     (
@@ -39,13 +39,13 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         ) STRICT""",
         "CREATE INDEX builds_of_target ON builds (spec, target, profile, id)",
         """CREATE TABLE components (
-            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
             component TEXT NOT NULL,
             size_bytes INTEGER NOT NULL
         ) STRICT""",
         "CREATE INDEX components_of_build ON components (build)",
         """CREATE TABLE measures (
-            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
             device TEXT NOT NULL,
             model TEXT NOT NULL,
             "case" TEXT NOT NULL,
@@ -79,7 +79,7 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         ) STRICT""",
         "CREATE INDEX benches_of_target ON benches (spec, target, model, id)",
         """CREATE TABLE bench_measures (
-            bench INTEGER NOT NULL REFERENCES benches (id) ON DELETE CASCADE,
+            bench INTEGER NOT NULL ERROR_CODES benches (id) ON DELETE CASCADE,
             "case" TEXT NOT NULL,
             measure TEXT NOT NULL,
             unit TEXT NOT NULL,
@@ -90,14 +90,14 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
     (
         "ALTER TABLE builds ADD COLUMN training_run TEXT NOT NULL DEFAULT ''",
         """CREATE TABLE models (
-            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
             name TEXT NOT NULL,
             original_sha256 TEXT NOT NULL,
             sha256 TEXT NOT NULL
         ) STRICT""",
         "CREATE INDEX models_of_build ON models (build)",
         """CREATE TABLE machines (
-            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
             device TEXT NOT NULL,
             machine TEXT NOT NULL,
             memory_meaningful INTEGER NOT NULL,
@@ -106,7 +106,7 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         "CREATE INDEX machines_of_build ON machines (build)",
         """CREATE TABLE acceptances (
             id INTEGER PRIMARY KEY,
-            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
             accepted_at TEXT NOT NULL,
             note TEXT NOT NULL
         ) STRICT""",
@@ -218,7 +218,7 @@ def write_whole(path: Path, write: Callable[[sqlite3.Connection], None]) -> Path
     try:
         _write(path, write)
     except StorageError as error:
-        if error.reference != DAMAGED:
+        if error.code != DAMAGED:
             raise
     else:
         return None
@@ -296,7 +296,7 @@ def _set_aside(path: Path) -> Path | None:
             with opened(path):
                 return None
         except StorageError as error:
-            if error.reference != DAMAGED:
+            if error.code != DAMAGED:
                 raise
         aside = next(each for number in range(1, 10_000) if not (each := _aside(path, number)).exists())
         with storage_errors(path):
@@ -333,17 +333,17 @@ def latest_builds(path: Path, *, spec: str = "", target: str = "") -> tuple[Buil
         return tuple(_latest(numbered_builds(connection, spec=spec, target=target)).values())
 
 
-def accepted_builds(path: Path, *, spec: str = "", target: str = "") -> tuple[Accepted, ...]:
+def accepted_builds(path: Path, *, spec: str = "", target: str = "") -> tuple[AcceptedBuild, ...]:
     """Return, for each spec and target, the build that was accepted last. Raises as `accept_latest` does."""
     require_store(path)
     with opened(path) as connection:
         entries = numbered_builds(connection, spec=spec, target=target)
         rows = _acceptances(connection)
-    last: dict[tuple[str, str], Accepted] = {}
+    last: dict[tuple[str, str], AcceptedBuild] = {}
     for build, accepted_at, note in rows:
         if build in entries:
             entry = entries[build]
-            last[entry.spec, entry.target] = Accepted(entry=entry, accepted_at=accepted_at, note=note)
+            last[entry.spec, entry.target] = AcceptedBuild(entry=entry, accepted_at=accepted_at, note=note)
     return tuple(last.values())
 
 

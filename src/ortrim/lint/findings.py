@@ -105,10 +105,10 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """A rule: its stable reference and level, what it is about, why that matters, and the step that mends it."""
+class LintRule:
+    """A rule: its stable code and level, what it is about, why that matters, and the step that mends it."""
 
-    reference: str
+    code: str
     level: Level
     title: str
     why: str
@@ -117,10 +117,10 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class LintFinding:
     """One thing that a rule found in a model."""
 
-    reference: str
+    code: str
     level: Level
     place: str
     words: str

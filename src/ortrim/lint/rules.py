@@ -8,243 +8,243 @@ from itertools import groupby
 from typing import Final, Literal
 
 from ortrim.lint import graph_rules, runtime_rules
-from ortrim.lint.findings import Finding, LintFacts, Rule
+from ortrim.lint.findings import LintFacts, LintFinding, LintRule
 
 RULES: Final = (
-    Rule(
-        reference="does-not-load",
+    LintRule(
+        code="does-not-load",
         level="error",
         title="the full runtime refuses the model",
         why="what the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
         fix="see what onnx.checker.check_model says of it, and export it again",
         check=runtime_rules.does_not_load,
     ),
-    Rule(
-        reference="crashes-runtime",
+    LintRule(
+        code="crashes-runtime",
         level="error",
         title="the full runtime crashes or hangs",
         why="an application goes down with its runtime",
         fix="export with another opset, or without the operators at work then; report it to ONNX Runtime",
         check=runtime_rules.crashes,
     ),
-    Rule(
-        reference="does-not-run",
+    LintRule(
+        code="does-not-run",
         level="error",
         title="one inference of the fixed sizes fails",
         why="a model that loads is not yet one that runs",
         fix="run it where it was made with random inputs of these shapes, and export it again",
         check=runtime_rules.does_not_run,
     ),
-    Rule(
-        reference="dynamic-size-baked-in",
+    LintRule(
+        code="dynamic-size-baked-in",
         level="error",
         title="a dynamic dimension works at a single size",
         why="the model says that any size will do, and an application that believes it fails in the field",
         fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
         check=runtime_rules.baked_in_size,
     ),
-    Rule(
-        reference="dynamic-size-limited",
+    LintRule(
+        code="dynamic-size-limited",
         level="advice",
         title="a dynamic dimension does not work at every size",
         why="a size that a kernel, a stride or a fixed Reshape does not allow ends in an error at run time",
         fix="tell users the sizes that work, or pad inside the model",
         check=runtime_rules.limited_size,
     ),
-    Rule(
-        reference="no-size-runs",
+    LintRule(
+        code="no-size-runs",
         level="advice",
         title="no tried size of the dynamic dimensions runs",
         why="either dimensions hang together in ways that their names do not say, or the model runs at odd sizes alone",
         fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
         check=runtime_rules.no_size_runs,
     ),
-    Rule(
-        reference="unsupported-opset",
+    LintRule(
+        code="unsupported-opset",
         level="error",
         title="an opset that the chosen runtime does not take",
         why="the runtime refuses the model",
         fix="export with another opset, use onnx.version_converter, or choose another onnxruntime.version",
         check=runtime_rules.opset,
     ),
-    Rule(
-        reference="unsupported-ir-version",
+    LintRule(
+        code="unsupported-ir-version",
         level="error",
         title="an IR version that the chosen runtime does not read",
         why="the runtime refuses the model",
         fix="set ir_version when saving it (onnx.helper.make_model), or choose another onnxruntime.version",
         check=runtime_rules.ir_version,
     ),
-    Rule(
-        reference="model-too-large",
+    LintRule(
+        code="model-too-large",
         level="error",
         title="2 GB and more",
         why="a model in ORT format is one flatbuffer, which ends at 2 GB",
         fix="quantize the model, or split it into several",
         check=runtime_rules.too_large,
     ),
-    Rule(
-        reference="near-2-gb",
+    LintRule(
+        code="near-2-gb",
         level="advice",
         title="close to 2 GB",
         why="folding constants and saving optimizations add to the file, which ends at 2 GB",
         fix="quantize the model (step quantize), or convert it with level = 'basic'",
         check=runtime_rules.nearly_too_large,
     ),
-    Rule(
-        reference="external-data",
+    LintRule(
+        code="external-data",
         level="advice",
         title="weights beside the model",
         why="the file alone is no model: downloads, caches and digests have to know of both",
         fix="below 2 GB, save it as one: onnx.save(onnx.load(path), path)",
         check=runtime_rules.external_data,
     ),
-    Rule(
-        reference="no-cpu-kernel",
+    LintRule(
+        code="no-cpu-kernel",
         level="error",
         title="no CPU kernel for these types",
         why="a trimmed runtime has the CPU's kernels; without one for its types the model does not load",
         fix="cast to a type that has a kernel, or export with another opset",
         check=runtime_rules.no_cpu_kernel,
     ),
-    Rule(
-        reference="other-provider-only",
+    LintRule(
+        code="other-provider-only",
         level="error",
         title="an operator of other execution providers",
         why="no kernel of the CPU has it; optimizing for a GPU makes such operators",
         fix="give the model as exported, before it was optimized for another device",
         check=runtime_rules.other_provider_only,
     ),
-    Rule(
-        reference="unknown-operator",
+    LintRule(
+        code="unknown-operator",
         level="error",
         title="an operator that ONNX Runtime does not know",
         why="it comes from a custom library, which ortrim cannot build in, or from a newer version",
         fix="export without it, or as a model function of ONNX's own operators",
         check=runtime_rules.unknown_operator,
     ),
-    Rule(
-        reference="unnamed-value",
+    LintRule(
+        code="unnamed-value",
         level="error",
         title="an input or output without a name",
         why="applications feed and fetch values by name",
         fix="give names when exporting (input_names, output_names)",
         check=graph_rules.unnamed,
     ),
-    Rule(
-        reference="machine-named-value",
+    LintRule(
+        code="machine-named-value",
         level="advice",
         title="an input or output that the exporter named",
         why="such names change with the next export, and applications that use them break",
         fix="give names when exporting (input_names, output_names), or afterwards (step rename)",
         check=graph_rules.machine_named,
     ),
-    Rule(
-        reference="unnamed-dimension",
+    LintRule(
+        code="unnamed-dimension",
         level="advice",
         title="a dynamic dimension without a name",
         why="which sizes have to be equal cannot be told, neither by people nor by shape inference",
         fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}}), or afterwards (step name-dimensions)",
         check=graph_rules.unnamed_dimension,
     ),
-    Rule(
-        reference="einsum",
+    LintRule(
+        code="einsum",
         level="advice",
         title="Einsum",
         why="it becomes transpositions and products as it runs, which no mobile provider takes and nothing quantizes",
         fix="write it as a convolution of length 1, a Linear layer or a matmul",
         check=graph_rules.einsum,
     ),
-    Rule(
-        reference="matmul-between-transposes",
+    LintRule(
+        code="matmul-between-transposes",
         level="advice",
         title="a product between two transpositions",
         why="the data is copied twice for nothing, and code around it tends to fix the length",
         fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
         check=graph_rules.transposed_product,
     ),
-    Rule(
-        reference="fixed-reshape",
+    LintRule(
+        code="fixed-reshape",
         level="advice",
         title="Reshape to a fixed shape in a dynamic model",
         why="it holds for the size that the model was exported with alone",
         fix="use -1 for one dimension and 0 (as it is) for others: x.flatten(1), x.reshape(x.shape[0], -1)",
         check=graph_rules.pinned_reshape,
     ),
-    Rule(
-        reference="float64",
+    LintRule(
+        code="float64",
         level="advice",
         title="64-bit floats where the work is done",
         why="twice the memory and half the speed; many kernels exist for 32 bits alone",
         fix="export with model.float(), and keep NumPy's float64 constants out of forward()",
         check=graph_rules.float64,
     ),
-    Rule(
-        reference="int64",
+    LintRule(
+        code="int64",
         level="advice",
         title="64-bit integers where the work is done",
         why="they are not vectorized, take twice the memory, and no mobile provider takes them",
         fix="compute in int32 or in floats; int64 is for shapes and indices",
         check=graph_rules.int64,
     ),
-    Rule(
-        reference="mobile-partitions",
+    LintRule(
+        code="mobile-partitions",
         level="advice",
         title="a mobile execution provider takes little, or in pieces",
         why="at each border of a partition data is copied; more than one is mostly slower than the CPU alone",
         fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
         check=runtime_rules.partitions,
     ),
-    Rule(
-        reference="control-flow",
+    LintRule(
+        code="control-flow",
         level="advice",
         title="control flow",
         why="graphs inside nodes are not optimized across, end partitions, and need more of the runtime",
         fix="export the branch that is used (torch.jit.trace, a fixed flag), or unroll the loop",
         check=graph_rules.control_flow,
     ),
-    Rule(
-        reference="costly-operator",
+    LintRule(
+        code="costly-operator",
         level="advice",
         title="an operator that costs much of the library",
         why="its code is in the library for the sake of few nodes",
         fix="replace it by operators that the model has anyway, or do its work outside of the model",
         check=runtime_rules.costly_operators,
     ),
-    Rule(
-        reference="random-output",
+    LintRule(
+        code="random-output",
         level="advice",
         title="outputs by chance",
         why="two runs with the same input differ, so that parity with the full runtime cannot be judged",
         fix="make the random numbers an input",
         check=graph_rules.random_output,
     ),
-    Rule(
-        reference="training-mode",
+    LintRule(
+        code="training-mode",
         level="error",
         title="exported in training mode",
         why="the outputs are those of training: with chance, or by the statistics of one batch",
         fix="call model.eval() before exporting (training=TrainingMode.EVAL)",
         check=graph_rules.training_mode,
     ),
-    Rule(
-        reference="dominant-weight",
+    LintRule(
+        code="dominant-weight",
         level="advice",
         title="one tensor is most of the weights",
         why="it decides size and memory; often it is an embedding or a layer behind a flatten",
         fix="quantize this one (step quantize), cut the vocabulary, or pool before the flatten",
         check=graph_rules.dominant,
     ),
-    Rule(
-        reference="duplicate-weights",
+    LintRule(
+        code="duplicate-weights",
         level="advice",
         title="the same tensor several times",
         why="each copy is in the file and in memory",
         fix="share one initializer among the nodes (step share-constants)",
         check=graph_rules.duplicates,
     ),
-    Rule(
-        reference="source-path",
+    LintRule(
+        code="source-path",
         level="advice",
         title="paths of the exporting machine",
         why="they tell users of a model who made it and where, and make equal exports differ",
@@ -253,7 +253,7 @@ RULES: Final = (
     ),
 )
 """All rules, in the order of the document."""
-BY_REFERENCE: Final = {rule.reference: rule for rule in RULES}
+BY_CODE: Final = {rule.code: rule for rule in RULES}
 
 
 LEVELS: Final = ("error", "advice")
@@ -273,12 +273,12 @@ class ModelFindings:
     file: str
     sha256: str
     ort_version: str
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     steps: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[LintFinding, ...]:
         """The findings that are errors."""
         return tuple(finding for finding in self.findings if finding.level == "error")
 
@@ -291,23 +291,21 @@ class Linted:
     models: tuple[ModelFindings, ...]
 
 
-def judge(facts: LintFacts) -> tuple[Finding, ...]:
+def judge(facts: LintFacts) -> tuple[LintFinding, ...]:
     """Return what the rules find, errors first, then in the order of the table; places in order, each thing once."""
     found = []
     for rule in RULES:
         made = sorted(set(rule.check(facts)))
-        found += [
-            Finding(reference=rule.reference, level=rule.level, place=shown.place, words=shown.words) for shown in made
-        ]
+        found += [LintFinding(code=rule.code, level=rule.level, place=shown.place, words=shown.words) for shown in made]
     return tuple(sorted(found, key=lambda finding: LEVELS.index(finding.level)))
 
 
 def lines_of(model: ModelFindings, most: int | None) -> tuple[str, ...]:
     """Write a model's findings for people: by rule, with `most` places of each or all, then why and how to mend it."""
     lines = []
-    for reference, group in groupby(model.findings, key=lambda finding: finding.reference):
-        found, rule = tuple(group), BY_REFERENCE[reference]
-        lines.append(f"{rule.level}: {reference}: {rule.title}")
+    for code, group in groupby(model.findings, key=lambda finding: finding.code):
+        found, rule = tuple(group), BY_CODE[code]
+        lines.append(f"{rule.level}: {code}: {rule.title}")
         lines += [f"  {placed(finding)}" for finding in found[:most]]
         if most is not None and len(found) > most:
             lines.append(f"  and {len(found) - most:,} more")
@@ -316,7 +314,7 @@ def lines_of(model: ModelFindings, most: int | None) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def placed(finding: Finding) -> str:
+def placed(finding: LintFinding) -> str:
     """Write a finding with its place, unless that stands in the words already, or is all of the model."""
     told = finding.place in finding.words or finding.place == WHOLE
     return finding.words if told else f"{finding.place}: {finding.words}"

@@ -21,12 +21,12 @@ from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError
 from ortrim.lint.findings import (
-    Finding,
     KernelFacts,
     LintFacts,
+    LintFinding,
+    LintRule,
     Operator,
     ProviderFacts,
-    Rule,
     RunFacts,
     RuntimeFacts,
     Trial,
@@ -142,7 +142,7 @@ def _asked(runtime: FullRuntime, script: str, request: dict[str, object], path: 
 
 def _reraise_unless_about_the_model(error: ConvertError | ToolError) -> None:
     """Tell a crash or an endless run, which are the model's doing, from a runtime that does not start."""
-    if error.reference not in {"converter-crashed", "tool-timeout"}:
+    if error.code not in {"converter-crashed", "tool-timeout"}:
         raise error
 
 
@@ -216,9 +216,9 @@ def sarif_log(linted: Linted, *, version: str) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: LintRule) -> dict[str, Any]:
     return {
-        "id": rule.reference,
+        "id": rule.code,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.why},
         "help": {"text": f"Why: {rule.why}. Fix: {rule.fix}."},
@@ -226,11 +226,11 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, model: ModelFindings) -> dict[str, Any]:
-    identity = f"{finding.reference}\n{finding.place}\n{PurePath(model.model).name}"
+def _result(finding: LintFinding, model: ModelFindings) -> dict[str, Any]:
+    identity = f"{finding.code}\n{finding.place}\n{PurePath(model.model).name}"
     return {
-        "ruleId": finding.reference,
-        "ruleIndex": next(index for index, rule in enumerate(RULES) if rule.reference == finding.reference),
+        "ruleId": finding.code,
+        "ruleIndex": next(index for index, rule in enumerate(RULES) if rule.code == finding.code),
         "level": LEVELS[finding.level],
         "message": {"text": finding.words},
         "locations": [
@@ -244,7 +244,7 @@ def _result(finding: Finding, model: ModelFindings) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Return a path as a reference: relative ones stay so, to be found from the repository's folder."""
+    """Return a path as a code: relative ones stay so, to be found from the repository's folder."""
     pure = PurePath(path)
     words = quote(pure.as_posix().encode(errors="surrogateescape"))  # a file's name need not be text
     return f"file://{words}" if pure.is_absolute() else words
@@ -325,7 +325,7 @@ def findings_of(
 
 def failure_of(linted: Linted) -> Diagnostic | None:
     """Return the diagnostic with which the command ends; None when nothing worse than advice was found."""
-    lines = [f"{model.model}: {error.reference}: {error.words}" for model in linted.models for error in model.errors]
+    lines = [f"{model.model}: {error.code}: {error.words}" for model in linted.models for error in model.errors]
     if not lines:
         return None
     bad = sum(bool(model.errors) for model in linted.models)

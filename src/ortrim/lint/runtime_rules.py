@@ -146,7 +146,7 @@ def _size(facts: LintFacts) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class LintOutcome:
     """The sizes at which one dimension worked and failed, and the words of a failure."""
 
     worked: tuple[int, ...]
@@ -200,7 +200,7 @@ def limited_size(facts: LintFacts) -> Iterator[Shown]:
             yield Shown(place=name, words=words)
 
 
-def _outcomes(facts: LintFacts) -> Mapping[str, Outcome]:
+def _outcomes(facts: LintFacts) -> Mapping[str, LintOutcome]:
     run = facts.run
     base = next((dict(trial.sizes) for trial in run.trials if trial.sizes and not trial.failure), None) if run else None
     if run is None or base is None:
@@ -209,7 +209,7 @@ def _outcomes(facts: LintFacts) -> Mapping[str, Outcome]:
     return {name: _outcome(run, base, name) for name in names if name in base}
 
 
-def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> Outcome:
+def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> LintOutcome:
     """Gather the runs in which a dimension was changed, alone or with all others: names for one size may differ."""
     worked: set[int] = set()
     failed: dict[int, str] = {}
@@ -223,7 +223,7 @@ def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> Outcome:
         else:
             worked.add(sizes[name])
     bad = sorted(size for size in failed if size not in worked)
-    return Outcome(worked=tuple(sorted(worked)), failed=tuple(bad), words=failed[bad[-1]] if bad else "")
+    return LintOutcome(worked=tuple(sorted(worked)), failed=tuple(bad), words=failed[bad[-1]] if bad else "")
 
 
 def _equal(sizes: Mapping[str, int]) -> bool:

@@ -60,7 +60,7 @@ def _require_avx512(where: str) -> None:
     with storage_errors(CPUINFO):
         features = CPUINFO.read_text(encoding="utf-8", errors="replace").split()
     if "avx512f" not in features:
-        what = "a model with blocks of 16 channels (layout = 'nchwc16') can be converted with AVX-512 alone"
+        what = "a model with NCHWc layout, block size 16 (layout = 'nchwc16') can be converted with AVX-512 alone"
         why = "this machine's processor has none, and no emulator either"
         hint = "convert on one that has it, or take layout = 'nchwc8'"
         raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
@@ -172,15 +172,15 @@ def _write_canonical(path: Path, where: str) -> None:
         path.write_bytes(content)
 
 
-def _fail(reference: str, words: str, model: PreparedModel, runtime: FullRuntime, folder: Path) -> NoReturn:
+def _fail(code: str, words: str, model: PreparedModel, runtime: FullRuntime, folder: Path) -> NoReturn:
     """Raise the diagnostic that fits the converter's words."""
     words = words.replace(str(model.path), model.name)
     missing = kernel_diagnostic(words, original=model, runtime=runtime, folder=folder)
     if missing is not None:
         raise missing
-    if reference == "wrong-version":
+    if code == "wrong-version":
         what = f"the converter is not ONNX Runtime {runtime.version}"
-        raise ConvertError(reference, what, where=model.name, why=words, hint="run: invoke doctor")
+        raise ConvertError(code, what, where=model.name, why=words, hint="run: invoke doctor")
     what = f"ONNX Runtime {runtime.version} could not convert the model"
     hint = next((hint for known, hint in HINTS.items() if known in words), OTHER_HINT)
-    raise ConvertError(reference, what, where=model.name, why=words, hint=hint)
+    raise ConvertError(code, what, where=model.name, why=words, hint=hint)

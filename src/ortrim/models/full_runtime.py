@@ -1,9 +1,9 @@
-"""The full ONNX Runtime of exactly one version: what converts models and what the trimmed library is held against.
+"""The full ONNX Runtime of exactly one version: what converts models and what the trimmed library is compared with.
 
 A converter newer than the runtime is the field's most common failure (upstream's issues 20670, 10951), so the
 version has to match to the last digit.
 
-- The official library for a machine that is not this one: what a trimmed library for it is held against there.
+- The official library for a machine that is not this one: what a trimmed library for it is compared with there.
 - Running our stand-alone scripts inside the full runtime's Python.
 """
 
@@ -82,7 +82,7 @@ def _separate(version: str, requirements: str | None) -> FullRuntime:
     try:
         packages = packages_folder(f"{DISTRIBUTION}-{version}", requirements)
     except ToolError as error:
-        if error.reference == "install-failed" and any(words in error.why for words in NO_WHEEL_WORDS):
+        if error.code == "install-failed" and any(words in error.why for words in NO_WHEEL_WORDS):
             python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
             hint = "use a Python from 3.11 to 3.13, or choose another ONNX Runtime version"
             _unavailable(version, f"there is no wheel of it for this {python}\n{error.why}", hint)

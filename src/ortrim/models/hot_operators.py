@@ -117,7 +117,7 @@ def read_hot(file: Path) -> tuple[str, ...]:
     try:
         document = read_document(file)
     except SpecError as error:
-        raise SpecError(error.reference, error.what, where=error.where, why=error.why, hint=AGAIN) from error
+        raise SpecError(error.code, error.what, where=error.where, why=error.why, hint=AGAIN) from error
     problems = [*_stray(document), *_wrong(document)]
     if problems:
         raise DiagnosticGroup(tuple(as_error(problem, file) for problem in problems))
@@ -137,7 +137,7 @@ def _exists(file: Path) -> bool:
 
 def _stray(document: dict[str, Any]) -> list[Problem]:
     return [
-        Problem(reference="unknown-key", location=(key,), what="is not a known key", hint=nearest(key, [KEY], AGAIN))
+        Problem(code="unknown-key", location=(key,), what="is not a known key", hint=nearest(key, [KEY], AGAIN))
         for key in document
         if key != KEY
     ]
@@ -145,22 +145,22 @@ def _stray(document: dict[str, Any]) -> list[Problem]:
 
 def _wrong(document: dict[str, Any]) -> list[Problem]:
     if KEY not in document:
-        return [Problem(reference="missing-key", location=(KEY,), what="is missing", hint=AGAIN)]
+        return [Problem(code="missing-key", location=(KEY,), what="is missing", hint=AGAIN)]
     named = document[KEY]
     if not isinstance(named, list):
         what = f"must be an array, not {kind(named)}"
-        return [Problem(reference="wrong-type", location=(KEY,), what=what, hint=AGAIN)]
+        return [Problem(code="wrong-type", location=(KEY,), what=what, hint=AGAIN)]
     if not 0 < len(named) <= MOST_OPERATORS:
         what = f"has {len(named):,} operators; it must have from 1 to {MOST_OPERATORS:,}"
-        return [Problem(reference="bad-value", location=(KEY,), what=what, hint=AGAIN)]
+        return [Problem(code="bad-value", location=(KEY,), what=what, hint=AGAIN)]
     return [problem for index, name in enumerate(named) for problem in _wrong_name(index, name)]
 
 
 def _wrong_name(index: int, name: Any) -> list[Problem]:
     if not isinstance(name, str):
         what = f"must be a string, not {kind(name)}"
-        return [Problem(reference="wrong-type", location=(KEY, index), what=what)]
+        return [Problem(code="wrong-type", location=(KEY, index), what=what)]
     if not OPERATOR.fullmatch(name):
         what = f"must be an operator as in 'ai.onnx:Conv', not {shown(name)}"
-        return [Problem(reference="bad-value", location=(KEY, index), what=what)]
+        return [Problem(code="bad-value", location=(KEY, index), what=what)]
     return []

@@ -229,7 +229,7 @@ LARGEST_MODEL_BYTES: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class VersionLimits:
     """The newest opset of `ai.onnx`, the newest of `ai.onnx.ml`, and the newest IR version that a version reads."""
 
     opset: int
@@ -238,17 +238,17 @@ class Limits:
 
 
 LIMITS: Final = {
-    "1.16": Limits(opset=19, ml_opset=3, ir_version=9),
-    "1.17": Limits(opset=20, ml_opset=4, ir_version=9),
-    "1.18": Limits(opset=21, ml_opset=4, ir_version=10),
-    "1.19": Limits(opset=21, ml_opset=4, ir_version=10),
-    "1.20": Limits(opset=21, ml_opset=4, ir_version=10),
-    "1.21": Limits(opset=22, ml_opset=5, ir_version=10),
+    "1.16": VersionLimits(opset=19, ml_opset=3, ir_version=9),
+    "1.17": VersionLimits(opset=20, ml_opset=4, ir_version=9),
+    "1.18": VersionLimits(opset=21, ml_opset=4, ir_version=10),
+    "1.19": VersionLimits(opset=21, ml_opset=4, ir_version=10),
+    "1.20": VersionLimits(opset=21, ml_opset=4, ir_version=10),
+    "1.21": VersionLimits(opset=22, ml_opset=5, ir_version=10),
 }
 """By minor version. Up to 1.20 from upstream's `docs/reference/compatibility.md`; 1.21 by asking the wheel."""
 
 
-def limits_of(ort_version: str) -> Limits | None:
+def limits_of(ort_version: str) -> VersionLimits | None:
     """Return the limits of a version; None when they are not recorded, so that the converter has to judge."""
     return LIMITS.get(".".join(ort_version.split(".")[:2]))
 

@@ -230,11 +230,9 @@ LARGEST_SLOT: Final = 2**31 - 1
 class UnfitTypes(Exception):
     """The text is not a description of types; `offset` says where, when it is not at the start of the types."""
 
-    def __init__(
-        self, what: str, *, reference: str = "config-bad-types", hint: str = "", offset: int | None = None
-    ) -> None:
+    def __init__(self, what: str, *, code: str = "config-bad-types", hint: str = "", offset: int | None = None) -> None:
         super().__init__(what)
-        self.reference = reference
+        self.code = code
         self.hint = hint
         self.offset = offset
 
@@ -244,7 +242,7 @@ def parse_type_name(word: str) -> str:
     if word not in ELEMENT_TYPES:
         near = get_close_matches(word, ELEMENT_TYPES, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else f"known types: {', '.join(ELEMENT_TYPES)}"
-        raise UnfitTypes(f"'{word}' is not an element type", reference="config-unknown-type", hint=hint)
+        raise UnfitTypes(f"'{word}' is not an element type", code="config-unknown-type", hint=hint)
     return word
 
 
@@ -333,17 +331,17 @@ _SPACE: Final = re.compile(r"\s*")
 
 
 @dataclass(kw_only=True)
-class Line:
+class ConfigLine:
     """One line of the file, able to say where in it something is wrong."""
 
     where: str
     number: int
     text: str
 
-    def fail(self, reference: str, offset: int, what: str, hint: str = "") -> NoReturn:
+    def fail(self, code: str, offset: int, what: str, hint: str = "") -> NoReturn:
         """Raise `OperatorsError` with the file, line and column."""
         place = f"line {self.number}, column {offset + 1}"
-        raise OperatorsError(reference, what, where=f"{self.where}: {place}" if self.where else place, hint=hint)
+        raise OperatorsError(code, what, where=f"{self.where}: {place}" if self.where else place, hint=hint)
 
     @contextmanager
     def types_at(self, offset: int) -> Iterator[None]:
@@ -351,10 +349,10 @@ class Line:
         try:
             yield
         except UnfitTypes as error:
-            self.fail(error.reference, offset if error.offset is None else error.offset, str(error), error.hint)
+            self.fail(error.code, offset if error.offset is None else error.offset, str(error), error.hint)
 
 
-def type_names(line: Line, offset: int, listing: str) -> Iterator[str]:
+def type_names(line: ConfigLine, offset: int, listing: str) -> Iterator[str]:
     """Yield the element types of a list that starts at `offset`. Raises `OperatorsError`."""
     for word in listing.split(","):
         with line.types_at(offset):
@@ -363,7 +361,7 @@ def type_names(line: Line, offset: int, listing: str) -> Iterator[str]:
         offset += len(word) + 1
 
 
-def operators_of(line: Line) -> Iterator[tuple[str, int, str, OperatorTypes, int]]:
+def operators_of(line: ConfigLine) -> Iterator[tuple[str, int, str, OperatorTypes, int]]:
     """Read `domain;opset,...;operator,...`; yield domain, opset, name, types and the types' offset of each.
 
     Raises `OperatorsError`.
@@ -381,7 +379,7 @@ def operators_of(line: Line) -> Iterator[tuple[str, int, str, OperatorTypes, int
         yield from ((domain, opset, name, types, offset) for opset in opsets)
 
 
-def _opsets(line: Line, offset: int, listing: str) -> Iterator[int]:
+def _opsets(line: ConfigLine, offset: int, listing: str) -> Iterator[int]:
     for word in listing.split(","):
         digits = word.strip()
         if not _OPSET.fullmatch(digits) or not 1 <= int(digits) <= LARGEST_OPSET:
@@ -390,7 +388,7 @@ def _opsets(line: Line, offset: int, listing: str) -> Iterator[int]:
         offset += len(word) + 1
 
 
-def _operators(line: Line, position: int) -> Iterator[tuple[str, OperatorTypes, int]]:
+def _operators(line: ConfigLine, position: int) -> Iterator[tuple[str, OperatorTypes, int]]:
     """Yield each operator's name, its types and the offset of the types."""
     while True:
         name = _NAME.match(line.text, position)
@@ -417,7 +415,7 @@ class _Reading:
     """What has been read so far."""
 
     asked: dict[OperatorId, list[OperatorTypes]] = field(default_factory=dict)
-    typed_at: tuple[Line, int] | None = None
+    typed_at: tuple[ConfigLine, int] | None = None
     global_types: tuple[str, ...] = ()
     means_all: bool = False
 
@@ -432,7 +430,7 @@ def parse_config(text: str, where: str = "") -> RequiredOperators:
     """
     reading = _Reading()
     for number, raw in enumerate(text.split("\n"), start=1):
-        line = Line(where=where, number=number, text=raw.rstrip())
+        line = ConfigLine(where=where, number=number, text=raw.rstrip())
         content = line.text.lstrip()
         if content.startswith("!"):
             _read_directive(line, content, reading)
@@ -472,7 +470,7 @@ def _finished(reading: _Reading) -> RequiredOperators:
     )
 
 
-def _read_directive(line: Line, content: str, reading: _Reading) -> None:
+def _read_directive(line: ConfigLine, content: str, reading: _Reading) -> None:
     start = line.text.index("!")
     name, semicolon, listing = content.partition(";")
     if content == MEANS_ALL:
@@ -487,7 +485,7 @@ def _read_directive(line: Line, content: str, reading: _Reading) -> None:
         reading.global_types = tuple(type_names(line, offset, listing))
 
 
-def _read_operators(line: Line, reading: _Reading) -> None:
+def _read_operators(line: ConfigLine, reading: _Reading) -> None:
     for domain, opset, name, types, offset in operators_of(line):
         if not types.unrestricted:
             reading.typed_at = reading.typed_at or (line, offset)

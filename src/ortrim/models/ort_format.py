@@ -5,7 +5,7 @@ onnxruntime wheel trust the file, and importing them loads the whole runtime.
 
 - Reading from a model in ORT format what it asks of a runtime. Source: upstream's schema `ort.fbs`.
 - Writing ORT format so that the same model gives the same bytes.
-- Where a model in ORT format has its tensors: processors without unaligned access fault on those that lie crooked.
+- Where a model in ORT format has its tensors: processors without unaligned access fault on those that lie misaligned.
 """
 
 import struct
@@ -454,8 +454,8 @@ def misaligned_tensors(path: Path) -> tuple[str, ...]:
 
 def misaligned(places: tuple[TensorPlace, ...]) -> tuple[str, ...]:
     """Return in words those of the places that are read there and are not aligned."""
-    crooked = (place for place in places if place.is_read_in_place and place.excess)
-    return tuple(f"{each.name} ({each.element_bytes}-byte elements at offset {each.offset})" for each in crooked)
+    misaligned = (place for place in places if place.is_read_in_place and place.excess)
+    return tuple(f"{each.name} ({each.element_bytes}-byte elements at offset {each.offset})" for each in misaligned)
 
 
 def _initializers(graph: Table) -> Iterator[TensorPlace]:

@@ -22,7 +22,7 @@ from onnx.reference import ReferenceEvaluator
 
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_of
-from ortrim.models.surrogate_operators import MADE_UP, stand_ins
+from ortrim.models.surrogate_operators import MADE_UP, surrogates
 
 Stands = list[Sequence[onnx.NodeProto]]
 
@@ -33,7 +33,7 @@ def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     Raises what onnx raises.
     """
     opset = next((each.version for each in model.opset_import if each.domain in {"", "ai.onnx"}), None)
-    stands: Stands = [stand_ins(node, opset) if opset else () for node in model.graph.node]
+    stands: Stands = [surrogates(node, opset) if opset else () for node in model.graph.node]
     if not any(stands):
         return _infer(model)
     standing = onnx.ModelProto()

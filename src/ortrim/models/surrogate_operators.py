@@ -19,7 +19,7 @@ TURNED: Final = ("transA", "transB")
 Rule = Callable[[NodeProto], Sequence[NodeProto]]
 
 
-def stand_ins(node: NodeProto, opset: int) -> Sequence[NodeProto]:
+def surrogates(node: NodeProto, opset: int) -> Sequence[NodeProto]:
     """Return the nodes that stand in for one, none for a node that onnx knows, or that nothing can stand in for.
 
     `opset` is the model's of ONNX's own domain.

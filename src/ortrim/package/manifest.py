@@ -221,7 +221,7 @@ LISTED: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class ManifestSubject:
     """What a bill is of: the package's name, the runtime's version, and the sources and licences of what is inside."""
 
     name: str
@@ -230,13 +230,13 @@ class Subject:
     licences: tuple[ComponentLicence, ...]
 
 
-def subject_of(inputs: PackageInputs, name: str) -> Subject:
+def subject_of(inputs: PackageInputs, name: str) -> ManifestSubject:
     """Return what the bill of a package of that name is of: its only target's inputs, or those of its first."""
     job = inputs.job
-    return Subject(name=name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
+    return ManifestSubject(name=name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
 
 
-def sbom_text(subject: Subject, files: tuple[FileEntry, ...]) -> str:
+def sbom_text(subject: ManifestSubject, files: tuple[FileEntry, ...]) -> str:
     """Return the bill of materials as JSON: sources with digests and licences, runtimes of the compiler, models.
 
     The serial number is made from the files' digests and the timestamp is that of all packages, so that the same
@@ -259,12 +259,12 @@ def _fingerprint(name: str, files: Iterable[FileEntry]) -> str:
     return hashlib.sha256("\n".join([name, *lines]).encode()).hexdigest()
 
 
-def _product(subject: Subject) -> Component:
+def _product(subject: ManifestSubject) -> Component:
     kind, name = ComponentType.LIBRARY, subject.name
     return Component(type=kind, name=name, version=subject.version, bom_ref=f"package:{name}")
 
 
-def _sources(subject: Subject) -> list[Component]:
+def _sources(subject: ManifestSubject) -> list[Component]:
     texts = {licence.component: licence.identifier for licence in subject.licences}
     return [_source(pin, pin.licence or texts.get(pin.name, "")) for pin in subject.sources]
 
@@ -285,7 +285,7 @@ def _source(pin: SourcePin, licence: str) -> Component:
     )
 
 
-def _runtimes(subject: Subject) -> list[Component]:
+def _runtimes(subject: ManifestSubject) -> list[Component]:
     """Return the components with a licence but no source of their own: the compiler's libraries."""
     pinned = {pin.name for pin in subject.sources}
     found = {text.component: text.identifier for text in subject.licences if text.component not in pinned}
@@ -296,7 +296,7 @@ def _runtimes(subject: Subject) -> list[Component]:
     ]
 
 
-def _artifacts(subject: Subject, files: tuple[FileEntry, ...]) -> list[Component]:
+def _artifacts(subject: ManifestSubject, files: tuple[FileEntry, ...]) -> list[Component]:
     """Return the libraries as files and the models as data, each with its digest."""
     return [
         Component(

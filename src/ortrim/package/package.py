@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.cache import publish_folder
-from ortrim.base.checksums import SUMS, FileEntry, check_sums, sums_text
+from ortrim.base.checksums import SUMS, FileEntry, check_sums, checksums_text
 from ortrim.base.files import disk_full, ran_out_of_space, require_space, shipped_folder
 from ortrim.base.json import to_json
 from ortrim.binaries.elf import read_library
@@ -220,7 +220,7 @@ def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tupl
     bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(inputs, inputs.name), entries).encode())
     manifest = make_manifest(inputs, (*entries, bill.entry))
     listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
-    sums = PackagedFile(path=SUMS, content=sums_text((*manifest.files, listing.entry)).encode())
+    sums = PackagedFile(path=SUMS, content=checksums_text((*manifest.files, listing.entry)).encode())
     return (*payload, bill, listing, sums), manifest
 
 

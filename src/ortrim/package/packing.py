@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from ortrim.base.cache import locked
-from ortrim.base.checksums import SUMS, FileEntry, is_plain_path, sums_text
+from ortrim.base.checksums import SUMS, FileEntry, checksums_text, is_plain_path
 from ortrim.base.files import disk_full, ran_out_of_space, sha256_of, storage_errors, write_atomically
 from ortrim.errors import PackageError, StorageError
 
@@ -152,7 +152,7 @@ def write_sums(folder: Path) -> None:
     """Write `SHA256SUMS` of all files in a folder into it; nothing else may be written there afterwards."""
     written = (path for path in folder.rglob("*") if path.is_file())
     entries = [PackagedFile(path=path.relative_to(folder).as_posix(), content=path).entry for path in written]
-    (folder / SUMS).write_text(sums_text(entries), encoding="utf-8")
+    (folder / SUMS).write_text(checksums_text(entries), encoding="utf-8")
     (folder / SUMS).chmod(FILE_MODE)
 
 

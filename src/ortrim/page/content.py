@@ -106,7 +106,7 @@ class LintGroup:
     """What one rule found in a model: how grave it is, in which places, why it matters, and what mends it."""
 
     level: Literal["error", "advice"]
-    reference: str
+    code: str
     title: str
     why: str
     fix: str

@@ -43,8 +43,8 @@ from ortrim.report.charts import (
     FULL_WIDTH,
     HALF_WIDTH,
     PARITY_ROWS,
-    Bar,
     Canvas,
+    ChartBar,
     bar_chart,
     latency_pictures,
     load_chart,
@@ -144,7 +144,7 @@ def _operator_bars(label: str, values: Sequence[tuple[str, int]], text: Callable
     rest = sum(value for _, value in values[BARS:])
     shown = [*values[:BARS], *([(f"{len(values) - BARS} others", rest)] if rest else [])]
     bars = [
-        Bar(
+        ChartBar(
             label=printable(name.rpartition(":")[2]),
             value=value / total,
             text=f"{text(value)}, {share_text(value / total)}",
@@ -197,7 +197,7 @@ def _lint(group: LintGroup) -> dict[str, Any]:
     return {
         "verdict": Verdict.FAIL if group.level == "error" else Verdict.INCONCLUSIVE,
         "level": group.level,
-        "reference": group.reference,
+        "reference": group.code,
         "title": printable(group.title),
         "why": printable(group.why),
         "fix": printable(group.fix),

@@ -11,8 +11,8 @@ from ortrim.base.files import write_atomically
 from ortrim.build.plan import JobResult, PlannedTarget
 from ortrim.cost.run import costs_of_cases
 from ortrim.errors import Diagnostic, VerifyError
-from ortrim.lint.findings import Finding
-from ortrim.lint.rules import BY_REFERENCE, placed
+from ortrim.lint.findings import LintFinding
+from ortrim.lint.rules import BY_CODE, placed
 from ortrim.lint.run import Library, findings_of
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import parse_config
@@ -91,7 +91,7 @@ def _if_there(read: Callable[[], T]) -> T | None:
     try:
         return read()
     except VerifyError as error:
-        if error.reference not in MISSING:
+        if error.code not in MISSING:
             raise
     return None
 
@@ -116,7 +116,7 @@ def _leaves(wanted: _Wanted, target: _Target) -> tuple[Leaf, ...]:
     try:
         return size_of(str(result.library), wanted.request, result.link_map, wanted.console).accounting.leaves
     except Diagnostic as error:
-        wanted.console.warn(f"the size is not told by operator: {error.what} ({error.reference})")
+        wanted.console.warn(f"the size is not told by operator: {error.what} ({error.code})")
         return ()
 
 
@@ -144,12 +144,12 @@ def _subject(wanted: _Wanted, target: _Target, name: str, leaves: tuple[Leaf, ..
     )
 
 
-def _groups(findings: tuple[Finding, ...]) -> Iterator[LintGroup]:
-    for reference, group in groupby(findings, key=lambda finding: finding.reference):
-        rule = BY_REFERENCE[reference]
+def _groups(findings: tuple[LintFinding, ...]) -> Iterator[LintGroup]:
+    for code, group in groupby(findings, key=lambda finding: finding.code):
+        rule = BY_CODE[code]
         yield LintGroup(
             level=rule.level,
-            reference=reference,
+            code=code,
             title=rule.title,
             why=rule.why,
             fix=rule.fix,

@@ -306,9 +306,9 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
 
 def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
     """Compile all operators with all types: what they need is what any fewer of them can need."""
-    with executor.on_tree(job) as demand:
-        require_success(job, demand.compile_all(), executor.log)
-        return demand.index()
+    with executor.on_tree(job) as selective:
+        require_success(job, selective.compile_all(), executor.log)
+        return selective.index()
 
 
 def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
@@ -317,16 +317,16 @@ def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[
     What differs in the linker's own tables alone passes: in their order, or in entries that it does not write.
     """
     library, library_map = (executor.log.parent / name for name in ("unpruned.so", "unpruned.map"))
-    with executor.on_tree(job) as demand:
-        linked = demand.upstream.paths.build / job.expected_outputs[0]
-        linked_map = demand.upstream.paths.link_map
-        require_success(job, demand.compile_all(), executor.log)
-        finish(job, demand.upstream.paths)
+    with executor.on_tree(job) as selective:
+        linked = selective.upstream.paths.build / job.expected_outputs[0]
+        linked_map = selective.upstream.paths.link_map
+        require_success(job, selective.compile_all(), executor.log)
+        finish(job, selective.upstream.paths)
         library.write_bytes(linked.read_bytes())
         library_map.write_bytes(linked_map.read_bytes() if linked_map.is_file() else b"")
-        outcome, units = demand.compile_selected(index)
+        outcome, units = selective.compile_selected(index)
         require_success(job, outcome, executor.log)
-        finish(job, demand.upstream.paths)
+        finish(job, selective.upstream.paths)
         found = differences(library, linked)
         passes = (
             not found

@@ -20,7 +20,7 @@ TIMES: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class PinChange:
     """One quantity of both libraries; None where a report has none, or where it means nothing on that device."""
 
     measure: str
@@ -30,7 +30,7 @@ class Change:
     newest: float | None
 
 
-def changes(last: VerifyReport, newest: VerifyReport) -> tuple[Change, ...]:
+def changes(last: VerifyReport, newest: VerifyReport) -> tuple[PinChange, ...]:
     """Return sizes, then for each device and model that both reports have: memory, load, the time of a run.
 
     That time is the median of the case that took longest in the last version. Raises `VerifyError` `reports-unlike`
@@ -44,7 +44,7 @@ def changes(last: VerifyReport, newest: VerifyReport) -> tuple[Change, ...]:
         ("library, compressed", last.size.compressed_bytes, newest.size.compressed_bytes),
         ("package", last.package_bytes, newest.package_bytes),
     )
-    found = [Change(measure=name, unit="bytes", last=one, newest=other) for name, one, other in sizes]
+    found = [PinChange(measure=name, unit="bytes", last=one, newest=other) for name, one, other in sizes]
     for one, other in _pairs(last, newest):
         found += _of_device(one, other)
     return tuple(found)
@@ -68,7 +68,7 @@ def _pairs(last: VerifyReport, newest: VerifyReport) -> Iterator[tuple[DeviceRep
     yield from ((found[device.device], device) for device in newest.devices if device.device in found)
 
 
-def _of_device(last: DeviceReport, newest: DeviceReport) -> Iterator[Change]:
+def _of_device(last: DeviceReport, newest: DeviceReport) -> Iterator[PinChange]:
     before = {run.model: run for run in last.runs if run.library == "ours"}
     for run in newest.runs:
         if run.library == "ours" and run.model in before:
@@ -78,16 +78,16 @@ def _of_device(last: DeviceReport, newest: DeviceReport) -> Iterator[Change]:
 
 def _of_model(
     last: RunnerResult, newest: RunnerResult, where: str, devices: tuple[DeviceReport, DeviceReport]
-) -> Iterator[Change]:
+) -> Iterator[PinChange]:
     if all(map(measures_memory, devices)):
         peaks = last.peak_rss_bytes.p50, newest.peak_rss_bytes.p50
-        yield Change(measure="peak memory", where=where, unit="bytes", last=peaks[0], newest=peaks[1])
+        yield PinChange(measure="peak memory", where=where, unit="bytes", last=peaks[0], newest=peaks[1])
     if all(map(measures_time, devices)):
         loads = last.load_ms.p50, newest.load_ms.p50
-        yield Change(measure="load", where=where, unit="ms", last=loads[0], newest=loads[1])
+        yield PinChange(measure="load", where=where, unit="ms", last=loads[0], newest=loads[1])
         case = _longest(last)
         name = f"latency p50, {name_text(case)}" if case else "latency p50"
-        yield Change(measure=name, where=where, unit="ms", last=_median(last, case), newest=_median(newest, case))
+        yield PinChange(measure=name, where=where, unit="ms", last=_median(last, case), newest=_median(newest, case))
 
 
 def _longest(run: RunnerResult) -> str:
@@ -99,7 +99,7 @@ def _median(run: RunnerResult, name: str) -> float | None:
     return next((case.inference_ms.p50 for case in run.cases if case.case == name), None)
 
 
-def _cells(change: Change) -> tuple[str, ...]:
+def _cells(change: PinChange) -> tuple[str, ...]:
     figures = (quantity_text(value, change.unit) for value in (change.last, change.newest))
     return (escaped(change.measure), escaped(change.where), *figures, _difference(change.last, change.newest))
 

@@ -83,7 +83,7 @@ OTHER_MACHINES: Final = (WHEEL_PLATFORMS["arm64"], ("macosx_14_0_arm64",))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class WantedRequirement:
     """What a file pins: `packages` as pip takes them, with what they need unless they stand `alone`.
 
     `pythons` are tried on x86-64, which decides on the versions; wheels for other `machines` are pinned beside those.
@@ -106,7 +106,7 @@ class _Found:
         self.digests.setdefault(key, {}).setdefault(python, set()).add(wheel.sha256)
 
 
-def pinned_text(wanted: Wanted, announce: Callable[[str], None]) -> str:
+def pinned_text(wanted: WantedRequirement, announce: Callable[[str], None]) -> str:
     """Return the lines of a requirements file, with the newest versions that pip takes.
 
     Raises `SourcesError` (`no-wheel`) when there is no wheel for any of the Pythons, and as `resolved` does.
@@ -124,7 +124,7 @@ def pinned_text(wanted: Wanted, announce: Callable[[str], None]) -> str:
     return "".join(_entry(*key, digests, pythons) for key, digests in sorted(found.digests.items()))
 
 
-def _wheels(wanted: Wanted, python: str) -> Iterator[Resolved]:
+def _wheels(wanted: WantedRequirement, python: str) -> Iterator[Resolved]:
     taken = resolved(wanted.packages, python, MACHINE, dependencies=not wanted.alone) or ()
     exactly = [f"{wheel.name}=={wheel.version}" for wheel in taken]
     yield from taken

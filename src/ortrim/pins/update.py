@@ -33,7 +33,7 @@ from ortrim.build.source_archives import (
 from ortrim.errors import NetworkError, SourcesError
 from ortrim.models.full_runtime import DISTRIBUTION
 from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
-from ortrim.pins.requirements import PYTHONS, Wanted, pinned_text
+from ortrim.pins.requirements import PYTHONS, WantedRequirement, pinned_text
 from ortrim.pins.runtime import (
     GitPin,
     known_version,
@@ -331,9 +331,9 @@ def converter_text(version: str, announce: Callable[[str], None]) -> str:
     when there is no wheel for any Python that ortrim runs on, and as `pinned_text` does.
     """
     try:
-        lines = pinned_text(Wanted(packages=(f"{DISTRIBUTION}=={version}",)), announce)
+        lines = pinned_text(WantedRequirement(packages=(f"{DISTRIBUTION}=={version}",)), announce)
     except SourcesError as error:
-        if error.reference != "no-wheel":
+        if error.code != "no-wheel":
             raise
         what = f"the package index has no wheel of {DISTRIBUTION} {version} for Python {', '.join(PYTHONS)}"
         hint = "wait until it is published there; without it no model can be converted"
@@ -343,24 +343,24 @@ def converter_text(version: str, announce: Callable[[str], None]) -> str:
 
 
 MADE_BY: Final = "# Made by: invoke pins.update --requirements\n"
-FILES: Final[Mapping[str, tuple[str, Wanted]]] = MappingProxyType({
-    "onnxslim": ("onnxslim, which simplifies models.", Wanted(packages=("onnxslim",))),
-    "onnxsim": ("onnxsim, which simplifies models.", Wanted(packages=("onnxsim",))),
+FILES: Final[Mapping[str, tuple[str, WantedRequirement]]] = MappingProxyType({
+    "onnxslim": ("onnxslim, which simplifies models.", WantedRequirement(packages=("onnxslim",))),
+    "onnxsim": ("onnxsim, which simplifies models.", WantedRequirement(packages=("onnxsim",))),
     "onnx": (
         "onnx beside the full ONNX Runtime, whose own tools need it; what else onnx needs is there.",
-        Wanted(packages=("onnx", "ml-dtypes", "typing-extensions"), alone=True),
+        WantedRequirement(packages=("onnx", "ml-dtypes", "typing-extensions"), alone=True),
     ),
-    "engine-openvino": ("OpenVINO, one of the engines of `invoke compare`.", Wanted(packages=("openvino",))),
-    "engine-tract": ("tract, one of the engines of `invoke compare`.", Wanted(packages=("tract", "numpy"))),
-    "engine-mnn": ("MNN, one of the engines of `invoke compare`.", Wanted(packages=("mnn", "numpy"))),
+    "engine-openvino": ("OpenVINO, one of the engines of `invoke compare`.", WantedRequirement(packages=("openvino",))),
+    "engine-tract": ("tract, one of the engines of `invoke compare`.", WantedRequirement(packages=("tract", "numpy"))),
+    "engine-mnn": ("MNN, one of the engines of `invoke compare`.", WantedRequirement(packages=("mnn", "numpy"))),
     "engine-ncnn": (
         "ncnn and its converter pnnx, an engine of `invoke compare`, without what pnnx's program does not need.",
-        Wanted(packages=("ncnn", "numpy", "pnnx"), alone=True),
+        WantedRequirement(packages=("ncnn", "numpy", "pnnx"), alone=True),
     ),
-    "engine-litert": ("LiteRT, one of the engines of `invoke compare`.", Wanted(packages=("ai-edge-litert",))),
+    "engine-litert": ("LiteRT, an engine of `invoke compare`.", WantedRequirement(packages=("ai-edge-litert",))),
     "engine-litert-converter": (
         "onnx2tf, which converts for LiteRT; for Python 3.11 on x86-64 alone.",
-        Wanted(packages=("onnx2tf",), pythons=("3.11",), machines=()),
+        WantedRequirement(packages=("onnx2tf",), pythons=("3.11",), machines=()),
     ),
 })  # fmt: skip
 """By the file's name, what it is for and what it pins."""

@@ -88,7 +88,7 @@ def _finished(
     try:
         report = read_report(folder / REPORT)
     except VerifyError as error:
-        if error.reference != OUTDATED:
+        if error.code != OUTDATED:
             raise
         say(f"{identifier}: {error.what}, so it is verified again")
         return None

@@ -266,7 +266,7 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
         return False
     if found.failure:
         # A device does not become another one.
-        return found.failure.reference == NOT_FOR_DEVICE
+        return found.failure.code == NOT_FOR_DEVICE
     if found.host is not None and found.host.pinned_cores != device.cores:
         return False
     least_memory = bool(found.least_memory) or not (request.least_memory and has_ceiling(device))

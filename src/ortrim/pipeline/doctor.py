@@ -17,8 +17,8 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.emulators import EMULATIONS, PACKAGES_FILE, QEMU_SYSTEM, X64_USER, machine_folder
-from ortrim.base.tools import ALL_TARGETS, Finding, Tool, require
-from ortrim.build.container_engines import ENGINES, Engine, probe
+from ortrim.base.tools import ALL_TARGETS, Tool, ToolFinding, require
+from ortrim.build.container_engines import ENGINES, ContainerEngine, probe
 from ortrim.errors import Diagnostic, StorageError, ToolError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk
@@ -33,31 +33,31 @@ VERIFYING: Final = {
 """Tools that `xcrun` finds in the Xcode that is chosen, and what each is needed for."""
 
 
-def _xcode() -> Finding:
+def _xcode() -> ToolFinding:
     try:
         xcode = find_xcode()
     except ToolError as error:
         return _absent(XCODE, COMPILING, error)
-    return Finding(name=XCODE, found=f"{xcode.version} ({xcode.folder})", needed_for=COMPILING, required=False)
+    return ToolFinding(name=XCODE, found=f"{xcode.version} ({xcode.folder})", needed_for=COMPILING, required=False)
 
 
-def _doctor_apple_tool_check(tool: str, needed_for: str) -> Callable[[], Finding]:
-    def check() -> Finding:
+def _doctor_apple_tool_check(tool: str, needed_for: str) -> Callable[[], ToolFinding]:
+    def check() -> ToolFinding:
         try:
             xcrun = find_xcrun(tool)
         except ToolError as error:
             return _absent(tool, needed_for, error)
-        return Finding(name=tool, found=f"by {xcrun.program}", needed_for=needed_for, required=False)
+        return ToolFinding(name=tool, found=f"by {xcrun.program}", needed_for=needed_for, required=False)
 
     return check
 
 
-def _absent(name: str, needed_for: str, error: ToolError) -> Finding:
+def _absent(name: str, needed_for: str, error: ToolError) -> ToolFinding:
     problem, remedy = ": ".join(filter(None, (error.what, error.why))), error.hint.removeprefix("run: ")
-    return Finding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
+    return ToolFinding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
 
 
-APPLE_CHECKS: Final[tuple[tuple[str, Callable[[], Finding]], ...]] = (
+APPLE_CHECKS: Final[tuple[tuple[str, Callable[[], ToolFinding]], ...]] = (
     (XCODE, _xcode),
     *((tool, _doctor_apple_tool_check(tool, needed_for)) for tool, needed_for in VERIFYING.items()),
 )
@@ -96,7 +96,7 @@ BROWSERSTACK: Final = "verification on 'browserstack' devices"
 EXTRA: Final = 'pip install "ortrim[devicefarm]"'
 
 
-def _gcloud() -> Finding:
+def _gcloud() -> ToolFinding:
     from ortrim.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
 
     try:
@@ -106,14 +106,14 @@ def _gcloud() -> Finding:
     return _finding("gcloud", FIREBASE, f"{gcloud.version} ({gcloud.program})")
 
 
-def _boto3() -> Finding:
+def _boto3() -> ToolFinding:
     try:
         return _finding("boto3", AWS, importlib.metadata.version("boto3"))
     except importlib.metadata.PackageNotFoundError:
         return _finding("boto3", AWS, "", "is not installed", EXTRA)
 
 
-def _browserstack() -> Finding:
+def _browserstack() -> ToolFinding:
     from ortrim.farms.farm import absent_variables  # noqa: PLC0415 - as above
 
     absent = absent_variables(os.environ)
@@ -123,11 +123,11 @@ def _browserstack() -> Finding:
     return _finding("BrowserStack", BROWSERSTACK, "user name and access key are set")
 
 
-def _finding(name: str, needed_for: str, found: str, problem: str = "", remedy: str = "") -> Finding:
-    return Finding(name=name, found=found, needed_for=needed_for, required=False, problem=problem, remedy=remedy)
+def _finding(name: str, needed_for: str, found: str, problem: str = "", remedy: str = "") -> ToolFinding:
+    return ToolFinding(name=name, found=found, needed_for=needed_for, required=False, problem=problem, remedy=remedy)
 
 
-FARM_CHECKS: Final[tuple[tuple[str, Callable[[], Finding]], ...]] = (
+FARM_CHECKS: Final[tuple[tuple[str, Callable[[], ToolFinding]], ...]] = (
     ("gcloud", _gcloud),
     ("boto3", _boto3),
     ("BrowserStack", _browserstack),
@@ -154,9 +154,9 @@ TOOLS: Final = (
 )
 
 
-def examine() -> tuple[Finding, ...]:
+def examine() -> tuple[ToolFinding, ...]:
     """Examine this machine. Raises nothing: what cannot be examined is a finding that says why."""
-    checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
+    checks: tuple[tuple[str, Callable[[], ToolFinding]], ...] = (
         ("Python", _python),
         ("pip", _pip),
         ("processors", _processors),
@@ -173,121 +173,125 @@ def examine() -> tuple[Finding, ...]:
     return general + tools + mobile + apple + engines + machines + farms
 
 
-def _guarded(name: str, check: Callable[[], Finding], *, required: bool = True) -> Finding:
+def _guarded(name: str, check: Callable[[], ToolFinding], *, required: bool = True) -> ToolFinding:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a doctor who dies of one symptom is no use
-        return Finding(name=name, found="", required=required, problem=f"cannot be examined: {error}")
+        return ToolFinding(name=name, found="", required=required, problem=f"cannot be examined: {error}")
 
 
-def _python() -> Finding:
+def _python() -> ToolFinding:
     found = f"{platform.python_version()} ({sys.executable})"
     if (3, 11) <= sys.version_info[:2] <= (3, 13):
-        return Finding(name="Python", found=found)
+        return ToolFinding(name="Python", found=found)
     problem = "ortrim runs on 3.11, 3.12 and 3.13"
-    return Finding(name="Python", found=found, problem=problem, remedy="install ortrim with one of these")
+    return ToolFinding(name="Python", found=found, problem=problem, remedy="install ortrim with one of these")
 
 
-def _pip() -> Finding:
+def _pip() -> ToolFinding:
     needed_for = f"{ALL_TARGETS}: the toolchain, models in wheels, other converter versions"
     try:
-        return Finding(name="pip", found=importlib.metadata.version("pip"), needed_for=needed_for)
+        return ToolFinding(name="pip", found=importlib.metadata.version("pip"), needed_for=needed_for)
     except importlib.metadata.PackageNotFoundError:
         remedy = f"{sys.executable} -m ensurepip"
-        return Finding(name="pip", found="", needed_for=needed_for, problem="is not installed", remedy=remedy)
+        return ToolFinding(name="pip", found="", needed_for=needed_for, problem="is not installed", remedy=remedy)
 
 
-def _processors() -> Finding:
+def _processors() -> ToolFinding:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Finding(name="processors", found=str(count), needed_for="the time that a build takes", required=False)
+    return ToolFinding(name="processors", found=str(count), needed_for="the time that a build takes", required=False)
 
 
-def _memory() -> Finding:
+def _memory() -> ToolFinding:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     problem = (
         "" if total >= MEMORY_BYTES else f"less than {MEMORY_BYTES // GIGABYTE} GB, which one compilation may take"
     )
     remedy = "use a machine with more memory" if problem else ""
-    return Finding(name="memory", found=f"{total / GIGABYTE:.1f} GB", problem=problem, remedy=remedy)
+    return ToolFinding(name="memory", found=f"{total / GIGABYTE:.1f} GB", problem=problem, remedy=remedy)
 
 
-def _cache() -> Finding:
+def _cache() -> ToolFinding:
     remedy = "name a folder with space, and yours to write to, in the environment variable ORTRIM_CACHE"
     try:
         folder = cache_folder("sources").parent
         free = shutil.disk_usage(folder).free
     except StorageError as error:
-        return Finding(name="cache folder", found="", problem=f"{error.what}: {error.why}", remedy=remedy)
+        return ToolFinding(name="cache folder", found="", problem=f"{error.what}: {error.why}", remedy=remedy)
     except OSError as error:
-        return Finding(name="cache folder", found="", problem=str(error), remedy=remedy)
+        return ToolFinding(name="cache folder", found="", problem=str(error), remedy=remedy)
     found = f"{free / GIGABYTE:.1f} GB free ({folder})"
     if not os.access(folder, os.W_OK):
-        return Finding(name="cache folder", found=found, problem="is not writable", remedy=remedy)
+        return ToolFinding(name="cache folder", found=found, problem="is not writable", remedy=remedy)
     if free < CACHE_BYTES:
         problem = f"less than {CACHE_BYTES // GIGABYTE} GB, which sources, tools and a build take"
-        return Finding(name="cache folder", found=found, problem=problem, remedy=remedy)
-    return Finding(name="cache folder", found=found)
+        return ToolFinding(name="cache folder", found=found, problem=problem, remedy=remedy)
+    return ToolFinding(name="cache folder", found=found)
 
 
-def _ndk() -> Finding:
+def _ndk() -> ToolFinding:
     needed_for = "android targets; invoke plan --target android shows the version that each wants"
     try:
         ndk = installed_ndk()
     except ToolError as error:
         problem = ": ".join(filter(None, (error.what, error.why)))
-        return Finding(name=NDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=error.hint)
-    return Finding(name=NDK, found=f"{ndk.version} ({ndk.folder})", needed_for=needed_for, required=False)
+        return ToolFinding(
+            name=NDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=error.hint
+        )
+    return ToolFinding(name=NDK, found=f"{ndk.version} ({ndk.folder})", needed_for=needed_for, required=False)
 
 
-def _jdk() -> Finding:
+def _jdk() -> ToolFinding:
     needed_for = "android targets: the classes and the JNI library of an AAR"
     try:
         jdk = find_jdk()
     except ToolError as error:
         problem, remedy = error.why or error.what, error.hint.removeprefix("run: ")
-        return Finding(name=JDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
-    return Finding(name=JDK, found=f"{jdk.version} ({jdk.javac})", needed_for=needed_for, required=False)
+        return ToolFinding(name=JDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
+    return ToolFinding(name=JDK, found=f"{jdk.version} ({jdk.javac})", needed_for=needed_for, required=False)
 
 
-def _machine_parts(debian: str) -> Finding:
+def _machine_parts(debian: str) -> ToolFinding:
     """Look for the parts of an emulated machine in the cache."""
     name = f"{debian} machine"
     found, needed_for = "", "verification on 'qemu-user' and 'qemu-system'"
     with suppress(StorageError):
         found = machine_parts_found(debian)
     if found:
-        return Finding(name=name, found=found, needed_for=needed_for, required=False)
+        return ToolFinding(name=name, found=found, needed_for=needed_for, required=False)
     problem = "its kernel and libraries are not fetched yet; the first verification does it"
-    return Finding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND)
+    return ToolFinding(
+        name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND
+    )
 
 
-def _engine_check(engine: Engine) -> Callable[[], Finding]:
+def _engine_check(engine: ContainerEngine) -> Callable[[], ToolFinding]:
     name, needed_for = engine.tool.name, "--executor container, where one of these engines is enough"
 
-    def check() -> Finding:
+    def check() -> ToolFinding:
         try:
             usable = probe(engine)
         except Diagnostic as error:
             remedy = error.hint.removeprefix("run: ")
-            return Finding(
+            return ToolFinding(
                 name=name, found="", needed_for=needed_for, required=False, problem=error.what, remedy=remedy
             )
         found = f"{usable.version}{' (rootless)' if usable.rootless else ''}"
-        return Finding(name=name, found=found, needed_for=needed_for, required=False)
+        return ToolFinding(name=name, found=found, needed_for=needed_for, required=False)
 
     return check
 
 
-def _tool_check(tool: Tool, needed_for: str) -> Callable[[], Finding]:
-    def check() -> Finding:
+def _tool_check(tool: Tool, needed_for: str) -> Callable[[], ToolFinding]:
+    def check() -> ToolFinding:
         try:
             installed = require(tool)
         except ToolError as error:
             remedy = error.hint.removeprefix("run: ")
-            return Finding(
+            return ToolFinding(
                 name=tool.name, found="", needed_for=needed_for, required=False, problem=error.what, remedy=remedy
             )
         found = f"{installed.version} ({installed.path})"
-        return Finding(name=tool.name, found=found, needed_for=needed_for, required=False)
+        return ToolFinding(name=tool.name, found=found, needed_for=needed_for, required=False)
 
     return check

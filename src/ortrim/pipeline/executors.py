@@ -7,7 +7,7 @@ from ortrim.base.console import Step
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.build.container import ContainerExecutor
-from ortrim.build.execution import Executor, Inputs, choose_parallelism
+from ortrim.build.execution import BuildInputs, Executor, choose_parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget
 from ortrim.build.sources import sound_sources
@@ -42,7 +42,7 @@ def native_executor(
 ) -> NativeExecutor:
     """Return what builds for a platform on this machine itself; without `jobs`, as many at once as it can bear."""
     return NativeExecutor(
-        inputs=Inputs(
+        inputs=BuildInputs(
             sources=sources,
             tools=packages_folder("tools", tool_requirements()),
             runner=shipped_folder("runner"),

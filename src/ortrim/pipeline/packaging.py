@@ -62,27 +62,27 @@ Results = tuple[JobResult, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class PackageGroup:
     """Targets that are packaged together, and the assembly that does it; None for a target that is by itself."""
 
     targets: tuple[PlannedTarget, ...]
     assembly: AssemblyJob | None
 
 
-def groups(plan: BuildPlan) -> Iterator[Group]:
+def groups(plan: BuildPlan) -> Iterator[PackageGroup]:
     """Yield the targets of a plan as they are packaged: each assembly's together, every other one by itself."""
     assemblies = {target: assembly for assembly in plan.assemblies for target in assembly.targets}
     for target in plan.targets:
         assembly = assemblies.get(target.job.target.identifier)
         if assembly is None:
-            yield Group(targets=(target,), assembly=None)
+            yield PackageGroup(targets=(target,), assembly=None)
         elif assembly.targets[0] == target.job.target.identifier:
             together = tuple(each for each in plan.targets if each.job.target.identifier in assembly.targets)
-            yield Group(targets=together, assembly=assembly)
+            yield PackageGroup(targets=together, assembly=assembly)
 
 
 def packaged(
-    planned: Planned, group: Group, results: Results, request: Request, console: Console
+    planned: Planned, group: PackageGroup, results: Results, request: Request, console: Console
 ) -> Iterator[Packaged]:
     """Package a group's builds, and yield for each target what of that is to be verified, with its runner.
 
@@ -95,7 +95,9 @@ def packaged(
         yield Packaged(target=target, result=result, delivery=delivery, runner=runner)
 
 
-def _delivered(planned: Planned, group: Group, results: Results, request: Request, console: Console) -> list[Delivery]:
+def _delivered(
+    planned: Planned, group: PackageGroup, results: Results, request: Request, console: Console
+) -> list[Delivery]:
     targets = {target.job.target.identifier: target for target in group.targets}
     first, assembly = group.targets[0], group.assembly
     folder = planned.folder / assembly.identifier if assembly else target_folder(planned, first)

@@ -92,7 +92,7 @@ def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> No
     try:
         unpack(archive, folder, members={inside: RUNNER if part == RUNNER else ""})
     except Diagnostic as error:
-        if error.reference != "nothing-unpacked":
+        if error.code != "nothing-unpacked":
             raise
         what, why = "was compiled for another plan", f"the archive has no {inside}"
         hint = "both must come from the same run, of the same commit"

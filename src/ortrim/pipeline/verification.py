@@ -31,7 +31,7 @@ from ortrim.verify.measure import device_folder, in_turn
 from ortrim.verify.measurements import Comparison, Verdict
 from ortrim.verify.reference import converted_outputs, reference_outputs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
-from ortrim.verify.verification import Delivery, Identity, Subject, Task, verify_target
+from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
 
 HARNESS: Final = "harness"
 RESULTS: Final = "farms"
@@ -150,7 +150,7 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
     )
 
 
-def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]:
+def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[ModelUnderTest, ...]:
     """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there."""
     models = planned.models
     plans, specs = planned.plan.models, models.loaded.spec.models
@@ -162,7 +162,7 @@ def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[Subject, ...]
         reference = reference_outputs(prepared, cases, models.runtime, folder)
         same_graph = converted_outputs(converted, prepared, cases, models.runtime, folder)
         subjects.append(
-            Subject(
+            ModelUnderTest(
                 prepared=prepared,
                 converted=converted,
                 spec=spec,
@@ -212,7 +212,7 @@ def _failed_devices(reports: Reports) -> list[Diagnostic]:
 
 
 def _is_for_another(failure: DeviceFailure | None) -> bool:
-    return failure is not None and failure.reference == NOT_FOR_DEVICE
+    return failure is not None and failure.code == NOT_FOR_DEVICE
 
 
 def _lost_parity(reports: Reports) -> list[Diagnostic]:

@@ -23,11 +23,11 @@ from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
 from ortrim.platforms import PLATFORMS, platform_of
 from ortrim.platforms.android.spec import android_of
-from ortrim.spec.build_options import Levers, applicable
+from ortrim.spec.build_options import BuildOptions, applicable
 from ortrim.spec.buildspec import (
     BuildSpec,
     TargetSpec,
-    levers_of,
+    build_options_of,
     merged_budgets,
 )
 from ortrim.spec.targets import (
@@ -60,13 +60,13 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
         if model.layout == "nchwc16" and job.cpu != AVX512:
             what = f"model {model.name} is laid out for AVX-512 (layout = 'nchwc16')"
             why = "the target's least processor need not have it"
-            hint = f"{_floor_words(job)}take layout = 'nchwc8'"
+            hint = f"{_baseline_words(job)}take layout = 'nchwc8'"
             raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
     _require_one_width(job, laid_out)
 
 
-def _floor_words(job: BuildJob) -> str:
-    """Say how to promise AVX-512, where a target can: `target_rules.py` refuses a floor elsewhere."""
+def _baseline_words(job: BuildJob) -> str:
+    """Say how to promise AVX-512, where a target can: `target_rules.py` refuses a baseline elsewhere."""
     can = job.toolchain.kind == "zig" and not platform_of(job.target).SDK
     return f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
 
@@ -75,7 +75,7 @@ def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
     first = {model.layout: model.name for model in reversed(laid_out)}
     if len(first) > 1:
         what = " and ".join(f"model {first[layout]} has layout = '{layout}'" for layout in BLOCKS)
-        why = "a library takes channels in blocks of 8 or of 16, for all its models"
+        why = "a library takes NCHWc layout with block size 8 or 16, for all its models"
         hint = "give both the same layout, or build them from buildspecs of their own"
         raise PlanError("layouts-mixed", what, where=job.target.identifier, why=why, hint=hint)
 
@@ -109,15 +109,15 @@ def make_plan(
             target=TARGETS[target.id],
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
-            levers=_levers(spec, target, toolchains[target.id], operators),
+            build_options=_build_options(spec, target, toolchains[target.id], operators),
             exceptions=spec.exceptions,
             minimum_glibc=_promised_glibc(target, toolchains[target.id]),
             cpu=target.cpu or "",
             linkage=_linkage(spec, target),
             operator_config=config,
-            without_types=() if levers_of(spec).unused_types else unused_types,
+            without_types=unused_types if build_options_of(spec).type_reduction else (),
             hot_operators=_hot_operators(spec, hot_operators),
-            wide_blocks=any(model.layout == "nchwc16" for model in models),
+            avx512_nchwc=any(model.layout == "nchwc16" for model in models),
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
@@ -180,10 +180,12 @@ def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
     return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
 
 
-def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators: RequiredOperators) -> Levers:
+def _build_options(
+    spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators: RequiredOperators
+) -> BuildOptions:
     known = TARGETS[target.id]
     return applicable(
-        levers_of(spec),
+        build_options_of(spec),
         toolchain=toolchain.kind,
         elf=known.is_elf,
         x64=known.architecture is Architecture.X64,
@@ -195,8 +197,8 @@ def _levers(spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators
 
 def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
     """Return the hot operators, in an order of their own, where what is hot is compiled otherwise than the rest."""
-    levers = levers_of(spec)
-    return tuple(sorted(set(operators))) if levers.hot != levers.cold else ()
+    build_options = build_options_of(spec)
+    return tuple(sorted(set(operators))) if build_options.hot != build_options.cold else ()
 
 
 def _with_options(spec: BuildSpec, target: TargetSpec, common: BuildJob) -> BuildJob:

@@ -87,7 +87,7 @@ LETTER: Final = 7.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bar:
+class ChartBar:
     """One bar: a `group` heading is written wherever it changes; `low` and `high` draw a whisker."""
 
     group: str = ""
@@ -114,7 +114,7 @@ def total_chart(report: VerifyReport) -> Markup:
 def component_chart(report: VerifyReport) -> Markup:
     """Draw the bytes of each component of our library."""
     bars = [
-        Bar(label=part.name, value=part.share, text=f"{part.size}, {part.share_text}", style="ours")
+        ChartBar(label=part.name, value=part.share, text=f"{part.size}, {part.share_text}", style="ours")
         for part in components(report)
     ]
     return bar_chart("size by component", bars, HALF_WIDTH)
@@ -134,7 +134,7 @@ def load_chart(device: DeviceReport) -> Markup:
     return _runs_chart(device, "time to load a model", lambda run: run.load_ms, ms_text)
 
 
-def bar_chart(label: str, bars: Sequence[Bar], width: float) -> Markup:
+def bar_chart(label: str, bars: Sequence[ChartBar], width: float) -> Markup:
     """Draw horizontal bars on one scale from zero; a value that is not a number gets its text and no bar."""
     if not bars:
         return Markup("")
@@ -154,7 +154,7 @@ def bar_chart(label: str, bars: Sequence[Bar], width: float) -> Markup:
     return canvas.markup()
 
 
-def _draw_bar(canvas: Canvas, bar: Bar, left: float, y: float, scale: float) -> None:
+def _draw_bar(canvas: Canvas, bar: ChartBar, left: float, y: float, scale: float) -> None:
     middle = y + ROW / 2
     canvas.text(0, middle + 4.5, bar.label, limit=16)
     if not math.isfinite(bar.value):
@@ -168,14 +168,14 @@ def _draw_bar(canvas: Canvas, bar: Bar, left: float, y: float, scale: float) -> 
     canvas.text(end + 6, middle + 4.5, bar.text, "figure")
 
 
-def _pair(group: str, ours: float, baseline: float) -> tuple[Bar, ...]:
+def _pair(group: str, ours: float, baseline: float) -> tuple[ChartBar, ...]:
     """Make our bar and the baseline's; a baseline of nothing was not measured."""
     if not baseline > 0:
-        return (Bar(group=group, label="ours", value=ours, text=bytes_text(ours), style="ours"),)
+        return (ChartBar(group=group, label="ours", value=ours, text=bytes_text(ours), style="ours"),)
     text = f"{bytes_text(ours)}, {share_text(ours / baseline)}"
     return (
-        Bar(group=group, label="ours", value=ours, text=text, style="ours"),
-        Bar(group=group, label="baseline", value=baseline, text=bytes_text(baseline), style="baseline"),
+        ChartBar(group=group, label="ours", value=ours, text=text, style="ours"),
+        ChartBar(group=group, label="baseline", value=baseline, text=bytes_text(baseline), style="baseline"),
     )
 
 
@@ -187,7 +187,7 @@ def _runs_chart(
 ) -> Markup:
     ordered = sorted(device.runs, key=lambda run: (run.model, run.library != "ours"))
     bars = [
-        Bar(
+        ChartBar(
             group=name_text(run.model),
             label=run.library,
             value=measured(run).p50,

@@ -27,12 +27,20 @@ from ortrim.report.figures import (
     share_text,
     shortened,
 )
-from ortrim.verify.measurements import CaseTiming, Comparison, Host, LeastMemory, OutputParity, RunnerResult, Verdict
-from ortrim.verify.reports import NOT_FOR_DEVICE, Artifact, DeviceFailure, DeviceReport, VerifyReport
+from ortrim.verify.measurements import (
+    CaseTiming,
+    Comparison,
+    HostFacts,
+    LeastMemory,
+    OutputParity,
+    RunnerResult,
+    Verdict,
+)
+from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, ReportedArtifact, VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ReportPart:
     """One component of the library, one symbol: its name, size and share of the whole."""
 
     name: str
@@ -42,13 +50,13 @@ class Part:
     share_text: str
 
 
-def components(report: VerifyReport) -> tuple[Part, ...]:
+def components(report: VerifyReport) -> tuple[ReportPart, ...]:
     """Return the library's components, largest first."""
     found = sorted(report.size.components, key=lambda component: (-component.size_bytes, component.component))
     return tuple(_part(report, name_text(part.component), "", part.size_bytes) for part in found)
 
 
-def symbols(report: VerifyReport) -> tuple[Part, ...]:
+def symbols(report: VerifyReport) -> tuple[ReportPart, ...]:
     """Return the library's largest symbols, largest first."""
     found = sorted(report.size.largest_symbols, key=lambda symbol: (-symbol.size_bytes, symbol.name))
     return tuple(_part(report, symbol.name, symbol.component, symbol.size_bytes) for symbol in found)
@@ -92,15 +100,15 @@ def build_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
     return tuple((label, printable(value)) for label, value in pairs)
 
 
-def _digests(artifact: Artifact) -> str:
+def _digests(artifact: ReportedArtifact) -> str:
     build_id = f", build-id {artifact.build_id}" if artifact.build_id else ""
     return f"{artifact.name}: SHA-256 {artifact.sha256}{build_id}"
 
 
-def _part(report: VerifyReport, name: str, component: str, size_bytes: int) -> Part:
+def _part(report: VerifyReport, name: str, component: str, size_bytes: int) -> ReportPart:
     whole = report.size.file_bytes
     share = size_bytes / whole if whole > 0 else 0.0
-    return Part(
+    return ReportPart(
         name=printable(name),
         component=name_text(component),
         size=bytes_text(size_bytes),
@@ -164,11 +172,11 @@ def not_judged(device: DeviceReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.reason for line in device.comparisons if line.reason))
 
 
-def _api(host: Host) -> str:
+def _api(host: HostFacts) -> str:
     return f"API level {host.api_level}" if host.api_level is not None else ""
 
 
-def _heat(host: Host) -> str:
+def _heat(host: HostFacts) -> str:
     states = (host.thermal_before, host.thermal_after)
     if states == (None, None):
         return ""
@@ -253,8 +261,8 @@ def failure_lines(failure: DeviceFailure) -> tuple[str, ...]:
     where = f"{failure.where}: " if failure.where else ""
     why = [f"why: {failure.why}"] if failure.why else []
     hint = [f"hint: {failure.hint}"] if failure.hint else []
-    kind = "not run" if failure.reference == NOT_FOR_DEVICE else "error"
-    return tuple(map(printable, (f"{kind}: {failure.reference}", f"{where}{failure.what}", *why, *hint)))
+    kind = "not run" if failure.code == NOT_FOR_DEVICE else "error"
+    return tuple(map(printable, (f"{kind}: {failure.code}", f"{where}{failure.what}", *why, *hint)))
 
 
 def missed_text(case: CaseTiming) -> str:
@@ -323,7 +331,7 @@ SYMBOLS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✗", Verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ReportLine:
     """One comparison, ready to be read; `device` is empty for what is the library's own."""
 
     device: str
@@ -337,31 +345,31 @@ class Line:
     verdict: Verdict
 
 
-def all_lines(report: VerifyReport) -> tuple[Line, ...]:
+def all_lines(report: VerifyReport) -> tuple[ReportLine, ...]:
     """Return the library's lines, then each device's."""
     return (*library_lines(report), *(line for device in report.devices for line in device_lines(device)))
 
 
-def library_lines(report: VerifyReport) -> tuple[Line, ...]:
+def library_lines(report: VerifyReport) -> tuple[ReportLine, ...]:
     """Return the lines of the library and the package."""
     return tuple(_line(comparison) for comparison in report.comparisons)
 
 
-def device_lines(device: DeviceReport) -> tuple[Line, ...]:
+def device_lines(device: DeviceReport) -> tuple[ReportLine, ...]:
     """Return a device's lines, model by model in the order of the report."""
     models = dict.fromkeys(comparison.model for comparison in device.comparisons)
     ordered = [comparison for model in models for comparison in device.comparisons if comparison.model == model]
     return tuple(_line(comparison, device) for comparison in ordered)
 
 
-def several_models(lines: Sequence[Line]) -> bool:
+def several_models(lines: Sequence[ReportLine]) -> bool:
     """Whether lines need to say which model they are about."""
     return len({line.model for line in lines if line.model}) > 1
 
 
-def _line(comparison: Comparison, device: DeviceReport | None = None) -> Line:
+def _line(comparison: Comparison, device: DeviceReport | None = None) -> ReportLine:
     hidden = device is not None and _means_nothing(comparison, device)
-    return Line(
+    return ReportLine(
         device=name_text(device.device) if device else "",
         measure=_measure_text(comparison),
         model=name_text(comparison.model),

@@ -1,4 +1,4 @@
-"""The report as one HTML file that asks the network for nothing: style and pictures are inside it.
+"""The report as one HTML file that asks the network for nothing: style and charts are inside it.
 
 - The frame of every page: one file that asks the network for nothing, with every name in it escaped.
 """
@@ -20,7 +20,7 @@ from ortrim.report.charts import (
 )
 from ortrim.report.content import (
     SYMBOLS,
-    Line,
+    ReportLine,
     agreements,
     all_lines,
     build_facts,
@@ -119,11 +119,11 @@ def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str
     }
 
 
-def _tiles(shown: tuple[Line, ...]) -> tuple[Line, ...]:
+def _tiles(shown: tuple[ReportLine, ...]) -> tuple[ReportLine, ...]:
     """Choose the figures for the head of the page: judged measures first, each measure once."""
     compared = [line for line in shown if line.ratio_value is not None]
     judged = sorted(compared, key=lambda line: line.verdict is Verdict.NOT_JUDGED)
-    once: dict[str, Line] = {}
+    once: dict[str, ReportLine] = {}
     for line in judged:
         kept = once.setdefault(line.measure, line)
         if (line.ratio_value or 0) > (kept.ratio_value or 0):

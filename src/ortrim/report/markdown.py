@@ -8,7 +8,7 @@ from typing import Final
 
 from ortrim.report.content import (
     SYMBOLS,
-    Line,
+    ReportLine,
     agreements,
     build_facts,
     components,
@@ -110,14 +110,14 @@ def _facts(facts: Facts) -> str:
     return table(("what", "value"), ((label, escaped(value)) for label, value in facts))
 
 
-def _comparisons(lines: Sequence[Line]) -> str:
+def _comparisons(lines: Sequence[ReportLine]) -> str:
     several = several_models(lines)
     headings = ("measure", *(("model",) if several else ()), "ours", "baseline", "ratio", "budget", "verdict")
     rows = (_cells(line, several=several) for line in lines)
     return table(headings, rows, right=range(len(headings) - 5, len(headings) - 1))
 
 
-def _cells(line: Line, *, several: bool) -> tuple[str, ...]:
+def _cells(line: ReportLine, *, several: bool) -> tuple[str, ...]:
     names = (line.measure, line.model) if several else (line.measure,)
     return (*map(escaped, names), line.ours, line.baseline, line.ratio, line.budget, _verdict(line.verdict))
 
@@ -206,13 +206,13 @@ def _sections(report: VerifyReport) -> Iterator[str]:
     yield f"<details><summary>The whole report</summary>\n\n{markdown_report(report)}\n</details>"
 
 
-def _lines(report: VerifyReport) -> Iterator[Line]:
+def _lines(report: VerifyReport) -> Iterator[ReportLine]:
     yield from library_lines(report)
     for device in report.devices:
         yield from device_lines(device)
 
 
-def _step_summary_cells(line: Line) -> tuple[str, ...]:
+def _step_summary_cells(line: ReportLine) -> tuple[str, ...]:
     names = (line.measure, line.model, line.device)
     return (SYMBOLS[line.verdict], *map(escaped, names), line.ours, line.baseline, line.ratio, line.budget)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ortrim.base.console import counted, printable
-from ortrim.report.content import Line, agreements, all_lines, gates, measures_memory, measures_time
+from ortrim.report.content import ReportLine, agreements, all_lines, gates, measures_memory, measures_time
 from ortrim.report.figures import NONE, difference_text, name_text
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
@@ -166,7 +166,7 @@ def rank(value: float) -> float:
 def _failed_devices(report: VerifyReport) -> Iterator[str]:
     for device in report.devices:
         if device.failure and device.verdict is Verdict.FAIL:
-            yield printable(f"{device.device} could not finish: {device.failure.what} ({device.failure.reference})")
+            yield printable(f"{device.device} could not finish: {device.failure.what} ({device.failure.code})")
 
 
 def _missed_budgets(report: VerifyReport) -> Iterator[str]:
@@ -176,7 +176,7 @@ def _missed_budgets(report: VerifyReport) -> Iterator[str]:
             yield f"{line.measure}{_of(line, report)} is {line.ours}{ratio}, budget {line.budget}"
 
 
-def _of(line: Line, report: VerifyReport) -> str:
+def _of(line: ReportLine, report: VerifyReport) -> str:
     of_model = f" of {line.model}" if line.model else ""
     return of_model + (f" on {line.device}" if line.device and len(report.devices) > 1 else "")
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ortrim.report.content import (
     SYMBOLS,
-    Line,
+    ReportLine,
     components,
     device_lines,
     failure_lines,
@@ -46,7 +46,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ReportRow:
     """One quantity on each device."""
 
     label: str
@@ -58,7 +58,7 @@ class Group:
     """Rows that belong together: those of one model under its name, or, without a heading, of the devices as such."""
 
     heading: str = ""
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
 
 
 def device_names(report: VerifyReport) -> tuple[str, ...]:
@@ -73,10 +73,10 @@ def side_by_side(report: VerifyReport) -> tuple[Group, ...]:
     """
     devices = report.devices
     models = dict.fromkeys(run.model for device in devices for run in device.runs)
-    kinds = Row(label="kind", cells=tuple(Cell(text=_kind(device)) for device in devices))
-    measures = Row(label="measures", cells=tuple(Cell(text=_measures(device)) for device in devices))
-    parity = Row(label="parity", cells=tuple(map(_parity, devices)))
-    verdict = Row(label="verdict", cells=tuple(map(_side_by_side_verdict, devices)))
+    kinds = ReportRow(label="kind", cells=tuple(Cell(text=_kind(device)) for device in devices))
+    measures = ReportRow(label="measures", cells=tuple(Cell(text=_measures(device)) for device in devices))
+    parity = ReportRow(label="parity", cells=tuple(map(_parity, devices)))
+    verdict = ReportRow(label="verdict", cells=tuple(map(_side_by_side_verdict, devices)))
     groups = (_of_model(model, devices) for model in models)
     return (Group(rows=(kinds, measures, parity)), *(group for group in groups if group.rows), Group(rows=(verdict,)))
 
@@ -101,7 +101,7 @@ def _parity(device: DeviceReport) -> Cell:
 
 
 def _side_by_side_verdict(device: DeviceReport) -> Cell:
-    return Cell(text=device.failure.reference if device.failure else device.verdict.value, verdict=device.verdict)
+    return Cell(text=device.failure.code if device.failure else device.verdict.value, verdict=device.verdict)
 
 
 def _of_model(model: str, devices: tuple[DeviceReport, ...]) -> Group:
@@ -111,7 +111,7 @@ def _of_model(model: str, devices: tuple[DeviceReport, ...]) -> Group:
     heading = name_text(model) + (f"; times of {name_text(longest)}" if len(cases) > 1 else "")
     columns = [_figures(device, model, longest) for device in devices]
     rows = tuple(
-        Row(label=label, cells=tuple(Cell(text=text) for text in texts))
+        ReportRow(label=label, cells=tuple(Cell(text=text) for text in texts))
         for label, texts in zip(LABELS, zip(*columns, strict=True), strict=True)
         if any(text != NONE for text in texts)
     )
@@ -208,7 +208,7 @@ def _section(device: DeviceReport, baseline: str) -> RenderableType:
     return Stack(heading, *table, _statements(tuple(_of_device(device, baseline))))
 
 
-def _comparisons(shown: Sequence[Line]) -> Table:
+def _comparisons(shown: Sequence[ReportLine]) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("measure", overflow="fold")
     for heading in ("ours", "baseline", "ratio", "budget"):
@@ -225,7 +225,7 @@ def _comparisons(shown: Sequence[Line]) -> Table:
     return table
 
 
-def _cells(line: Line) -> tuple[Text, ...]:
+def _cells(line: ReportLine) -> tuple[Text, ...]:
     plain = (line.measure, line.ours, line.baseline, line.ratio, line.budget)
     return (*map(Text, plain), _verdict(line.verdict, line.verdict.value))
 

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim(Generic[T]):
+class SizeClaim(Generic[T]):
     """The bytes from `start` to before `end`, and whose they are said to be."""
 
     start: int
@@ -64,7 +64,7 @@ class Piece(Generic[T]):
         return self.end - self.start
 
 
-def divided(start: int, end: int, claims: Iterable[Claim[T]]) -> Iterator[Piece[T]]:
+def divided(start: int, end: int, claims: Iterable[SizeClaim[T]]) -> Iterator[Piece[T]]:
     """Yield the pieces of `start` to before `end`, in order, none empty and without a gap.
 
     Where claims overlap, the one that begins first has the bytes, and of those that begin together the longer one;
@@ -95,7 +95,7 @@ https://github.com/microsoft/onnxruntime/blob/v1.21.0/tools/ci_build/github/linu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class SizePart:
     """A part of the file: a section's `name`, or one of the names above for what is no section.
 
     `content` is what such a section holds where nothing more is known. `address` is where its first byte is loaded, 0
@@ -109,10 +109,10 @@ class Part:
     number: int = 0
 
 
-GAP: Final = Part(name=BETWEEN, content=PADDING, offset=0)
+GAP: Final = SizePart(name=BETWEEN, content=PADDING, offset=0)
 
 
-def file_pieces(elf: ELFFile, file_bytes: int) -> Iterator[tuple[Part, Piece[Part]]]:
+def file_pieces(elf: ELFFile, file_bytes: int) -> Iterator[tuple[SizePart, Piece[SizePart]]]:
     """Yield the parts of a file of that size, in order; each byte is in exactly one."""
     claims = (claim for claim in (*_headers(elf.header), *_sections(elf)) if claim.end > claim.start)
     for piece in divided(0, file_bytes, claims):
@@ -139,7 +139,7 @@ def zeroed_bytes(elf: ELFFile) -> int:
     )
 
 
-def _headers(header: Any) -> Iterator[Claim[Part]]:
+def _headers(header: Any) -> Iterator[SizeClaim[SizePart]]:
     programs = header["e_phoff"], header["e_phnum"] * header["e_phentsize"]
     sections = header["e_shoff"], header["e_shnum"] * header["e_shentsize"]
     for name, offset, size in (
@@ -147,22 +147,22 @@ def _headers(header: Any) -> Iterator[Claim[Part]]:
         (HEADERS, *programs),
         (SECTION_TABLE, *sections),
     ):
-        yield Claim(start=offset, end=offset + size, owner=Part(name=name, content=ELF_HEADERS, offset=offset))
+        yield SizeClaim(start=offset, end=offset + size, owner=SizePart(name=name, content=ELF_HEADERS, offset=offset))
 
 
-def _sections(elf: ELFFile) -> Iterator[Claim[Part]]:
+def _sections(elf: ELFFile) -> Iterator[SizeClaim[SizePart]]:
     for number, section in enumerate(elf.iter_sections()):
         if section["sh_type"] in {"SHT_NULL", "SHT_NOBITS"}:
             continue
         offset = section["sh_offset"]
-        part = Part(
+        part = SizePart(
             name=section.name,
             content=_content(section.name, section["sh_flags"]),
             offset=offset,
             address=section["sh_addr"],
             number=number,
         )
-        yield Claim(start=offset, end=offset + section["sh_size"], owner=part)
+        yield SizeClaim(start=offset, end=offset + section["sh_size"], owner=part)
 
 
 def _content(name: str, flags: int) -> str:
@@ -279,7 +279,7 @@ def mapped_leaves(output: MapOutput, start: int, end: int) -> Iterator[Leaf]:
     Bytes between input sections are padding.
     """
     section = output.name
-    claims = (Claim(start=each.address, end=each.address + each.size_bytes, owner=each) for each in output.inputs)
+    claims = (SizeClaim(start=each.address, end=each.address + each.size_bytes, owner=each) for each in output.inputs)
     for piece in divided(start, end, claims):
         if piece.owner is None:
             yield Leaf(component=PADDING, section=section, symbol=f"in {section}", size_bytes=piece.size_bytes)
@@ -304,14 +304,14 @@ def _input_leaves(inner: MapInput, section: str, where: Piece[MapInput]) -> Iter
         yield _leaf(inner, section, name, rest)
 
 
-def _claims(symbols: Iterable[MapSymbol]) -> Iterator[Claim[tuple[str, ...]]]:
+def _claims(symbols: Iterable[MapSymbol]) -> Iterator[SizeClaim[tuple[str, ...]]]:
     """Claim each place once, with all names that it has there; the longest symbol says how far it goes."""
     places: dict[int, list[MapSymbol]] = {}
     for symbol in symbols:
         places.setdefault(symbol.address, []).append(symbol)
     for address, here in places.items():
         names = tuple(symbol.name for symbol in sorted(here, key=lambda symbol: -symbol.size_bytes))
-        yield Claim(start=address, end=address + max(symbol.size_bytes for symbol in here), owner=names)
+        yield SizeClaim(start=address, end=address + max(symbol.size_bytes for symbol in here), owner=names)
 
 
 def _leaf(inner: MapInput, section: str, symbol: str, size_bytes: int, folded: tuple[str, ...] = ()) -> Leaf:
@@ -373,9 +373,9 @@ def _entries(elf: ELFFile, table: bytes, names: bytes) -> Iterator[tuple[int, El
             yield section, ElfSymbol(name=text, address=address, size_bytes=size)
 
 
-def symbol_leaves(symbols: Iterable[ElfSymbol], part: Part, start: int, end: int) -> Iterator[Leaf]:
+def symbol_leaves(symbols: Iterable[ElfSymbol], part: SizePart, start: int, end: int) -> Iterator[Leaf]:
     """Yield the leaves of the bytes of a section that are loaded at `start` to before `end`."""
-    claims = (Claim(start=each.address, end=each.address + each.size_bytes, owner=each.name) for each in symbols)
+    claims = (SizeClaim(start=each.address, end=each.address + each.size_bytes, owner=each.name) for each in symbols)
     rest = 0
     for piece in divided(start, end, claims):
         if piece.owner is None:
@@ -485,7 +485,9 @@ def account_macho(data: bytes, where: str) -> Accounting:
 def _macho_accounting_leaves(said: str, size: int, sections: tuple[MachSection, ...]) -> Iterator[Leaf]:
     """Yield the leaves of one architecture, of which the names begin with what it is `said` to be."""
     claims = [
-        Claim(start=each.offset, end=each.offset + each.size_bytes, owner=each) for each in sections if not each.zeroed
+        SizeClaim(start=each.offset, end=each.offset + each.size_bytes, owner=each)
+        for each in sections
+        if not each.zeroed
     ]
     for piece in divided(0, size, claims):
         if piece.owner is None:
@@ -544,7 +546,7 @@ def _account(elf: ELFFile, file_bytes: int, outputs: tuple[MapOutput, ...], inde
 
 
 def _leaves(
-    part: Part, piece: Piece[Part], outputs: Mapping[tuple[str, int], MapOutput], symbols: Symbols
+    part: SizePart, piece: Piece[SizePart], outputs: Mapping[tuple[str, int], MapOutput], symbols: Symbols
 ) -> Iterator[Leaf]:
     """Yield the leaves of one part of the file."""
     start = (part.address or 0) + piece.start - part.offset

@@ -19,7 +19,7 @@ from ortrim.base.console import counted, printable
 from ortrim.binaries.link_map import member_name
 from ortrim.report.figures import share_text, shortened, symbol_text
 from ortrim.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Leaf, Share, by_file, shares
-from ortrim.size.library import Change, changes
+from ortrim.size.library import SizeChange, changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +33,14 @@ class Sized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class SizeRow:
     """One line: a name, where it belongs, its bytes and its share of the file; and the largest of what is in it."""
 
     name: str
     place: str
     size_bytes: int
     share: float
-    parts: tuple["Row", ...] = ()
+    parts: tuple["SizeRow", ...] = ()
 
 
 def headline(sized: Sized) -> str:
@@ -50,13 +50,13 @@ def headline(sized: Sized) -> str:
     return f"{printable(sized.name)}: {counted(account.file_bytes, 'byte')}{more}"
 
 
-def rows(accounting: Accounting, by: str, parts: int = 0) -> tuple[Row, ...]:
+def rows(accounting: Accounting, by: str, parts: int = 0) -> tuple[SizeRow, ...]:
     """Return all groups of a library, largest first, each with at most `parts` of its own files."""
     found = shares(accounting.leaves, GROUPINGS[by])
     return tuple(_row(share, accounting.file_bytes, _inner(share, accounting.file_bytes, parts)) for share in found)
 
 
-def change_lines(before: Sized, after: Sized, by: str) -> tuple[Change, ...]:
+def change_lines(before: Sized, after: Sized, by: str) -> tuple[SizeChange, ...]:
     """Return what differs, the largest effect first."""
     return changes(before.accounting, after.accounting, GROUPINGS[by])
 
@@ -86,8 +86,8 @@ def shown_name(name: Sequence[str]) -> str:
     return symbol_text(member_name(name[0]) if name[0].endswith(")") and ".a(" in name[0] else name[0])
 
 
-def _row(share: Share, file_bytes: int, parts: tuple[Row, ...]) -> Row:
-    return Row(
+def _row(share: Share, file_bytes: int, parts: tuple[SizeRow, ...]) -> SizeRow:
+    return SizeRow(
         name=shown_name(share.name),
         place=printable(share.name[1]) if len(share.name) > 1 else "",
         size_bytes=share.size_bytes,
@@ -96,7 +96,7 @@ def _row(share: Share, file_bytes: int, parts: tuple[Row, ...]) -> Row:
     )
 
 
-def _inner(share: Share, file_bytes: int, parts: int) -> tuple[Row, ...]:
+def _inner(share: Share, file_bytes: int, parts: int) -> tuple[SizeRow, ...]:
     """Return the largest object files of a group that has more than one."""
     found = shares((leaf for leaf in share.leaves if leaf.file), by_file) if parts else ()
     return tuple(_row(each, file_bytes, ()) for each in found[:parts]) if len(found) > 1 else ()
@@ -206,7 +206,7 @@ def _says_something(before: Sized, after: Sized, by: str) -> bool:
     return by != "operator" or (before.accounting.mapped and after.accounting.mapped)
 
 
-def _changes(found: Sequence[Change], by: str, most: int) -> Table:
+def _changes(found: Sequence[SizeChange], by: str, most: int) -> Table:
     if by == "operator":
         found = [change for change in found if change.name[0] != NO_OPERATOR]
     grid = _grid()
@@ -228,7 +228,7 @@ def _changes(found: Sequence[Change], by: str, most: int) -> Table:
     return grid
 
 
-def _size_terminal_row(row: Row, most: float) -> Iterable[RenderableType]:
+def _size_terminal_row(row: SizeRow, most: float) -> Iterable[RenderableType]:
     bar = ProgressBar(total=most or 1.0, completed=row.share, width=BAR_CELLS, complete_style="cyan")
     yield Text(f"  {shortened(row.name, NAME_CELLS)}")
     yield Text(f"{row.size_bytes:,}")

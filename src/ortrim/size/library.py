@@ -113,7 +113,7 @@ def _symbols(inner: MapInput) -> Iterator[SymbolSize]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class SizeChange:
     """What has one name in both libraries, with its bytes in each; a change of nothing is none."""
 
     name: tuple[str, ...]
@@ -143,13 +143,15 @@ def comparable(before: Accounting, after: Accounting, index: UnitIndex | None = 
     return first, second
 
 
-def changes(before: Accounting, after: Accounting, key: Callable[[Leaf], tuple[str, ...]]) -> tuple[Change, ...]:
+def changes(before: Accounting, after: Accounting, key: Callable[[Leaf], tuple[str, ...]]) -> tuple[SizeChange, ...]:
     """Return what differs in size, grouped by `key`; the largest effect first, growth before shrinkage.
 
     The differences sum to that of the files.
     """
     old, new = ({share.name: share.size_bytes for share in shares(each.leaves, key)} for each in (before, after))
-    found = (Change(name=name, before=old.get(name, 0), after=new.get(name, 0)) for name in dict.fromkeys((*old, *new)))
+    found = (
+        SizeChange(name=name, before=old.get(name, 0), after=new.get(name, 0)) for name in dict.fromkeys((*old, *new))
+    )
     differing = (change for change in found if change.difference)
     return tuple(sorted(differing, key=lambda each: (-abs(each.difference), -each.difference, each.name)))
 
@@ -160,7 +162,7 @@ OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"
 def differences(first: Path, second: Path) -> tuple[str, ...]:
     """Return in words how two shared libraries differ in size, sections, exports and needs; none when in nothing.
 
-    Of libraries for Macs segments are told in the place of sections. Bytes that differ within sections of the same
+    Of libraries for Macs segments are reported in the place of sections. Bytes that differ within sections of the same
     sizes are one difference of their own. Raises `BinaryError`.
     """
     (one_facts, one_size), (other_facts, other_size) = _read(first), _read(second)

@@ -9,13 +9,13 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from ortrim.base.console import counted, printable
-from ortrim.report.charts import FAMILIES, FULL_WIDTH, STYLES, Bar, bar_chart, family
+from ortrim.report.charts import FAMILIES, FULL_WIDTH, STYLES, ChartBar, bar_chart, family
 from ortrim.report.figures import bytes_text, share_text
 from ortrim.report.html import rendered
 from ortrim.report.treemap import leaf_tiles, treemap
 from ortrim.size.accounting import NO_OPERATOR, by_component, shares
 from ortrim.size.content import Sized, change_lines, difference_headline, rows, shown_name, signed
-from ortrim.size.library import Change
+from ortrim.size.library import SizeChange
 
 TABLES: Final = (
     ("component", "By component", 60),
@@ -109,7 +109,7 @@ def difference_page(before: Sized, after: Sized) -> str:
     )
 
 
-def _changes(found: tuple[Change, ...], heading: str, most: int) -> dict[str, Any]:
+def _changes(found: tuple[SizeChange, ...], heading: str, most: int) -> dict[str, Any]:
     lines = [
         {
             "name": shown_name(change.name),
@@ -130,9 +130,9 @@ def _changes(found: tuple[Change, ...], heading: str, most: int) -> dict[str, An
     }
 
 
-def _chart(found: tuple[Change, ...]) -> Markup:
+def _chart(found: tuple[SizeChange, ...]) -> Markup:
     bars = [
-        Bar(
+        ChartBar(
             label=shown_name(change.name),
             value=abs(change.difference),
             text=f"{signed(change.difference)} B",

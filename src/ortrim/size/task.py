@@ -48,7 +48,7 @@ def size(
     """Show where the bytes of a library are, or why it grew."""
     with boundary(json_mode=json) as console:
         _check(by, diff, link_map)
-        asked = Asked(by=by, top=count_option(top, "top"), html=html, json=json)
+        asked = SizeRequest(by=by, top=count_option(top, "top"), html=html, json=json)
         request = request_from(None, target=target, profile=profile, ndk=ndk)
         if diff:
             _show_difference(sizes_of_two((diff, library), request, console), asked, console)
@@ -57,7 +57,7 @@ def size(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SizeRequest:
     """How the answer is to be shown."""
 
     by: str
@@ -66,7 +66,7 @@ class Asked:
     json: bool
 
 
-def _show_size(sized: Sized, asked: Asked, console: Console) -> None:
+def _show_size(sized: Sized, asked: SizeRequest, console: Console) -> None:
     by = asked.by or DEFAULT_BY
     if asked.html:
         write_size_page(sized, Path(asked.html))
@@ -76,7 +76,7 @@ def _show_size(sized: Sized, asked: Asked, console: Console) -> None:
         console.render(size_table(sized, by, asked.top))
 
 
-def _show_difference(pair: tuple[Sized, Sized], asked: Asked, console: Console) -> None:
+def _show_difference(pair: tuple[Sized, Sized], asked: SizeRequest, console: Console) -> None:
     before, after = pair
     if asked.html:
         write_difference_page(before, after, Path(asked.html))

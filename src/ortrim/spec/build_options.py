@@ -1,6 +1,6 @@
-"""Profiles: named sets of the levers that decide how large and how fast a library is. Pure.
+"""Profiles: named sets of the build options that decide how large and how fast a library is. Pure.
 
-What each lever was measured to bring is in benchmarks/results/levers.md.
+What each build option was measured to bring is in benchmarks/results/build_options.md.
 """
 
 from collections.abc import Mapping
@@ -20,59 +20,59 @@ PAST_DRIVER: Final = "-DORTRIM_PAST_DRIVER"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Levers:
-    """The levers of one build; the defaults are those of upstream's own minimal build."""
+class BuildOptions:
+    """The build options of one build; the defaults are those of upstream's own minimal build."""
 
     cold: Optimization = "-Os"
-    """How sources are optimised that run seldom."""
+    """Optimization level of sources that run seldom."""
     hot: Optimization = "-Os"
-    """How sources are optimised that run in every inference: kernels, MLAS, the executor, memory and tensors.
+    """Optimization level of sources that run in every inference: kernels, MLAS, executor, memory, tensors.
 
     At `-O2`, the few sources that gain by it have conditions taken out of their loops, as at `-O3`.
     """
     frame_pointers: bool = True
-    """Keep a register in every function for profilers."""
-    link_time: bool = False
-    """Optimise once more when everything is linked, MLAS aside: smaller, and a link takes ten times as long."""
-    precompiled: bool = False
-    """Compile common headers once: a faster build, the same code."""
-    folding: bool = False
-    """Keep one of several functions of the same code."""
-    compressible: bool = False
-    """Lay functions and data out so that the library compresses better, for a smaller download."""
-    unwinding: bool = True
-    """Keep tables of unwinding, of no use to a library without exceptions."""
-    both_hashes: bool = True
-    """Keep System V's table of symbols beside GNU's, which every loader of today reads."""
-    packing: bool = False
-    """Pack relocations in the best form that every loader of the target reads."""
-    lean_runtime: bool = False
-    """Compile the C++ library along, without exceptions and wide characters."""
-    unused_types: bool = True
-    """Keep kinds of tensors and of elements that none of the models has."""
-    unreached_kernels: bool = True
-    """Keep the kernels of MLAS's table that nothing in the library can reach."""
-    wide_vectors: bool = False
-    """Bring MLAS's kernels for AVX-512, which minimal builds go without, where they were measured to be quicker."""
+    """Keep the frame pointer in every function, for profilers."""
+    lto: bool = False
+    """Link-time optimization of everything but MLAS: smaller, and linking takes ten times as long."""
+    precompiled_headers: bool = False
+    """Precompile the common headers: a faster build, the same code."""
+    icf: bool = False
+    """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
+    compression_ordering: bool = False
+    """Order sections so that the library compresses better, for a smaller download."""
+    unwind_tables: bool = True
+    """Keep unwind tables, of no use to a library without exceptions."""
+    hash_style_both: bool = True
+    """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
+    packed_relocations: bool = False
+    """Pack relocations (RELR, or Android's own form) as far as every loader of the target reads it."""
+    libcxx_no_exceptions: bool = False
+    """Compile libc++ from source, without exceptions and wide characters."""
+    type_reduction: bool = False
+    """Leave out the tensor kinds and element types that no model uses."""
+    dead_kernel_elimination: bool = False
+    """Leave out the MLAS kernels that nothing in the library can reach."""
+    avx512_kernels: bool = False
+    """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
     demangler: bool = True
     """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 
 
-_SMALL: Final = Levers(
-    frame_pointers=False, precompiled=True, folding=True, unwinding=False, both_hashes=False, packing=True,
-    lean_runtime=True, demangler=False, unreached_kernels=False,
-    unused_types=False,
+_SMALL: Final = BuildOptions(
+    frame_pointers=False, precompiled_headers=True, icf=True, unwind_tables=False, hash_style_both=False,
+    packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True, dead_kernel_elimination=True,
+    demangler=False,
 )  # fmt: skip
-PROFILES: Final[Mapping[str, Levers]] = {
-    "balanced": replace(_SMALL, cold="-Oz", hot="-O2", wide_vectors=True),
-    "size": replace(_SMALL, cold="-Oz", hot="-Oz", link_time=True, compressible=True),
-    "speed": replace(_SMALL, cold="-O2", hot="-O3", link_time=True, wide_vectors=True),
-    "upstream": Levers(),
+PROFILES: Final[Mapping[str, BuildOptions]] = {
+    "balanced": replace(_SMALL, cold="-Oz", hot="-O2", avx512_kernels=True),
+    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True),
+    "speed": replace(_SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True),
+    "upstream": BuildOptions(),
 }
 
 
 def applicable(
-    levers: Levers,
+    build_options: BuildOptions,
     *,
     toolchain: str,
     elf: bool,
@@ -80,23 +80,26 @@ def applicable(
     exceptions: bool,
     wide_characters: bool = False,
     static: bool = False,
-) -> Levers:
-    """Return the levers as far as a kind of toolchain has them for ELF or Mach-O, and as the library can do with them.
+) -> BuildOptions:
+    """Return the build options as far as a kind of toolchain has them for ELF or Mach-O, and the library allows them.
 
-    Wide vectors are x64's, and come where those kernels can be left out that no model reaches. Only zig brings the
+    AVX-512 kernels are x64's, and come where those kernels can be left out that no model reaches. Only zig brings the
     sources of its C++ library; exceptions need the tables and the toolchain's own library, and so do wide characters.
     What a linker makes of many sources at once is no file that a static library could be joined of.
     """
     lld = elf and toolchain in LINKS_WITH_LLD
     return replace(
-        levers,
-        link_time=levers.link_time and lld and not static,
-        precompiled=levers.precompiled and toolchain != "gcc",
-        folding=levers.folding and lld,
-        compressible=levers.compressible and toolchain == "zig" and elf,
-        unwinding=levers.unwinding or exceptions or not lld,
-        lean_runtime=levers.lean_runtime and toolchain == "zig" and elf and not (exceptions or wide_characters),
-        unreached_kernels=levers.unreached_kernels or not lld,
-        wide_vectors=levers.wide_vectors and x64 and lld and not levers.unreached_kernels,
-        demangler=levers.demangler or not lld,
+        build_options,
+        lto=build_options.lto and lld and not static,
+        precompiled_headers=build_options.precompiled_headers and toolchain != "gcc",
+        icf=build_options.icf and lld,
+        compression_ordering=build_options.compression_ordering and toolchain == "zig" and elf,
+        unwind_tables=build_options.unwind_tables or exceptions or not lld,
+        libcxx_no_exceptions=build_options.libcxx_no_exceptions
+        and toolchain == "zig"
+        and elf
+        and not (exceptions or wide_characters),
+        dead_kernel_elimination=build_options.dead_kernel_elimination and lld,
+        avx512_kernels=build_options.avx512_kernels and x64 and lld and build_options.dead_kernel_elimination,
+        demangler=build_options.demangler or not lld,
     )

@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ortrim.base.json import to_json
-from ortrim.spec.build_options import PROFILES, Levers, Optimization, ProfileName
+from ortrim.spec.build_options import PROFILES, BuildOptions, Optimization, ProfileName
 from ortrim.spec.step_specs import Step
 from ortrim.spec.tolerances import ElementType, Tolerance
 from ortrim.spec.values import (
@@ -89,7 +89,7 @@ class SessionSpec:
     """Take the memory of a run in one piece, by what a run of the same shapes took; by default it is done."""
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Threads within an operator; by default 1."""
-    branches: Annotated[int, Field(ge=1, le=1024)] | None = None
+    inter_op_threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Operators that may run at the same time; by default 1, one after the other."""
     spinning: bool | None = None
     """Let threads without work burn time to be quick; by default they sleep, for batteries and for other threads."""
@@ -127,8 +127,8 @@ class ModelSpec:
     """Optimization level of the conversion."""
     layout: Layout | None = None
     """Write the model for one kind of processor, see docs/reference/session.md: `nchwc8` for x64, where convolutions
-    take their channels in blocks of 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM, where
-    quantized operators stay signed (needs `extended` or `all`).
+    take their NCHWc layout with block size 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM,
+    where quantized operators stay signed (needs `extended` or `all`).
     """
     steps: tuple[Step, ...] = ()
     """What is done to the model before it is converted, in order, see docs/guides/prepare.md."""
@@ -230,40 +230,40 @@ DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), mod
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class LeverChoices:
-    """Levers that are to stand otherwise than the profile has them; what each brings is in docs/guides/size.md.
+class BuildOptionChoices:
+    """BuildOptions that are to stand otherwise than the profile has them; what each brings is in docs/guides/size.md.
 
     Profile `upstream` takes none: beside `profile = "upstream"` they are refused, `--profile upstream` sets them aside.
     """
 
     cold: Optimization | None = None
-    """How sources are optimised that run seldom."""
+    """Optimization level of sources that run seldom."""
     hot: Optimization | None = None
-    """How sources are optimised that run in every inference: kernels, MLAS, the executor, memory and tensors."""
+    """Optimization level of sources that run in every inference: kernels, MLAS, executor, memory, tensors."""
     frame_pointers: bool | None = None
-    """Keep a register in every function for profilers."""
-    link_time: bool | None = None
-    """Optimise once more when everything is linked, MLAS aside: smaller, and a link takes ten times as long."""
-    precompiled: bool | None = None
-    """Compile common headers once: a faster build, the same code."""
-    folding: bool | None = None
-    """Keep one of several functions of the same code."""
-    compressible: bool | None = None
-    """Lay functions and data out so that the library compresses better, for a smaller download."""
-    unwinding: bool | None = None
-    """Keep tables of unwinding; a library with exceptions always does."""
-    both_hashes: bool | None = None
-    """Keep System V's table of symbols beside GNU's."""
-    packing: bool | None = None
-    """Pack relocations in the best form that every loader of the target reads."""
-    lean_runtime: bool | None = None
-    """Compile the C++ library along, without exceptions and wide characters (zig only)."""
-    unused_types: bool | None = None
-    """Keep kinds of tensors and of elements that none of the models has."""
-    unreached_kernels: bool | None = None
-    """Keep the kernels of MLAS's table that nothing in the library can reach."""
-    wide_vectors: bool | None = None
-    """Bring MLAS's kernels for AVX-512, which minimal builds go without, where they were measured to be quicker."""
+    """Keep the frame pointer in every function, for profilers."""
+    lto: bool | None = None
+    """Link-time optimization of everything but MLAS: smaller, and linking takes ten times as long."""
+    precompiled_headers: bool | None = None
+    """Precompile the common headers: a faster build, the same code."""
+    icf: bool | None = None
+    """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
+    compression_ordering: bool | None = None
+    """Order sections so that the library compresses better, for a smaller download."""
+    unwind_tables: bool | None = None
+    """Keep unwind tables; a library with exceptions always does."""
+    hash_style_both: bool | None = None
+    """Keep the System V hash table beside the GNU one (`--hash-style=both`)."""
+    packed_relocations: bool | None = None
+    """Pack relocations (RELR, or Android's own form) as far as every loader of the target reads it."""
+    libcxx_no_exceptions: bool | None = None
+    """Compile libc++ from source, without exceptions and wide characters (zig only)."""
+    type_reduction: bool | None = None
+    """Leave out the tensor kinds and element types that no model uses."""
+    dead_kernel_elimination: bool | None = None
+    """Leave out the MLAS kernels that nothing in the library can reach."""
+    avx512_kernels: bool | None = None
+    """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
     demangler: bool | None = None
     """Make C++ names readable in the last message of a program that ends by an exception (never on Android)."""
 
@@ -311,9 +311,9 @@ class BuildSpec:
     onnxruntime: RuntimeSpec = Field(default_factory=RuntimeSpec)
     """ONNX Runtime version and source."""
     profile: ProfileName = "balanced"
-    """Set of levers; see docs/guides/size.md."""
-    levers: LeverChoices = Field(default_factory=LeverChoices)
-    """Single levers that are to stand otherwise than the profile has them."""
+    """Set of build options; see docs/guides/size.md."""
+    build_options: BuildOptionChoices = Field(default_factory=BuildOptionChoices)
+    """Single build options that differ from the profile's."""
     exceptions: bool = False
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
     linkage: Literal["shared", "static"] = "shared"
@@ -345,14 +345,14 @@ class LoadedSpec:
         return self.file.parent / path
 
 
-def levers_of(spec: BuildSpec) -> Levers:
-    """Return the levers of a buildspec: its profile's, but for those that it chooses itself.
+def build_options_of(spec: BuildSpec) -> BuildOptions:
+    """Return the build options of a buildspec: its profile's, but for those that it chooses itself.
 
     Profile `upstream` is upstream's own flags, whatever a buildspec for another profile chooses.
     """
     if spec.profile == "upstream":
         return PROFILES[spec.profile]
-    chosen = {name: value for name, value in vars(spec.levers).items() if value is not None}
+    chosen = {name: value for name, value in vars(spec.build_options).items() if value is not None}
     return dataclasses.replace(PROFILES[spec.profile], **chosen)
 
 
@@ -374,7 +374,7 @@ IN_PLACE: Final[Entry] = ("session.use_ort_model_bytes_for_initializers", "1")
 """The entry with which tensors stay in those bytes, which then have to outlive the session."""
 NO_PREPACKING: Final[Entry] = ("session.disable_prepacking", "1")
 DEFAULTS: Final = SessionSpec(
-    load="map", prepacking=True, arena=True, memory_pattern=True, threads=1, branches=1, spinning=False
+    load="map", prepacking=True, arena=True, memory_pattern=True, threads=1, inter_op_threads=1, spinning=False
 )
 """What is chosen where a buildspec leaves it open; benchmarks/results/session.md has the measurements."""
 SPINNING: Final = ("session.intra_op.allow_spinning", "session.inter_op.allow_spinning")
@@ -382,7 +382,7 @@ SPINNING: Final = ("session.intra_op.allow_spinning", "session.inter_op.allow_sp
 
 @plain_dataclass(frozen=True, kw_only=True)
 class SessionSettings:
-    """How a session is created. `branches` are the parts of a model that may run at the same time.
+    """How a session is created. `inter_op_threads` are the parts of a model that may run at the same time.
 
     Without an `optimization_level` the runtime's own default holds.
     `configuration` holds what has a key of its own in ONNX Runtime, spinning apart.
@@ -390,7 +390,7 @@ class SessionSettings:
 
     load: Load = "file"
     threads: int = 1
-    branches: int = 1
+    inter_op_threads: int = 1
     allow_spinning: bool = False
     arena: bool = True
     memory_pattern: bool = True
@@ -435,7 +435,7 @@ def settings_of(chosen: SessionSpec, *, style: str, aligned: bool) -> SessionSet
     return SessionSettings(
         load=load,
         threads=made.threads or 1,
-        branches=made.branches or 1,
+        inter_op_threads=made.inter_op_threads or 1,
         allow_spinning=bool(made.spinning),
         arena=bool(made.arena),
         memory_pattern=bool(made.memory_pattern),
@@ -476,8 +476,8 @@ def _model_session(name: str, settings: SessionSettings) -> ModelSession:
         file=f"{name}.ort",
         load=settings.load,
         intra_op_num_threads=settings.threads,
-        inter_op_num_threads=settings.branches,
-        execution_mode="ORT_PARALLEL" if settings.branches > 1 else "ORT_SEQUENTIAL",
+        inter_op_num_threads=settings.inter_op_threads,
+        execution_mode="ORT_PARALLEL" if settings.inter_op_threads > 1 else "ORT_SEQUENTIAL",
         graph_optimization_level="ORT_DISABLE_ALL" if settings.optimization_level == "none" else "ORT_ENABLE_ALL",
         enable_cpu_mem_arena=settings.arena,
         enable_mem_pattern=settings.memory_pattern,

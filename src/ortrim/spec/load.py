@@ -13,8 +13,8 @@ from typing import Any, Final
 from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.spec.buildspec import (
     Budgets,
+    BuildOptionChoices,
     BuildSpec,
-    LeverChoices,
     LoadedSpec,
     ModelSpec,
     RuntimeSpec,
@@ -87,7 +87,7 @@ def load_spec(path: Path, rules: TargetRules) -> LoadedSpec:
 
     `rules` are those for the keys of a target, which depend on its platform. Raises `SpecError` when there is no TOML
     to look at, otherwise a `DiagnosticGroup` of one `SpecError` for each problem, in the order of the file;
-    `ortrim.spec.problems.REFERENCES` lists what they are.
+    `ortrim.spec.problems.ERROR_CODES` lists what they are.
     """
     return spec_from_data(read_document(path), path, rules)
 
@@ -132,12 +132,12 @@ def _explained(problem: Problem, document: dict[str, Any], file: Path) -> Proble
     if problem.location != ("name",) or "name" in document:
         return problem
     hint = f"add one; the file's name, {shown(file.name)}, does not make one"
-    return Problem(reference="missing-key", location=("name",), what="is missing", hint=hint)
+    return Problem(code="missing-key", location=("name",), what="is missing", hint=hint)
 
 
 def _without_echoes(structure: tuple[Problem, ...], unfit: list[Problem]) -> list[Problem]:
     """Join both lists; of two problems with one value the more useful stays: an unknown key, then an unfit value."""
-    unknown = {problem.location for problem in structure if problem.reference == "unknown-key"}
+    unknown = {problem.location for problem in structure if problem.code == "unknown-key"}
     places = {problem.location for problem in unfit}
     kept = [problem for problem in structure if problem.location in unknown or not _at_or_below(problem, places)]
     return [*kept, *(problem for problem in unfit if not _at_or_below(problem, unknown))]
@@ -165,7 +165,7 @@ def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
     return SoundParts(
         runtime=table(RuntimeSpec, "onnxruntime"),
         profile=str(data.get("profile")),
-        levers=table(LeverChoices, "levers"),
+        build_options=table(BuildOptionChoices, "build_options"),
         models=items(ModelSpec, "models"),
         targets=items(TargetSpec, "targets"),
         linkage="static" if data.get("linkage") == "static" else "shared",

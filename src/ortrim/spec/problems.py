@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ from ortrim.errors import SpecError
 Location = tuple[str | int, ...]
 """Keys and indices from the top of the document, for example `("models", 0, "cases", 1)`."""
 
-REFERENCES: Final = {
+ERROR_CODES: Final = {
     "spec-missing": "There is no such file, or it is not a plain file.",
     "spec-unreadable": "The file cannot be read.",
     "spec-too-large": "The file is far too large for a buildspec.",
@@ -52,7 +52,7 @@ KINDS: Final[dict[type, str]] = {
 class Problem:
     """One problem; `what` continues the quoted location, as in "is not a known key"."""
 
-    reference: str
+    code: str
     location: Location
     what: str
     why: str = ""
@@ -62,7 +62,7 @@ class Problem:
 def as_error(problem: Problem, file: Path) -> SpecError:
     """Return the diagnostic of a problem in `file`."""
     what = f"'{dotted(problem.location)}' {problem.what}"
-    return SpecError(problem.reference, what, where=shown_file(file), why=problem.why, hint=problem.hint)
+    return SpecError(problem.code, what, where=shown_file(file), why=problem.why, hint=problem.hint)
 
 
 def shown_file(file: Path) -> str:
@@ -102,6 +102,36 @@ def nearest(word: Any, known: Iterable[str], otherwise: str = "") -> str:
     """Return a hint that names the known word nearest to the one given, or `otherwise`."""
     close = get_close_matches(str(word), list(known), n=1)
     return f"did you mean '{close[0]}'?" if close else otherwise
+
+
+RENAMED: Final[Mapping[str, str]] = {
+    "levers": "build_options",
+    "link_time": "lto",
+    "precompiled": "precompiled_headers",
+    "folding": "icf",
+    "compressible": "compression_ordering",
+    "unwinding": "unwind_tables",
+    "both_hashes": "hash_style_both",
+    "packing": "packed_relocations",
+    "lean_runtime": "libcxx_no_exceptions",
+    "wide_vectors": "avx512_kernels",
+    "branches": "inter_op_threads",
+}
+"""Keys by which buildspecs were written before, and what they are called now."""
+INVERTED: Final[Mapping[str, str]] = {
+    "unused_types": "type_reduction",
+    "unreached_kernels": "dead_kernel_elimination",
+}
+"""Keys that said what is kept; the new ones say what is left out."""
+
+
+def renamed(key: str, known: Iterable[str]) -> str:
+    """Return a hint for a key that has another name now, or an empty one."""
+    if key in RENAMED and RENAMED[key] in known:
+        return f"it is called '{RENAMED[key]}' now"
+    if key in INVERTED and INVERTED[key] in known:
+        return f"write '{INVERTED[key]}', which is true where this was false"
+    return ""
 
 
 def listed(words: Sequence[str], link: str = "or") -> str:

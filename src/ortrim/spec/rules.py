@@ -17,10 +17,10 @@ from urllib.parse import SplitResult, urlsplit
 from ortrim.base.checksums import is_plain_path
 from ortrim.spec.buildspec import (
     Budgets,
+    BuildOptionChoices,
     CaseSpec,
     InputSpec,
     Layout,
-    LeverChoices,
     ModelSpec,
     RuntimeSpec,
     SessionSpec,
@@ -69,31 +69,31 @@ def _files(step: StepChoices, location: Location, folder: Path) -> Iterator[Prob
             if isinstance(path, Path) and not exists(folder / path, folder=False):
                 what = f"names {shown(str(path))}, which is not a file"
                 hint = "paths are relative to the buildspec's folder"
-                yield Problem(reference="step-file-missing", location=(*location, field.name), what=what, hint=hint)
+                yield Problem(code="step-file-missing", location=(*location, field.name), what=what, hint=hint)
 
 
 def _idle(step: StepChoices, keys: tuple[str, ...], location: Location) -> Iterator[Problem]:
     if not any(getattr(step, key) for key in keys):
         what, hint = "is told nothing to do", f"give it {listed([repr(key) for key in keys])}, or leave it out"
-        yield Problem(reference="idle-step", location=location, what=what, hint=hint)
+        yield Problem(code="idle-step", location=location, what=what, hint=hint)
 
 
 def _twice(names: tuple[str, ...], location: Location) -> Iterator[Problem]:
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        yield Problem(reference="duplicate-name", location=location, what=f"has {shown(name)} twice")
+        yield Problem(code="duplicate-name", location=location, what=f"has {shown(name)} twice")
 
 
 def _kept(step: Strip, location: Location) -> Iterator[Problem]:
     if step.keep and not step.metadata:
         what = "has no meaning beside metadata = false, with which all properties stay"
-        yield Problem(reference="stray-key", location=(*location, "keep"), what=what)
+        yield Problem(code="stray-key", location=(*location, "keep"), what=what)
 
 
 def _calibration(step: Quantize, location: Location) -> Iterator[Problem]:
     if step.data and step.mode == "dynamic":
         what = "has a meaning only beside mode = 'static'"
         hint = "dynamic quantization finds ranges in every run"
-        yield Problem(reference="stray-key", location=(*location, "data"), what=what, hint=hint)
+        yield Problem(code="stray-key", location=(*location, "data"), what=what, hint=hint)
 
 
 LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {
@@ -125,7 +125,7 @@ def _name(model: ModelSpec, location: Location) -> Iterator[Problem]:
     if not is_plain_path(f"{model.name}.ort"):
         what = f"is {shown(model.name)}, which Windows takes for a device"
         hint = "choose another name: a package has a file of it"
-        yield Problem(reference="bad-value", location=(*location, "name"), what=what, hint=hint)
+        yield Problem(code="bad-value", location=(*location, "name"), what=what, hint=hint)
 
 
 def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:
@@ -133,20 +133,20 @@ def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Prob
     if len(given) != 1:
         what = f"has {len(given)} sources: {listed(given, 'and')}" if given else "has no source"
         hint = "give exactly one of 'path', 'url' and 'wheel'"
-        yield Problem(reference="model-source", location=location, what=what, hint=hint)
+        yield Problem(code="model-source", location=location, what=what, hint=hint)
     elif model.path is None and model.sha256 is None:
         hint = f"a model from {given[0]} is used only when its digest is the one given: sha256sum FILE shows it"
-        yield Problem(reference="missing-key", location=(*location, "sha256"), what="is missing", hint=hint)
+        yield Problem(code="missing-key", location=(*location, "sha256"), what="is missing", hint=hint)
     if model.path is not None and not exists(folder / model.path, folder=False):
         what = f"names {shown(str(model.path))}, which is not a file"
         hint = "paths are relative to the buildspec's folder"
-        yield Problem(reference="model-missing", location=(*location, "path"), what=what, hint=hint)
+        yield Problem(code="model-missing", location=(*location, "path"), what=what, hint=hint)
 
 
 def _url(model: ModelSpec, location: Location) -> Iterator[Problem]:
     if model.url is not None and (what := _fault_of(model.url)):
         hint = "use an https:// address without a user name; http:// goes on loopback only"
-        yield Problem(reference="unsafe-url", location=(*location, "url"), what=what, hint=hint)
+        yield Problem(code="unsafe-url", location=(*location, "url"), what=what, hint=hint)
 
 
 def _fault_of(url: str) -> str:
@@ -176,15 +176,15 @@ def _member(model: ModelSpec, location: Location) -> Iterator[Problem]:
     place = (*location, "member")
     if model.wheel is not None and model.member is None:
         hint = f"give the model's path inside the wheel of {shown(model.wheel)}"
-        yield Problem(reference="missing-key", location=place, what="is missing", hint=hint)
+        yield Problem(code="missing-key", location=place, what="is missing", hint=hint)
     if model.member is not None and model.wheel is None:
-        yield Problem(reference="stray-key", location=place, what="has a meaning only beside 'wheel'")
+        yield Problem(code="stray-key", location=place, what="has a meaning only beside 'wheel'")
     if model.allow_links and model.path is None:
         stray = "has a meaning only beside 'path'"
-        yield Problem(reference="stray-key", location=(*location, "allow_links"), what=stray)
+        yield Problem(code="stray-key", location=(*location, "allow_links"), what=stray)
     if model.member is not None and not _is_plain(model.member):
         what = f"must be a relative path with '/' between its parts and no '..', not {shown(model.member)}"
-        yield Problem(reference="unsafe-member", location=place, what=what)
+        yield Problem(code="unsafe-member", location=place, what=what)
 
 
 def _is_plain(member: str) -> bool:
@@ -199,7 +199,7 @@ def _layout(model: ModelSpec, location: Location) -> Iterator[Problem]:
     if model.level not in (levels := LAYOUT_LEVELS[model.layout]):
         what = f"needs level = {listed([repr(level) for level in levels])}, not {shown(model.level)}"
         why = "a lower level leaves the operators as they are"
-        yield Problem(reference="bad-value", location=place, what=what, why=why)
+        yield Problem(code="bad-value", location=place, what=what, why=why)
 
 
 def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]:
@@ -213,12 +213,12 @@ def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Itera
     for key in ("seed", "dimensions", "inputs"):
         if getattr(case, key):
             what = "has no meaning beside 'data', whose recorded inputs are taken as they are"
-            yield Problem(reference="stray-key", location=(*location, key), what=what)
+            yield Problem(code="stray-key", location=(*location, key), what=what)
     is_archive = data.suffix == ".npz"
     if not exists(folder / data, folder=not is_archive):
         what = f"names {shown(str(data))}, which is not a {'file' if is_archive else 'folder'}"
         hint = "an .npz file or a test_data_set_* folder, relative to the buildspec's folder"
-        yield Problem(reference="data-missing", location=(*location, "data"), what=what, hint=hint)
+        yield Problem(code="data-missing", location=(*location, "data"), what=what, hint=hint)
 
 
 def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
@@ -226,18 +226,18 @@ def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
         for key in ("low", "high"):
             if getattr(wanted, key) is not None:
                 what = "has no meaning beside 'value', which fills the whole tensor"
-                yield Problem(reference="stray-key", location=(*location, key), what=what)
+                yield Problem(code="stray-key", location=(*location, key), what=what)
     elif wanted.low is not None and wanted.high is not None:
         if wanted.low >= wanted.high:
             what = f"must be less than 'high', {wanted.high:g}, not {wanted.low:g}"
             hint = "to fill the tensor with one value, use 'value'"
-            yield Problem(reference="bad-value", location=(*location, "low"), what=what, hint=hint)
+            yield Problem(code="bad-value", location=(*location, "low"), what=what, hint=hint)
     elif wanted.low is not None and wanted.low >= LARGEST_DEFAULT:
         what = f"must be less than the default of 'high', {LARGEST_DEFAULT:g}, not {wanted.low:g}"
-        yield Problem(reference="bad-value", location=(*location, "low"), what=what, hint="give 'high' as well")
+        yield Problem(code="bad-value", location=(*location, "low"), what=what, hint="give 'high' as well")
     elif wanted.high is not None and wanted.high <= SMALLEST_DEFAULT:
         what = f"must be greater than the default of 'low', {SMALLEST_DEFAULT:g}, not {wanted.high:g}"
-        yield Problem(reference="bad-value", location=(*location, "high"), what=what, hint="give 'low' as well")
+        yield Problem(code="bad-value", location=(*location, "high"), what=what, hint="give 'low' as well")
 
 
 DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
@@ -259,7 +259,7 @@ def _target_problems(
     several = f"choose {listed(meant)}" if (meant := meant_by(target.id)) else ""
     hint = several or nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
     what = f"is {shown(target.id)}, which is not a target"
-    yield Problem(reference="unknown-target", location=(*location, "id"), what=what, hint=hint)
+    yield Problem(code="unknown-target", location=(*location, "id"), what=what, hint=hint)
     yield from system_compiler_problems(target, location, linkage)
 
 
@@ -268,7 +268,7 @@ def stray_tables(target: TargetSpec, location: Location, own: str) -> Iterator[P
     for table, words in OPTION_TABLES.items():
         if table != own and getattr(target, table) is not None:
             what = f"has a meaning only for {words}, and the target is {target.id}"
-            yield Problem(reference="stray-key", location=(*location, table), what=what)
+            yield Problem(code="stray-key", location=(*location, table), what=what)
 
 
 def stray_keys(stray: Iterable[tuple[str, bool, str, str]], location: Location, system: str) -> Iterator[Problem]:
@@ -277,7 +277,7 @@ def stray_keys(stray: Iterable[tuple[str, bool, str, str]], location: Location, 
         if given:
             hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
             what = f"has no meaning for {system}"
-            yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+            yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
 
 def system_compiler_problems(
@@ -288,16 +288,16 @@ def system_compiler_problems(
         return
     if target.glibc != DEFAULT_GLIBC:
         why = f"{target.compiler} links against the glibc of the system that it runs on"
-        yield Problem(reference="stray-key", location=(*location, "glibc"), what=ZIG_ONLY, why=why)
+        yield Problem(code="stray-key", location=(*location, "glibc"), what=ZIG_ONLY, why=why)
     if target.cpu is not None:
         why = f"{target.compiler} compiles for what it takes for this machine's architecture"
-        yield Problem(reference="stray-key", location=(*location, "cpu"), what=ZIG_ONLY, why=why)
+        yield Problem(code="stray-key", location=(*location, "cpu"), what=ZIG_ONLY, why=why)
     if (target.linkage or linkage) == "static":
         key = "compiler" if target.linkage is None else "linkage"
         what = "cannot make a static library" if target.linkage is None else ZIG_ONLY
         why = f"the archive is joined with zig's linker; {target.compiler}'s C++ library would be missing from it"
         hint = "use compiler = 'zig', or linkage = 'shared' for this target"
-        yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+        yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
 
 def session_problems(session: SessionSpec, location: Location) -> Iterator[Problem]:
@@ -305,7 +305,7 @@ def session_problems(session: SessionSpec, location: Location) -> Iterator[Probl
     if session.load == "file" and session.in_place:
         what = "cannot be beside load = 'file': the runtime then reads the model into memory of its own"
         hint = "leave 'load' out, or take 'map' or 'bytes'"
-        yield Problem(reference="stray-key", location=(*location, "in_place"), what=what, hint=hint)
+        yield Problem(code="stray-key", location=(*location, "in_place"), what=what, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +314,7 @@ class SoundParts:
 
     runtime: RuntimeSpec
     profile: str
-    levers: LeverChoices
+    build_options: BuildOptionChoices
     models: tuple[tuple[int, ModelSpec], ...]
     targets: tuple[tuple[int, TargetSpec], ...]
     linkage: Literal["shared", "static"]
@@ -325,7 +325,7 @@ class SoundParts:
 def semantic_problems(parts: SoundParts, folder: Path, rules: TargetRules) -> Iterator[Problem]:
     """Yield what is wrong with the sound parts; relative paths are seen from `folder`."""
     yield from _runtime(parts.runtime, folder)
-    yield from _levers(parts.profile, parts.levers)
+    yield from _build_options(parts.profile, parts.build_options)
     yield from _budgets(parts.budgets, ("budgets",))
     yield from session_problems(parts.session, ("session",))
     yield from _duplicates((("models", index, "name"), model.name) for index, model in parts.models)
@@ -346,38 +346,36 @@ def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
     if runtime.path is None:
         if runtime.source == "path":
             hint = "give the folder of an ONNX Runtime checkout"
-            yield Problem(reference="missing-key", location=place, what="is missing", hint=hint)
+            yield Problem(code="missing-key", location=place, what="is missing", hint=hint)
     elif runtime.source != "path":
         hint = "add source = 'path', or leave 'path' out"
-        yield Problem(
-            reference="stray-key", location=place, what="has a meaning only beside source = 'path'", hint=hint
-        )
+        yield Problem(code="stray-key", location=place, what="has a meaning only beside source = 'path'", hint=hint)
     elif not exists(folder / runtime.path, folder=True):
         what = f"names {shown(str(runtime.path))}, which is not a folder"
         hint = "paths are relative to the buildspec's folder"
-        yield Problem(reference="source-missing", location=place, what=what, hint=hint)
+        yield Problem(code="source-missing", location=place, what=what, hint=hint)
 
 
-def _levers(profile: str, levers: LeverChoices) -> Iterator[Problem]:
-    chosen = [repr(name) for name, value in vars(levers).items() if value is not None]
+def _build_options(profile: str, build_options: BuildOptionChoices) -> Iterator[Problem]:
+    chosen = [repr(name) for name, value in vars(build_options).items() if value is not None]
     if profile == "upstream" and chosen:
         what = "has no meaning beside profile = 'upstream'"
         why = "that profile is exactly upstream's own flags"
         hint = f"leave {listed(chosen, 'and')} out, or take another profile"
-        yield Problem(reference="stray-key", location=("levers",), what=what, why=why, hint=hint)
+        yield Problem(code="stray-key", location=("build_options",), what=what, why=why, hint=hint)
 
 
 def _references(found: Iterable[int]) -> Iterator[Problem]:
     for index in list(found)[1:]:
         place = ("models", index, "reference")
-        yield Problem(reference="second-reference", location=place, what="is true for the second time")
+        yield Problem(code="second-reference", location=place, what="is true for the second time")
 
 
 def _duplicates(names: Iterable[tuple[Location, str]]) -> Iterator[Problem]:
     seen = set()
     for location, name in names:
         if name in seen:
-            yield Problem(reference="duplicate-name", location=location, what=f"is {shown(name)} for the second time")
+            yield Problem(code="duplicate-name", location=location, what=f"is {shown(name)} for the second time")
         seen.add(name)
 
 
@@ -390,4 +388,4 @@ def _budgets(budgets: Budgets, location: Location) -> Iterator[Problem]:
     median, tail = budgets.p50_ms, budgets.p99_ms
     if median is not None and tail is not None and tail < median:
         what = f"allow {tail:g} ms at the 99th percentile, less than the {median:g} ms of the median"
-        yield Problem(reference="bad-value", location=location, what=what)
+        yield Problem(code="bad-value", location=location, what=what)

@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from ortrim.spec.buildspec import BuildSpec
-from ortrim.spec.problems import REFERENCES, Location, Problem, kind, listed
+from ortrim.spec.problems import ERROR_CODES, Location, Problem, kind, listed
 from ortrim.spec.targets import CPUS, TARGETS
 from ortrim.spec.tolerances import DEFAULTS, EXACT, LEVELS, Bounds, Tolerance
 from ortrim.spec.values import APPLE_VERSION, GLIBC, NAME, NDK, PROVIDER, REQUIREMENT, SHA256, VERSION, XCODE
@@ -112,7 +112,7 @@ DEEPEST: Final = 32
 def plain_copy(value: Any, location: Location, problems: list[Problem]) -> Any:
     """Return a copy of TOML data in which None stands for each value that is reported in `problems`."""
     if len(location) > DEEPEST:
-        problems.append(Problem(reference="bad-value", location=location[:8], what="is nested too deeply"))
+        problems.append(Problem(code="bad-value", location=location[:8], what="is nested too deeply"))
         return None
     if isinstance(value, dict):
         return {key: plain_copy(below, (*location, key), problems) for key, below in value.items()}
@@ -120,7 +120,7 @@ def plain_copy(value: Any, location: Location, problems: list[Problem]) -> Any:
         return [plain_copy(below, (*location, index), problems) for index, below in enumerate(value)]
     if (reference_and_what := _unfit(value)) is None:
         return value
-    problems.append(Problem(reference=reference_and_what[0], location=location, what=reference_and_what[1]))
+    problems.append(Problem(code=reference_and_what[0], location=location, what=reference_and_what[1]))
     return None
 
 
@@ -203,7 +203,7 @@ def render_reference() -> str:
     tables = list(_tables(_Table("Top level", "", root), root))
     first = {table.node["title"]: table for table in reversed(tables)}
     sections = [_section(table, first[table.node["title"]], root) for table in tables]
-    problems = PROBLEMS + "".join(f"| `{reference}` | {meaning} |\n" for reference, meaning in REFERENCES.items())
+    problems = PROBLEMS + "".join(f"| `{reference}` | {meaning} |\n" for reference, meaning in ERROR_CODES.items())
     return PAGE.sub(r"[\2](../\1/\2.md)", "\n".join([INTRODUCTION, *sections, problems]))
 
 

@@ -131,7 +131,7 @@ class Conv1dTo2d(StepChoices):
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class ExpandRecurrent(StepChoices):
-    """GRU and LSTM as the matrix products and activations that they are, one turn after the other.
+    """GRU and LSTM as the matrix products and activations that they are, one time step after the other.
 
     For runtimes and execution providers without these operators: the model becomes larger and rarely quicker. The
     sequence's length has to be fixed.

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from ortrim.spec.problems import Location, Problem, kind, listed, nearest, shown
+from ortrim.spec.problems import Location, Problem, kind, listed, nearest, renamed, shown
 from ortrim.spec.schema import PATTERN_WORDS, known_keys
 
 WANTED: Final = {
@@ -105,7 +105,7 @@ def _problem(location: Location, findings: list[Finding]) -> Problem | None:
     if any(_is_about_key(finding) for finding in findings):
         return _unknown_key(location, first)
     if first["type"] in {"missing", "union_tag_not_found"}:
-        return Problem(reference="missing-key", location=location, what="is missing")
+        return Problem(code="missing-key", location=location, what="is missing")
     if all(finding["type"] in WANTED for finding in findings):
         return _wrong_type(location, [WANTED[finding["type"]] for finding in findings], first["input"])
     return _bad_value(location, first)
@@ -113,15 +113,17 @@ def _problem(location: Location, findings: list[Finding]) -> Problem | None:
 
 def _unknown_key(location: Location, finding: Finding) -> Problem:
     known = known_keys(finding["loc"][:-1] if finding["type"] == "unexpected_keyword_argument" else location[:-1])
-    hint = nearest(location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}")
-    return Problem(reference="unknown-key", location=location, what="is not a known key", hint=hint)
+    hint = renamed(str(location[-1]), known) or nearest(
+        location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}"
+    )
+    return Problem(code="unknown-key", location=location, what="is not a known key", hint=hint)
 
 
 def _wrong_type(location: Location, wanted: list[str], value: Any) -> Problem:
     table_for_array = wanted == ["an array"] and isinstance(value, dict)
     hint = f"each one begins with [[{location[-1]}]]" if table_for_array and len(location) == 1 else ""
     what = f"must be {listed(wanted)}, not {kind(value)}"
-    return Problem(reference="wrong-type", location=location, what=what, hint=hint)
+    return Problem(code="wrong-type", location=location, what=what, hint=hint)
 
 
 def _bad_value(location: Location, finding: Finding) -> Problem | None:
@@ -132,8 +134,8 @@ def _bad_value(location: Location, finding: Finding) -> Problem | None:
         if finding["input"]:
             return None
     of_other_type = finding["type"] == "literal_error" and not isinstance(finding["input"], str)
-    reference = "wrong-type" if of_other_type else "bad-value"
-    return Problem(reference=reference, location=location, what=what, hint=hint)
+    code = "wrong-type" if of_other_type else "bad-value"
+    return Problem(code=code, location=location, what=what, hint=hint)
 
 
 def _words(finding: Finding) -> tuple[str, str]:

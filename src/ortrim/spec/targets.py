@@ -273,7 +273,7 @@ CPUS: Final[dict[Architecture, dict[str, str]]] = {
 """By architecture: the name in a buildspec -> the argument of zig's `-mcpu`."""
 
 GENERIC: Final = {Architecture.ARM: "generic+v7a+neon"}
-"""What `-mcpu` says without a floor, where it must say something: for ARM, NEON is part of the target."""
+"""What `-mcpu` says without a baseline, where it must say something: for ARM, NEON is part of the target."""
 
 
 def zig_cpu(architecture: Architecture, cpu: str | None) -> str:

@@ -197,7 +197,7 @@ def change_outputs(model: onnx.ModelProto, options: Outputs, place: Workplace) -
 
 
 def extract(model: onnx.ModelProto, options: Extract, place: Workplace) -> Stepped:
-    """Extract by onnx's own tool; what the values are in the whole model is what the part is fed and held against.
+    """Extract by onnx's own tool; what the values are in the whole model is what the part is fed and compared with.
 
     Raises `ModelError` (`step-failed`), for values that are not there among others.
     """

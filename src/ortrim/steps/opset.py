@@ -35,7 +35,7 @@ def to_opset(model: onnx.ModelProto, options: Opset, place: Workplace) -> Steppe
     try:
         made = by_onnx(model, "convert-version", place, version=options.version)
     except ModelError as error:
-        if error.reference == "step-failed":
+        if error.code == "step-failed":
             error.why = f"{error.why}\noperators that differ: {', '.join(changed)}"
         raise
     made.ir_version = model.ir_version

@@ -1,6 +1,6 @@
-"""Outputs of a model between its steps, held against the original's under the names that these have there.
+"""Outputs of a model between its steps, compared with the original's under the names that these have there.
 
-- The outputs that a model is held against after a step, its feeds, and which output is which.
+- The outputs that a model is compared with after a step, its feeds, and which output is which.
 - What is said when a model is not the original's equal after a step, or cannot be compared.
 - The inputs of a model's cases, as arrays by name: as steps change them, and as the runtimes read them.
 - A model between two steps of its preparation, and a step to be done.
@@ -92,7 +92,7 @@ FLOATS: Final = ("float16", "float32", "float64")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runs:
+class StepRuns:
     """Runs models on cases in the full runtime, optimizations off; what they need and leave lies below `folder`."""
 
     runtime: FullRuntime
@@ -200,7 +200,7 @@ MODEL_FILE: Final = "model.onnx"
 class State:
     """A model between two steps.
 
-    `reference` are the outputs that it is held against, and `names` says under which name of them each of its outputs
+    `reference` are the outputs that it is compared with, and `names` says under which name of them each of its outputs
     is found. `cases` are the feeds of the cases that it still takes.
     """
 
@@ -213,13 +213,13 @@ class State:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class StepStage:
     """A step to be done: its number from 1, its choices, where paths start, and what runs models."""
 
     number: int
     choices: StepChoices
     base: Path
-    runs: Runs
+    runs: StepRuns
 
     @property
     def folder(self) -> Path:
@@ -228,7 +228,7 @@ class Stage:
 
 
 def checked(
-    model: "onnx.ModelProto", name: str, folder: Path, runs: Runs, where: str
+    model: "onnx.ModelProto", name: str, folder: Path, runs: StepRuns, where: str
 ) -> tuple[PreparedModel, ModelCounts]:
     """Write a model and check it as one that a user gives."""
     from ortrim.models.prepare import check_model  # noqa: PLC0415
@@ -244,7 +244,9 @@ def checked(
     return PreparedModel(name=name, path=path, facts=facts), counts_of(model, facts)
 
 
-def reference_for(state: State, stepped: "Stepped", stage: Stage, where: str) -> tuple[SavedOutputs, dict[str, Feeds]]:
+def reference_for(
+    state: State, stepped: "Stepped", stage: StepStage, where: str
+) -> tuple[SavedOutputs, dict[str, Feeds]]:
     """Return the outputs to hold the new model against, and all feeds for it."""
     number, runs = stage.number, stage.runs
     reference, arrays = state.reference, {name: dict(feeds) for name, feeds in state.cases.items()}
@@ -271,7 +273,7 @@ def _fed(change: Callable[[Feeds], Feeds], feeds: Feeds, where: str) -> Feeds:
         raise ModelError("step-failed", what, where=where, why=why, hint="leave the step out") from error
 
 
-def _with_appended(state: State, stepped: "Stepped", reference: SavedOutputs, stage: Stage) -> SavedOutputs:
+def _with_appended(state: State, stepped: "Stepped", reference: SavedOutputs, stage: StepStage) -> SavedOutputs:
     """Add the outputs of a model that is fed with the reference's."""
     appended = stepped.appended
     assert appended is not None

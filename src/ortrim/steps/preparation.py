@@ -1,7 +1,7 @@
 """All steps of a model's preparation, done once: what they made is kept under all that it depends on.
 
 - The model as its steps find it, and the outputs of the original.
-- One step of a model's preparation: done, checked, and held against the original.
+- One step of a model's preparation: done, checked, and compared with the original.
 - Steps in words, as a buildspec writes them.
 - The case of a model that has none in its buildspec, of the sizes that its steps fix.
 """
@@ -29,9 +29,9 @@ from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.step_specs import Batch, FixDimensions, StepChoices
 from ortrim.steps.parity import (
     Feeds,
-    Runs,
-    Stage,
     State,
+    StepRuns,
+    StepStage,
     checked,
     compared,
     fitting,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def first_state(
-    original: PreparedModel, cases: Mapping[str, Feeds], tolerances: Mapping[Any, Any], runs: Runs, where: str
+    original: PreparedModel, cases: Mapping[str, Feeds], tolerances: Mapping[Any, Any], runs: StepRuns, where: str
 ) -> State:
     """Return the original in one file, its cases, and its outputs. Raises `VerifyError` and `ModelError`."""
     from ortrim.models.prepare import with_own_data  # noqa: PLC0415 - onnx takes a third of a second to import
@@ -105,7 +105,7 @@ OF_THE_MODEL: Final = (ModelError, ConvertError, VerifyError, ParityError)
 """Diagnostics for which an optional step is left out; others, such as a full disk, are nothing of the step's."""
 
 
-def take(state: State, stage: Stage) -> tuple[State, StepReport]:
+def take(state: State, stage: StepStage) -> tuple[State, StepReport]:
     """Do a step; return the model after it and what was done.
 
     A step that cannot be done, or that breaks parity, ends with a diagnostic, `ModelError`, `ConvertError`,
@@ -120,7 +120,7 @@ def take(state: State, stage: Stage) -> tuple[State, StepReport]:
         return state, _stepping_report(state, state, stage, reason=why)
 
 
-def _taken(state: State, stage: Stage) -> tuple[State, StepReport]:
+def _taken(state: State, stage: StepStage) -> tuple[State, StepReport]:
     where = f"model '{state.model.name}', {step_name(stage.number, stage.choices)}"
     stepped = _stepped(state, stage, where)
     before = _with_tolerances(state, stage.choices)
@@ -137,7 +137,7 @@ def _taken(state: State, stage: Stage) -> tuple[State, StepReport]:
     return after, _stepping_report(state, after, stage, notes=stepped.notes, left=left, parity=parity)
 
 
-def _stepped(state: State, stage: Stage, where: str) -> "Stepped":
+def _stepped(state: State, stage: StepStage, where: str) -> "Stepped":
     from ortrim.models.onnx_files import read_onnx  # noqa: PLC0415 - onnx takes a third of a second to import
     from ortrim.steps.step import Workplace  # noqa: PLC0415
     from ortrim.steps.table import take_step  # noqa: PLC0415
@@ -153,7 +153,7 @@ def _stepped(state: State, stage: Stage, where: str) -> "Stepped":
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _outputs(state: State, stage: Stage, where: str) -> SavedOutputs:
+def _outputs(state: State, stage: StepStage, where: str) -> SavedOutputs:
     """Run the model that a step made. Raises `ModelError` (`step-breaks-model`)."""
     try:
         return stage.runs.outputs(state.model, state.cases, f"{stage.number}-after")
@@ -170,7 +170,7 @@ def _with_tolerances(state: State, choices: StepChoices) -> State:
 def _stepping_report(
     before: State,
     after: State,
-    stage: Stage,
+    stage: StepStage,
     *,
     reason: str = "",
     notes: tuple[str, ...] = (),
@@ -251,13 +251,13 @@ def prepare_by_steps(
 
 def _fill(folder: Path, given: Ingredients, progress: Callable[[int, StepChoices], None]) -> None:
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
-        runs = Runs(runtime=given.runtime, folder=Path(working))
+        runs = StepRuns(runtime=given.runtime, folder=Path(working))
         feeds = {case.name: read_feeds(case, given.original.facts.inputs) for case in given.cases}
         first = state = first_state(given.original, feeds, given.spec.tolerances, runs, given.where)
         reports = []
         for number, choices in enumerate(given.spec.steps, start=1):
             progress(number, choices)
-            state, report = take(state, Stage(number=number, choices=choices, base=given.base, runs=runs))
+            state, report = take(state, StepStage(number=number, choices=choices, base=given.base, runs=runs))
             reports.append(report)
         _keep(folder, given, first, state, tuple(reports))
 

@@ -1,7 +1,7 @@
 """GRU and LSTM as the matrix products and activations that they are, for sequences of fixed length.
 
 - What a GRU or LSTM works out, as plain data read from its node; None for what cannot be expanded.
-- A GRU or LSTM as matrix products and activations, one turn after the other.
+- A GRU or LSTM as matrix products and activations, one time step after the other.
 """
 
 from collections.abc import Callable, Mapping
@@ -147,7 +147,7 @@ STARTS: Final = {"GRU": (5,), "LSTM": (5, 6)}
 """Where a node's inputs have the states to begin with."""
 GATES_AXIS: Final = 2
 Turn = Callable[[str, list[str]], list[str]]
-"""Takes the products of one turn's input and the states, and returns the new states, the one to give out first."""
+"""Takes the products of one time step's input and the states, and returns the new states, the one to give out first."""
 
 
 def unroll(node: onnx.NodeProto, recurrence: Recurrence, length: int, writer: NodeWriter) -> None:
@@ -177,7 +177,7 @@ def _starts(node: onnx.NodeProto, recurrence: Recurrence, index: int, writer: No
 
 
 def _products(source: str, recurrence: Recurrence, direction: Direction, length: int, writer: NodeWriter) -> list[str]:
-    """Write the products of the whole input with the weights, and return those of each turn."""
+    """Write the products of the whole input with the weights, and return those of each time step."""
     bias = direction.bias + direction.recurrent_bias
     if recurrence.linear_before_reset:
         bias[2 * recurrence.hidden :] = direction.bias[2 * recurrence.hidden :]
@@ -186,7 +186,7 @@ def _products(source: str, recurrence: Recurrence, direction: Direction, length:
 
 
 def _taken(turn: Turn, gates: list[str], states: list[str], *, backward: bool) -> tuple[list[str], list[str]]:
-    """Write all turns; return what they give, in the order of the sequence, and the last states."""
+    """Write all time steps; return what they give, in the order of the sequence, and the last states."""
     given = []
     for each in reversed(gates) if backward else gates:
         states = turn(each, states)
@@ -239,7 +239,7 @@ TURNS: Final = {"GRU": _gru, "LSTM": _lstm}
 
 @dataclass(frozen=True, kw_only=True)
 class Expansion:
-    """A recurrence, and the turns that it takes."""
+    """A recurrence, and the time steps that it takes."""
 
     recurrence: Recurrence
     length: int
@@ -268,14 +268,14 @@ def expand_recurrent(model: onnx.ModelProto, options: ExpandRecurrent) -> Steppe
 def _notes(node: onnx.NodeProto, found: Expansion | str | None, count: int) -> list[str]:
     name = f"{node.op_type} {node.name or ', '.join(node.output)}"
     if isinstance(found, Expansion):
-        return [f"{name}: {found.length} turns, {count:,} nodes"]
+        return [f"{name}: {found.length} time steps, {count:,} nodes"]
     return [f"{name} stays: {found}"] if found else []
 
 
 def _expandable(
     node: onnx.NodeProto, wiring: Wiring, shapes: Shapes, options: ExpandRecurrent
 ) -> Expansion | str | None:
-    """Return what a node works out and how many turns it takes, or why it stays; None for what is not asked for."""
+    """Return what a node computes and its number of time steps, or why it stays; None for what is not asked for."""
     if not is_onnx(node, *options.operators):
         return None
     shape = shapes.get(node.input[0], ()) if node.input else ()
@@ -288,5 +288,5 @@ def _expandable(
     if isinstance(width, int) and width != len(recurrence.directions[0].weights):
         return "its input is not as wide as its weights"
     if length > options.longest:
-        return f"its sequence has {length} turns, and longest = {options.longest}"
+        return f"its sequence has {length} time steps, and longest = {options.longest}"
     return Expansion(recurrence=recurrence, length=length)

@@ -131,7 +131,7 @@ def ask(python: Python, script: str, request: Mapping[str, object], place: Workp
         what = f"the program that does the step {crash.ending}"
         raise ModelError("step-crashed", what, where=place.where, why=crash.last_lines, hint=SKIP_HINT) from crash
     except ToolError as error:
-        if error.reference != "tool-timeout":
+        if error.code != "tool-timeout":
             raise
         what = f"the program that does the step {error.what}"
         raise ModelError("step-timeout", what, where=place.where, hint=SKIP_HINT) from error

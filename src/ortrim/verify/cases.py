@@ -282,8 +282,8 @@ def _texts(array: Array) -> Array:
     return texts
 
 
-def _refuse(reference: str, what: str, data: Path, why: str = "") -> NoReturn:
-    raise VerifyError(reference, what, where=str(data), why=why)
+def _refuse(code: str, what: str, data: Path, why: str = "") -> NoReturn:
+    raise VerifyError(code, what, where=str(data), why=why)
 
 
 BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -340,7 +340,7 @@ def _sizes(info: TensorInfo) -> str:
 
 
 LARGEST_CASE_BYTES: Final = 1 << 30
-"""All inputs of a case together: they are in memory at once, here and in both runtimes."""
+"""All inputs of a case aggregate: they are in memory at once, here and in both runtimes."""
 TEXT_BYTES: Final = 100
 """About what a text takes while it is made."""
 MOST_DIMENSIONS: Final = 32

@@ -181,7 +181,7 @@ class Rule(Generic[Facts, Promise]):
     what was found in one that has it.
     """
 
-    reference: str
+    code: str
     name: str
     what: str
     hint: str
@@ -197,7 +197,7 @@ class Rule(Generic[Facts, Promise]):
         if not found:
             return Gate(name=self.name, verdict=Verdict.PASS, detail=self.told(facts))
         more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        detail = f"{self.reference}: {'; '.join(found[:SHOWN])}{more}"
+        detail = f"{self.code}: {'; '.join(found[:SHOWN])}{more}"
         return Gate(name=self.name, verdict=Verdict.FAIL, detail=detail)
 
     def diagnostics(self, facts: Facts, promise: Promise) -> list[BinaryError]:
@@ -205,7 +205,7 @@ class Rule(Generic[Facts, Promise]):
         if self.doubt(facts, promise):
             return []
         return [
-            BinaryError(self.reference, self.what, where=breach.where, why=breach.why, hint=self.hint)
+            BinaryError(self.code, self.what, where=breach.where, why=breach.why, hint=self.hint)
             for breach in self.search(facts, promise)
         ]
 
@@ -217,7 +217,7 @@ def judged(rules: Iterable[Rule[Facts, Promise]], facts: Facts, promise: Promise
 
 def broken(rules: Iterable[Rule[Facts, Promise]], gates: Sequence[Gate]) -> tuple[str, ...]:
     """Return the references of the rules whose gates fail, in the order of the gates."""
-    references = {rule.name: rule.reference for rule in rules}
+    references = {rule.name: rule.code for rule in rules}
     return tuple(references[gate.name] for gate in gates if gate.verdict is Verdict.FAIL)
 
 

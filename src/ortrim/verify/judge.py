@@ -1,7 +1,7 @@
 """Holding measurements against budgets: which budget is about what.
 
 - One quantity against its budgets: the lines of the report's table.
-- What is held against budgets: each quantity of our library, beside the baseline's where there is one.
+- What is compared with budgets: each quantity of our library, beside the baseline's where there is one.
 - What all the verdicts on a device or a target come to, and the verdict on a device that could not finish.
 - Further rounds where a verdict is in doubt: as many as settle it, while there is time.
 """
@@ -231,14 +231,14 @@ MAY_MISS: Final = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meaningless:
+class NotMeasurable:
     """Why memory, or time, of the device says nothing of a real machine; empty when it does."""
 
     memory: str = ""
     time: str = ""
 
 
-ALL_MEANINGFUL: Final = Meaningless()
+ALL_MEASURABLE: Final = NotMeasurable()
 
 
 def library_comparisons(
@@ -255,7 +255,7 @@ def library_comparisons(
 
 
 def model_comparisons(
-    budgets: Budgets, measured: tuple[Rounds, ...], meaningless: Meaningless = ALL_MEANINGFUL
+    budgets: Budgets, measured: tuple[Rounds, ...], not_measurable: NotMeasurable = ALL_MEASURABLE
 ) -> tuple[Comparison, ...]:
     """Return a line for each budget that is given, and one not judged for each measure without any, for each model.
 
@@ -263,10 +263,10 @@ def model_comparisons(
     the budget, fails when all of it is beyond, and is inconclusive otherwise. Either is wrong in at most 5 % of the
     runs in which the truth is just on the other side. Latency and deadlines are judged for the case that stands worst.
     A deadline is missed when in most rounds some run takes longer; whether that is so in enough rounds to be sure, the
-    interval says too. Without a deadline there is no line for it. What is meaningless on the device is not judged, and
-    its line says why; so does a ratio without a baseline.
+    interval says too. Without a deadline there is no line for it. What is not_measurable on the device is not judged,
+    and its line says why; so does a ratio without a baseline.
     """
-    return tuple(line for rounds in measured for line in _lines(budgets, rounds, meaningless))
+    return tuple(line for rounds in measured for line in _lines(budgets, rounds, not_measurable))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,12 +277,12 @@ class Doubt:
     cases: tuple[str, ...]
 
 
-def doubt_of(budgets: Budgets, rounds: Rounds, meaningless: Meaningless = ALL_MEANINGFUL) -> Doubt:
+def doubt_of(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable = ALL_MEASURABLE) -> Doubt:
     """Return what is inconclusive of one model and need not stay so: not what only long runs tell, as deadlines."""
     asked: tuple[tuple[str, Callable[[], list[Quantity]], float | None, float | None, str], ...] = (
-        (PEAK, lambda: [peak_memory(rounds)], budgets.peak_rss_bytes, budgets.peak_rss_ratio, meaningless.memory),
-        (LOAD, lambda: [load_time(rounds)], budgets.load_ms, budgets.load_ratio, meaningless.time),
-        (P50, lambda: _medians(rounds), budgets.p50_ms, budgets.p50_ratio, meaningless.time),
+        (PEAK, lambda: [peak_memory(rounds)], budgets.peak_rss_bytes, budgets.peak_rss_ratio, not_measurable.memory),
+        (LOAD, lambda: [load_time(rounds)], budgets.load_ms, budgets.load_ratio, not_measurable.time),
+        (P50, lambda: _medians(rounds), budgets.p50_ms, budgets.p50_ratio, not_measurable.time),
     )
     found = {
         measure: in_doubt(quantities(), absolute, ratio)
@@ -299,7 +299,7 @@ def _medians(rounds: Rounds) -> list[Quantity]:
     return latencies(P50, rounds, lambda spread: spread.p50)
 
 
-def _lines(budgets: Budgets, rounds: Rounds, meaningless: Meaningless) -> list[Comparison]:
+def _lines(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable) -> list[Comparison]:
     memory = lines_of([peak_memory(rounds)], budgets.peak_rss_bytes, budgets.peak_rss_ratio)
     times = [
         *lines_of([load_time(rounds)], budgets.load_ms, budgets.load_ratio),
@@ -307,7 +307,7 @@ def _lines(budgets: Budgets, rounds: Rounds, meaningless: Meaningless) -> list[C
         *lines_of(latencies(P99, rounds, lambda spread: spread.p99), budgets.p99_ms, None),
         *_missed(budgets.deadline_ms, rounds),
     ]
-    return [*_unless(meaningless.memory, memory), *_unless(meaningless.time, times)]
+    return [*_unless(not_measurable.memory, memory), *_unless(not_measurable.time, times)]
 
 
 def _missed(deadline_ms: float | None, rounds: Rounds) -> list[Comparison]:
@@ -344,7 +344,7 @@ def parity_of(outputs: Iterable[OutputParity]) -> Verdict:
 def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:
     """Return the report of a device that gave nothing but a diagnostic: failed, unless the target was not for it."""
     failure = DeviceFailure(
-        reference=error.reference,
+        code=error.code,
         what=error.what,
         where=error.where,
         why=error.why,
@@ -362,13 +362,13 @@ def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport
         parity=(),
         runs=(),
         failure=failure,
-        verdict=Verdict.NOT_JUDGED if error.reference == NOT_FOR_DEVICE else Verdict.FAIL,
+        verdict=Verdict.NOT_JUDGED if error.code == NOT_FOR_DEVICE else Verdict.FAIL,
     )
 
 
 def diagnostic_of(failure: DeviceFailure) -> Diagnostic:
     """Return the diagnostic that a failure was made of, with its exit code."""
-    diagnostic = Diagnostic(failure.reference, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
+    diagnostic = Diagnostic(failure.code, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
     diagnostic.exit_code = ExitCode(failure.exit_code)
     return diagnostic
 
@@ -384,7 +384,7 @@ def settled(
     rounds: Rounds,
     budgets: Budgets,
     *,
-    meaningless: Callable[[], Meaningless] = lambda: ALL_MEANINGFUL,
+    not_measurable: Callable[[], NotMeasurable] = lambda: ALL_MEASURABLE,
     tell: Callable[[str], None] = lambda _: None,
     most_seconds: float = MOST_SECONDS,
     clock: Callable[[], float] = time.monotonic,
@@ -396,7 +396,7 @@ def settled(
     """
     until = clock() + most_seconds
     for done, wanted in pairwise(LOOKS):
-        doubt = doubt_of(budgets, rounds, meaningless())
+        doubt = doubt_of(budgets, rounds, not_measurable())
         if not doubt.measures or clock() >= until:
             break
         tell(f"{measurement.model}: {' and '.join(sorted(doubt.measures))} in doubt, {wanted} rounds")

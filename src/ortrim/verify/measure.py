@@ -241,7 +241,7 @@ def _failure(plan: Measurement, library: Path, device: Device) -> str:
     try:
         device.run(request)
     except VerifyError as error:
-        return f"{error.what} ({error.reference})"
+        return f"{error.what} ({error.code})"
     return ""
 
 

@@ -38,7 +38,7 @@ class Distribution:
 class CaseTiming:
     """Times of one case on one library, milliseconds: the first run apart, then the runs after warm-up.
 
-    `total_ms` is input, inference and output together, as an application waits for them; `jitter_ms` is its 99th
+    `total_ms` is input, inference and output aggregate, as an application waits for them; `jitter_ms` is its 99th
     percentile less its median. `missed` runs took longer than `deadline_ms`, when the buildspec has one.
     """
 
@@ -169,7 +169,7 @@ DeviceKind = Literal["physical", "emulator", "simulator", "vm", "user-emulation"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class HostFacts:
     """The machine on which a verification ran, as it describes itself; what is not known is empty or None.
 
     `abi` is in the words of its system (`arm64-v8a`, `aarch64`), `os_version` its name and version (`Android 14`,

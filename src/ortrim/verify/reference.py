@@ -1,6 +1,6 @@
 """Reference outputs of the full runtime: the original model's, with every optimization off, and the converted model's.
 
-The original's show what conversion and library change together. The converted model's, from the same graph with the
+The original's show what conversion and library change aggregate. The converted model's, from the same graph with the
 same kernels, show what the library alone changes, which is next to nothing.
 """
 
@@ -129,7 +129,7 @@ def _run(
     try:
         completed = run(command, environment=runtime.environment, timeout_seconds=TIMEOUT_SECONDS)
     except ToolError as error:
-        reference = "reference-timeout" if error.reference == "tool-timeout" else "reference-failed"
+        reference = "reference-timeout" if error.code == "tool-timeout" else "reference-failed"
         what = f"the full runtime {error.what}"
         raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
     if completed.returncode != 0:

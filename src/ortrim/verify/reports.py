@@ -9,7 +9,7 @@ from ortrim.verify.measurements import (
     Comparison,
     Coverage,
     Gate,
-    Host,
+    HostFacts,
     LeastMemory,
     OutputParity,
     RunnerResult,
@@ -24,7 +24,7 @@ NOT_FOR_DEVICE: Final = "not-for-this-device"
 class DeviceFailure:
     """Why a device could not finish: the fields of a `Diagnostic`."""
 
-    reference: str
+    code: str
     what: str
     where: str
     why: str
@@ -51,7 +51,7 @@ class DeviceReport:
     signal: str | None = None
     provider_url: str | None = None
     log: str | None = None
-    host: Host | None
+    host: HostFacts | None
     baseline: str
     comparisons: tuple[Comparison, ...]
     parity: tuple[OutputParity, ...]
@@ -63,8 +63,8 @@ class DeviceReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Artifact:
-    """A file that was verified, by which a report can be held against what is shipped.
+class ReportedArtifact:
+    """A file that was verified, by which a report can be compared with what is shipped.
 
     `build_id` is None for what is not a shared library, and for one that was linked without.
     """
@@ -94,7 +94,7 @@ class VerifyReport:
     """All that was measured of one target: the content of `report.json`.
 
     `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
-    whose outputs ours are held against.
+    whose outputs ours are compared with.
     `damaged_cache` says what in the cache was not what had been written there, and was made anew.
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
@@ -109,7 +109,7 @@ class VerifyReport:
     baseline: str
     package: str
     package_bytes: int
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[ReportedArtifact, ...]
     models: tuple[VerifiedModel, ...]
     parity_reference: str
     library: LibraryFacts

@@ -77,9 +77,9 @@ class RunnerEnded(VerifyError):
     """A runner that did not end well; `returncode` is its exit code, or the negative number of a signal."""
 
     def __init__(
-        self, reference: str, what: str, *, returncode: int, where: str = "", why: str = "", hint: str = ""
+        self, code: str, what: str, *, returncode: int, where: str = "", why: str = "", hint: str = ""
     ) -> None:
-        super().__init__(reference, what, where=where, why=why, hint=hint)
+        super().__init__(code, what, where=where, why=why, hint=hint)
         self.returncode = returncode
 
 
@@ -174,7 +174,7 @@ def _failure(completed: Completed, request: RunRequest) -> RunnerEnded:
 
 def _out_of_memory(request: RunRequest, code: int, why: str) -> RunnerEnded:
     said = out_of_memory(request, why)
-    return RunnerEnded(said.reference, said.what, returncode=code, where=said.where, why=said.why, hint=said.hint)
+    return RunnerEnded(said.code, said.what, returncode=code, where=said.where, why=said.why, hint=said.hint)
 
 
 def _message(stdout: str) -> str:

@@ -2,7 +2,7 @@
 
 - Verification of one target on all its devices, from the package to the report's data.
 - What a verification is about: the models, the package, what the report says of both, and what to do with them.
-- How far several devices are together, whichever thread says so.
+- How far several devices are aggregate, whichever thread says so.
 - Which devices may be at work at the same time without spoiling each other's measurements. Pure.
 - What identifies the files that are verified.
 """
@@ -41,7 +41,7 @@ from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
 from ortrim.verify.devices.several import OnDevice, on_each
 from ortrim.verify.judge import (
-    Meaningless,
+    NotMeasurable,
     failed_device,
     library_comparisons,
     model_comparisons,
@@ -66,11 +66,11 @@ from ortrim.verify.measure import (
 from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
 from ortrim.verify.parity import compare, not_computed, with_same_graph
 from ortrim.verify.reference import References, SavedOutputs
-from ortrim.verify.reports import Artifact, DeviceReport, VerifiedModel, VerifyReport
+from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class ModelUnderTest:
     """One model to verify: as given, as converted, what the buildspec says of it, its cases, and their outputs.
 
     `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one;
@@ -120,14 +120,14 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every device is given alike: the library, the models, and what it is all held against.
+    """What every device is given alike: the library, the models, and what it is all compared with.
 
     Outputs are kept below `folder`, each device's in a folder of its own. `least_memory` is searched for where there
     is a ceiling to be lowered; with `trace`, each model is run once more with the profile of single operators.
     """
 
     delivery: Delivery
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ModelUnderTest, ...]
     budgets: Budgets
     baseline: Baseline
     baseline_size: LibrarySize
@@ -142,7 +142,7 @@ OnProgress = Callable[[int, int, str], None]
 """Is told how many runs are done, of how many, and what is done next."""
 
 
-class Together:
+class AggregateProgress:
     """Sums up what each of `devices` says of itself, and names the one that speaks when there are several.
 
     Those that have not begun are taken to be like the others, so that the sum does not fall back when they do.
@@ -167,7 +167,7 @@ class Together:
         return tell
 
 
-class Runs:
+class DeviceRuns:
     """Counts the runs of one device."""
 
     def __init__(self, total: int, tell: OnProgress) -> None:
@@ -208,7 +208,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     timed = _timed(plans, device)
     if isinstance(device, PreparedDevice):
         device.prepare(batch_requests(plans, timed, trace=task.trace))
-    work = _Work(device=device, task=task, runs=Runs(_count(plans, timed, device, task), tell))
+    work = _Work(device=device, task=task, runs=DeviceRuns(_count(plans, timed, device, task), tell))
     proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
     # A phone that has become hot by now is spared the rounds; what a farm was told of cannot be changed any more.
     timed = timed if isinstance(device, FarmDevice) else _timed(plans, device)
@@ -216,7 +216,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     measured = tuple(map(work.measured, timed)) or tuple(proof.once for proof in proofs)
     traces = tuple(map(work.trace, plans)) if task.trace else ()
     least = tuple(map(work.least_memory, plans)) if task.least_memory and isinstance(device, QemuSystem) else ()
-    comparisons = model_comparisons(task.budgets, measured, _meaningless(device))
+    comparisons = model_comparisons(task.budgets, measured, _not_measurable(device))
     parity = tuple(output for proof in proofs for output in proof.parity)
     return DeviceReport(
         device=device.name,
@@ -232,7 +232,7 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     )
 
 
-def _measurement(subject: Subject, task: Task) -> Measurement:
+def _measurement(subject: ModelUnderTest, task: Task) -> Measurement:
     return Measurement(
         model=subject.prepared.name,
         runner=task.runner,
@@ -276,9 +276,9 @@ class _Work:
 
     device: Device
     task: Task
-    runs: Runs
+    runs: DeviceRuns
 
-    def proof(self, subject: Subject, plan: Measurement) -> _Proof:
+    def proof(self, subject: ModelUnderTest, plan: Measurement) -> _Proof:
         """Compare one model's outputs with the reference."""
         with self.runs.one(f"parity of {plan.model}"):
             ours, ran = our_outputs(plan, self.device, self._outputs(plan))
@@ -305,7 +305,7 @@ class _Work:
             plan,
             rounds,
             self.task.budgets,
-            meaningless=lambda: _meaningless(self.device),
+            not_measurable=lambda: _not_measurable(self.device),
             tell=self.runs.doing,
         )
 
@@ -331,7 +331,7 @@ class _Work:
         return self.task.folder / device_folder(self.device.name) / plan.model
 
 
-def _same_graph_bounds(device: Device, subject: Subject) -> Mapping[str, Bounds] | None:
+def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, Bounds] | None:
     """Return the bounds for outputs of the same converted model; None where those of this machine say nothing."""
     if device.name == Host.name:
         return SAME_GRAPH
@@ -342,17 +342,17 @@ def _most_memory(device: QemuSystem) -> int:
     return max(DEFAULT_MEMORY_MIB, device.machine.memory_mib)
 
 
-def _meaningless(device: Device) -> Meaningless:
+def _not_measurable(device: Device) -> NotMeasurable:
     says = device.says if isinstance(device, SimulatedDevice) else "says nothing of a real device"
     why = f"what it takes on {device.name} {says}"
     heat = device.heat if isinstance(device, HeatedDevice) else ""
-    return Meaningless(
+    return NotMeasurable(
         memory="" if device.memory_meaningful else f"memory: {why}",
         time="" if device.time_meaningful else f"time: {heat or why}",
     )
 
 
-def _described(device: Device) -> measurements.Host:
+def _described(device: Device) -> measurements.HostFacts:
     return replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
 
 
@@ -372,8 +372,8 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
     emulated = [device for device in devices if _is_emulated_here(device)]
     elsewhere = [device for device in devices if device not in (*alone, *emulated)]
     size = max(1, cores)
-    together = [emulated[start : start + size] for start in range(0, len(emulated), size)] or [[]]
-    first, *rest = [[*elsewhere, *together[0]], *together[1:]]
+    aggregate = [emulated[start : start + size] for start in range(0, len(emulated), size)] or [[]]
+    first, *rest = [[*elsewhere, *aggregate[0]], *aggregate[1:]]
     groups = [*([device] for device in alone), first, *rest]
     return tuple(tuple(group) for group in groups if group)
 
@@ -391,7 +391,7 @@ def _times_this_machine(device: DeviceName) -> bool:
     return device.kind == "host" or (device.kind in {"adb", "ssh"} and bool(LOOPBACK.fullmatch(device.detail)))
 
 
-def artifacts_of(delivery: Delivery) -> tuple[Artifact, ...]:
+def artifacts_of(delivery: Delivery) -> tuple[ReportedArtifact, ...]:
     """Return what is delivered: the package, then its library and the companions of that.
 
     Raises `StorageError` for a file that cannot be read, and `BinaryError` as `build_id_of` does.
@@ -405,10 +405,10 @@ def _files(delivery: Delivery) -> Iterator[Path]:
     yield from delivery.companions
 
 
-def _artifact(path: Path) -> Artifact:
+def _artifact(path: Path) -> ReportedArtifact:
     with storage_errors(path):
         size_bytes, sha256 = path.stat().st_size, sha256_of(path)
-    return Artifact(name=path.name, size_bytes=size_bytes, sha256=sha256, build_id=build_id_of(path))
+    return ReportedArtifact(name=path.name, size_bytes=size_bytes, sha256=sha256, build_id=build_id_of(path))
 
 
 Open = Callable[[DeviceName], Device]
@@ -428,20 +428,22 @@ def verify_target(
     error. `on_progress` is told how many runs are done, of about how many.
     """
     artifacts = artifacts_of(task.delivery)
-    together = Together(on_progress, len(devices))
+    aggregate = AggregateProgress(on_progress, len(devices))
     found: dict[DeviceName, DeviceReport] = {}
     for turn in turns(devices, os.cpu_count() or 1):
-        found.update(zip(turn, _one_turn(task, turn, open_device, together), strict=True))
+        found.update(zip(turn, _one_turn(task, turn, open_device, aggregate), strict=True))
     return _report(identity, task, artifacts, tuple(found[device] for device in devices))
 
 
-def _one_turn(task: Task, turn: Sequence[DeviceName], open_device: Open, together: Together) -> Iterator[DeviceReport]:
+def _one_turn(
+    task: Task, turn: Sequence[DeviceName], open_device: Open, aggregate: AggregateProgress
+) -> Iterator[DeviceReport]:
     def opener(name: DeviceName) -> Callable[[], Device]:
         return lambda: open_device(name)
 
     def action(device: Device) -> DeviceReport:
         try:
-            report = verify_on(device, task, together.of(device.name))
+            report = verify_on(device, task, aggregate.of(device.name))
         except Diagnostic as error:
             report = failed_device(device.name, task.baseline.name, error)
         return _with_farms_own(report, device, task) if isinstance(device, FarmDevice) else report
@@ -466,7 +468,7 @@ def _report_of(ended: OnDevice[DeviceReport], task: Task) -> DeviceReport:
 
 
 def _report(
-    identity: Identity, task: Task, artifacts: tuple[Artifact, ...], devices: tuple[DeviceReport, ...]
+    identity: Identity, task: Task, artifacts: tuple[ReportedArtifact, ...], devices: tuple[DeviceReport, ...]
 ) -> VerifyReport:
     delivery = task.delivery
     package_bytes = artifacts[0].size_bytes
@@ -493,7 +495,7 @@ def _report(
     )
 
 
-def _verified(subject: Subject) -> VerifiedModel:
+def _verified(subject: ModelUnderTest) -> VerifiedModel:
     prepared, converted = subject.prepared, subject.converted
     return VerifiedModel(
         name=prepared.name,

@@ -1,4 +1,4 @@
-"""Models held against runtimes, with the versions of kernels as the full runtime tells them."""
+"""Models compared with runtimes, with the versions of kernels as the full runtime tells them."""
 
 from dataclasses import replace
 

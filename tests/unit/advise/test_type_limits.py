@@ -88,7 +88,7 @@ def test_one_hot_takes_the_triples_that_are_listed() -> None:
     required = limited("OneHot", '{"custom": [["int64_t", "float", "int32_t"]]}')
     assert one_hot_fits(required, ("int64_t", "int32_t", "float"))
     assert not one_hot_fits(required, ("int64_t", "float", "int32_t"))
-    assert one_hot_fits(required, ("int64_t",)), "what the model does not say is not held against it"
+    assert one_hot_fits(required, ("int64_t",)), "what the model does not say is not compared with it"
     assert one_hot_fits(limited("OneHot", ""), ("bool", "bool", "bool"))
     everywhere = parse_config("!globally_allowed_types;float,int64_t\nai.onnx;11;OneHot\n")
     assert one_hot_fits(everywhere, ("int64_t", "int64_t", "float"))

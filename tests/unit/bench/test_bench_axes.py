@@ -32,7 +32,7 @@ def test_words_that_make_no_sense_are_refused(word: str, hint: str) -> None:
     """With what would be possible."""
     with pytest.raises(UsageError) as caught:
         axis_from(word, 2)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
     assert hint in caught.value.hint
     assert len(caught.value.what) < 200
 

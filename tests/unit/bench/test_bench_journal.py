@@ -61,7 +61,7 @@ def test_a_damaged_journal_is_a_diagnostic(begun: Journal, content: bytes) -> No
     begun.path.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         read_journal(begun.path)
-    assert (caught.value.reference, caught.value.exit_code) == ("journal-damaged", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("journal-damaged", ExitCode.STORAGE)
     assert caught.value.where == str(begun.path)
 
 
@@ -104,7 +104,7 @@ def test_a_full_disk_keeps_what_was_written(begun: Journal, monkeypatch: pytest.
         patch.setattr("ortrim.bench.scores.os.fsync", full)
         with pytest.raises(StorageError) as caught, appending(begun.path) as writer:
             writer.add(sample(2))
-    assert caught.value.reference == "disk-full"
+    assert caught.value.code == "disk-full"
     assert read_journal(begun.path).samples[:2] == (sample(0), sample(1))
 
 
@@ -113,7 +113,7 @@ def test_a_really_full_disk_is_a_diagnostic() -> None:
     """Not a traceback, nor a second one when the file is closed."""
     with pytest.raises(StorageError) as caught, appending(Path("/dev/full")) as writer:
         writer.add(sample(0))
-    assert caught.value.reference == "disk-full"
+    assert caught.value.code == "disk-full"
 
 
 def test_a_file_in_the_folders_place_is_a_diagnostic(tmp_path: Path, plan: BenchPlan) -> None:
@@ -121,5 +121,5 @@ def test_a_file_in_the_folders_place_is_a_diagnostic(tmp_path: Path, plan: Bench
     (tmp_path / "bench").write_text("")
     with pytest.raises(StorageError) as caught:
         new_journal(tmp_path / "bench", plan)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert list(tmp_path.iterdir()) == [tmp_path / "bench"]

@@ -18,7 +18,8 @@ def test_each_changes_every_setting_alone() -> None:
     """Spinning comes with threads that can spin; levels are of models in ONNX format."""
     names = [point.name for point in sweep_points(BASE, (EACH,), cores=2, full=False)]
     assert names == [
-        "default", "threads=2", "branches=2", "threads=2 spinning=true", "load=bytes", "load=file", "in_place=false",
+        "default", "threads=2", "inter_op_threads=2", "threads=2 spinning=true", "load=bytes", "load=file",
+        "in_place=false",
         "prepacking=false", "arena=false", "memory_pattern=false",
     ]  # fmt: skip
     full = [point.name for point in sweep_points(FULL_BASE, (EACH,), cores=2, full=True)]
@@ -44,19 +45,19 @@ def test_named_settings_are_combined() -> None:
 
 
 def test_levels_mean_nothing_to_a_converted_model() -> None:
-    """Which is told with what to do."""
+    """Which is reported with what to do."""
     with pytest.raises(UsageError) as caught:
         sweep_points(BASE, ("level=none",), cores=4, full=False)
-    assert caught.value.reference == "bad-option"
+    assert caught.value.code == "bad-option"
     assert "--library wheel" in caught.value.hint
 
 
 def test_too_many_points_are_refused() -> None:
     """They would take hours."""
-    words = ("threads=1,2,3,4,5,6,7,8", "branches=1,2,3,4", "arena", "memory_pattern")
+    words = ("threads=1,2,3,4,5,6,7,8", "inter_op_threads=1,2,3,4", "arena", "memory_pattern")
     with pytest.raises(UsageError) as caught:
         sweep_points(BASE, words, cores=4, full=False)
-    assert caught.value.reference == "sweep-too-large"
+    assert caught.value.code == "sweep-too-large"
     assert str(MOST_POINTS) in caught.value.what
 
 

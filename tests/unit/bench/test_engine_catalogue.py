@@ -26,7 +26,7 @@ def test_an_unknown_engine_is_refused(name: str, hint: str) -> None:
     """With the one that was meant."""
     with pytest.raises(UsageError) as caught:
         engines_named((name,))
-    assert caught.value.reference == "bad-option"
+    assert caught.value.code == "bad-option"
     assert hint in caught.value.hint
 
 

@@ -10,7 +10,16 @@ import pytest
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
 from ortrim.engines.catalogue import ENGINES
-from ortrim.engines.processes import SCRIPT, CannotRun, Described, Driver, EngineConversion, EngineRun, Job, Place
+from ortrim.engines.processes import (
+    SCRIPT,
+    CannotRun,
+    Described,
+    Driver,
+    EngineConversion,
+    EngineEnvironment,
+    EngineJob,
+    EngineRun,
+)
 from ortrim.errors import StorageError, ToolError
 from ortrim.spec.buildspec import SessionSettings
 
@@ -40,9 +49,11 @@ class Started:
         return ANSWERED
 
 
-def place(name: str, converter: Place | None = None, environment: Mapping[str, str] | None = None) -> Place:
+def place(
+    name: str, converter: EngineEnvironment | None = None, environment: Mapping[str, str] | None = None
+) -> EngineEnvironment:
     """Return an engine's place."""
-    return Place(
+    return EngineEnvironment(
         engine=ENGINES[name],
         words=("/python", "-S"),
         environment=environment or {"PYTHONPATH": f"/packages/{name}"},
@@ -52,7 +63,7 @@ def place(name: str, converter: Place | None = None, environment: Mapping[str, s
     )
 
 
-JOB = Job(
+JOB = EngineJob(
     case="one",
     model=Path("/models/m.onnx"),
     files=(Path("/cases/input_000.npy"),),
@@ -101,7 +112,7 @@ def test_a_converter_runs_in_its_own_place(tmp_path: Path) -> None:
 def test_the_trimmed_runtime_gets_its_library_and_session(tmp_path: Path) -> None:
     """In the words of the settings."""
     started = Started()
-    own = Job(**{**vars(JOB), "library": Path("/l.so"), "session": SessionSettings(load="map", arena=False)})
+    own = EngineJob(**{**vars(JOB), "library": Path("/l.so"), "session": SessionSettings(load="map", arena=False)})
     Driver(folder=tmp_path, execute=started).run(place("trimmed"), own)
     assert started.request["library"] == "/l.so"
     assert (started.request["session"]["load"], started.request["session"]["arena"]) == ("map", False)
@@ -140,4 +151,4 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "tract").write_text("in the way")
     with pytest.raises(StorageError) as caught:
         Driver(folder=tmp_path, execute=Started()).run(place("tract"), JOB)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"

@@ -42,5 +42,5 @@ def test_models_that_are_no_subjects_are_refused(tmp_path: Path) -> None:
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
     with pytest.raises(UsageError) as refused:
         measure(Wanted(models=("vgg19", "vgg20"), output=tmp_path / "out"), console)
-    assert (refused.value.reference, refused.value.where) == ("bad-option", "--models")
+    assert (refused.value.code, refused.value.where) == ("bad-option", "--models")
     assert not (tmp_path / "out").exists()

@@ -32,7 +32,7 @@ class Machine:
         self.compiled = compiled
         self._random = np.random.default_rng(1)
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe no machine."""
         raise NotImplementedError
 

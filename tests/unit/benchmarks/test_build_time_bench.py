@@ -197,7 +197,7 @@ def test_a_case_that_fails_is_named(bench: Bench, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("build_time.bench.PROGRAM", "raise SystemExit('broken')")
     with pytest.raises(BuildError) as caught:
         bench.work(CASE["nothing-changed"], tmp_path / "case", Steps())  # type: ignore[arg-type]
-    assert (caught.value.reference, caught.value.where) == ("case-failed", "demo, nothing-changed")
+    assert (caught.value.code, caught.value.where) == ("case-failed", "demo, nothing-changed")
     assert "broken" in caught.value.why
 
 
@@ -212,7 +212,7 @@ def test_a_worker_that_leaves_no_result_is_a_failure(
     steps = Steps()
     with pytest.raises(BuildError) as caught:
         bench.work(CASE["ortrim"], tmp_path / "case", steps)  # type: ignore[arg-type]
-    assert caught.value.reference == "worker-failed"
+    assert caught.value.code == "worker-failed"
     assert ("inside" in caught.value.why) or steps.told == [(1, 3, "a.o")]
 
 

@@ -31,7 +31,7 @@ def test_an_unknown_name_is_refused_with_those_there_are(words: str) -> None:
     """A misspelt case must not silently measure less."""
     with pytest.raises(UsageError) as caught:
         chosen_cases(words)
-    assert (caught.value.reference, caught.value.where) == ("bad-option", "--cases")
+    assert (caught.value.code, caught.value.where) == ("bad-option", "--cases")
     assert "three-more-elsewhere" in caught.value.hint
 
 

@@ -121,7 +121,7 @@ def test_two_measurements_at_once_are_refused(tmp_path: Path, asked: Asked) -> N
         with pytest.raises(UsageError) as caught:
             run(tmp_path, cases="ortrim")
         run(tmp_path, cases="ortrim", plan_only=True)
-    assert caught.value.reference == "already-measuring"
+    assert caught.value.code == "already-measuring"
     assert asked == []
     run(tmp_path, cases="ortrim", specs=(SPECS[0],))
     assert len(asked) == 1

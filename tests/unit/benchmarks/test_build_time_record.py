@@ -38,7 +38,7 @@ def test_a_damaged_record_is_refused_and_left_alone(tmp_path: Path, machine: Mac
     file.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         read_record(file, machine)
-    assert caught.value.reference == "measurements-damaged"
+    assert caught.value.code == "measurements-damaged"
     assert str(file) in caught.value.where
     assert file.read_bytes() == content
 
@@ -57,7 +57,7 @@ def test_a_folder_in_the_records_place_is_a_diagnostic(tmp_path: Path, machine: 
     (tmp_path / "r.json").mkdir()
     with pytest.raises(StorageError) as caught:
         read_record(tmp_path / "r.json", machine)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 @pytest.mark.parametrize("change", [{"cores": 8}, {"cpu": "Another"}, {"memory_bytes": 1}, {"system": "Linux 7"}])
@@ -68,7 +68,7 @@ def test_measurements_of_another_machine_are_refused(
     write_record(tmp_path / "r.json", Record(machine=machine))
     with pytest.raises(UsageError) as caught:
         read_record(tmp_path / "r.json", Machine(**{**vars(machine), **change}))
-    assert caught.value.reference == "other-machine"
+    assert caught.value.code == "other-machine"
     assert "--output" in caught.value.hint
 
 

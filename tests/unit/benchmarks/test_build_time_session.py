@@ -119,7 +119,7 @@ def test_a_failure_does_not_stop_the_others_and_is_raised_in_the_end(tmp_path: P
     assert [each.case for each in record.measurements] == [TWO.name]
     with pytest.raises(DiagnosticGroup) as caught:
         printed.session.conclude(("demo",))
-    assert (caught.value.reference, caught.value.exit_code) == ("case-failed", ExitCode.BUILD)
+    assert (caught.value.code, caught.value.exit_code) == ("case-failed", ExitCode.BUILD)
     assert TWO.name in printed.text.getvalue()
 
 

@@ -67,5 +67,5 @@ def test_a_profile_that_does_not_exist_is_refused(words: str) -> None:
     """With those that there are."""
     with pytest.raises(UsageError) as caught:
         chosen_profiles(words)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
     assert all(name in caught.value.hint for name in PROFILE_NAMES)

@@ -128,7 +128,7 @@ def test_a_failing_spec_does_not_keep_the_others_from_being_measured(machine: Ti
     machine.ends = {0: VerifyError("runner-crashed", "oh", where="first")}
     with pytest.raises(DiagnosticGroup) as caught:
         ran("first.toml", "second.toml")
-    assert (caught.value.reference, caught.value.exit_code) == ("runner-crashed", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("runner-crashed", ExitCode.VERIFY)
     assert {each.spec for each in ran("second.toml").rounds} == {"second"}
     assert len(machine.ran) == 2 * len(NAMES)
 

@@ -35,7 +35,7 @@ def test_a_damaged_record_is_refused_and_left_alone(tmp_path: Path, content: byt
     file.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         read_record(file, MACHINE)
-    assert (caught.value.reference, caught.value.exit_code) == ("measurements-damaged", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("measurements-damaged", ExitCode.STORAGE)
     assert file.read_bytes() == content
 
 
@@ -54,7 +54,7 @@ def test_measurements_of_another_machine_are_refused(tmp_path: Path) -> None:
     assert read_record(tmp_path / "r.json", replace(MACHINE, load_average=9.0)).machine == MACHINE
     with pytest.raises(UsageError) as caught:
         read_record(tmp_path / "r.json", replace(MACHINE, cpu="Another"))
-    assert caught.value.reference == "other-machine"
+    assert caught.value.code == "other-machine"
 
 
 def test_the_latest_rounds_are_those_of_the_newest_libraries() -> None:

@@ -38,7 +38,7 @@ def test_ratios_are_those_of_one_round() -> None:
         assert (ratio.low, ratio.median, ratio.high) == pytest.approx((expected,) * 3)
 
 
-def test_every_case_is_told_by_itself() -> None:
+def test_every_case_is_reported_by_itself() -> None:
     """With its first run, which is not among the others."""
     one, two = found(1.0)["balanced"].cases
     assert (one.case, one.first_run_ms, one.p50_ms, one.p99_ms) == ("one", 13.5, 4.5, 9.0)

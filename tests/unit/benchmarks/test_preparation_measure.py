@@ -89,7 +89,7 @@ def test_a_second_call_goes_on(machine: TimedDevice, ran: Ran) -> None:
 def test_another_library_of_either_is_measured_anew(
     machine: TimedDevice, ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the one that it is held against."""
+    """With the one that it is compared with."""
     ran(rounds=1)
     monkeypatch.setattr(module, "built_pair", lambda *_: pair("demo", prepared="other"))
     found = ran(rounds=1)
@@ -127,7 +127,7 @@ def test_a_failing_spec_does_not_keep_the_others_back(machine: TimedDevice, ran:
     machine.ends = {0: VerifyError("runner-crashed", "oh", where="first")}
     with pytest.raises(DiagnosticGroup) as caught:
         ran("first.toml", "second.toml")
-    assert (caught.value.reference, caught.value.exit_code) == ("runner-crashed", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("runner-crashed", ExitCode.VERIFY)
     found = ran("second.toml")
     assert {each.spec for each in found.rounds} == {"second"}
     assert [each.spec for each in found.changes] == ["first", "second"]
@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_built(
     (tmp_path / "out").write_text("mine")
     with pytest.raises(StorageError) as caught:
         ran()
-    assert (caught.value.reference, machine.ran) == ("path-in-the-way", [])
+    assert (caught.value.code, machine.ran) == ("path-in-the-way", [])
     assert (tmp_path / "out").read_text() == "mine"
 
 
@@ -153,7 +153,7 @@ def test_two_measurements_at_once_are_refused(
     def again(spec: Path, *_: Any) -> Any:
         with pytest.raises(UsageError) as caught:
             ran("other.toml")
-        assert caught.value.reference == "already-measuring"
+        assert caught.value.code == "already-measuring"
         return pair(spec.stem)
 
     monkeypatch.setattr(module, "built_pair", again)

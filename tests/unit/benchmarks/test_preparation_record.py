@@ -34,7 +34,7 @@ def test_what_is_no_record_is_refused_and_left_alone(tmp_path: Path, content: by
     file.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         read_or_begin(file, EMPTY)
-    assert (caught.value.reference, caught.value.exit_code) == ("measurements-damaged", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("measurements-damaged", ExitCode.STORAGE)
     assert file.read_bytes() == content
 
 

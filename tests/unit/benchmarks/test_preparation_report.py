@@ -28,7 +28,7 @@ def test_ratios_are_of_after_to_before_within_a_round() -> None:
     assert cells("load", "p50", "peak RSS", "rounds") == ("0.750 ±0.000", "0.750 ±0.000", "0.750 ±0.000", "3")
 
 
-def test_outputs_and_the_largest_difference_are_told() -> None:
+def test_outputs_and_the_largest_difference_are_reported() -> None:
     """A model without steps has no difference."""
     assert cells("outputs", "difference") == ("16 of 16", "2.5e-06")
     assert cells("outputs", "difference", outputs_agree=3, largest_difference=None) == ("3 of 16", NONE)

@@ -65,7 +65,7 @@ def test_other_inputs_are_refused(make_case: MakeCase, other: tuple[bytes, ...])
     """Less of them, in another order or with other values."""
     with pytest.raises(UsageError) as caught:
         require_same_cases("x.toml: model 'net'", (make_case(b"1", b"2"),), (make_case(*other),))
-    assert (caught.value.reference, caught.value.exit_code) == ("cases-differ", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("cases-differ", ExitCode.USAGE)
     assert (caught.value.where, caught.value.why) == ("x.toml: model 'net'", "cases that differ: one")
 
 
@@ -168,7 +168,7 @@ def test_a_spec_without_steps_is_refused_before_it_is_planned(built: list[str], 
     """There is nothing to measure."""
     with pytest.raises(UsageError) as caught:
         pair_of(MODEL)
-    assert (caught.value.reference, caught.value.exit_code, built) == ("no-steps", ExitCode.USAGE, [])
+    assert (caught.value.code, caught.value.exit_code, built) == ("no-steps", ExitCode.USAGE, [])
 
 
 @pytest.mark.parametrize("text", ["", "[[models]", MODEL + 'steps = [{ use = "shrink" }]\n'])

@@ -7,7 +7,7 @@ from session_settings.record import Sample, rows_of, table
 from session_settings.subject import CHOICES
 
 from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.verification import Runs
+from ortrim.verify.verification import DeviceRuns
 
 
 class Recorder:
@@ -46,7 +46,7 @@ def sample(load: float, each_run: float, cpu_seconds: float) -> Sample:
 def test_each_round_begins_with_the_next() -> None:
     """So that no setting always comes when the machine is at rest."""
     recorder = Recorder()
-    samples = in_turn(recorder.run, {name: request(name) for name in "abc"}, 4, Runs(12, lambda *_: None))
+    samples = in_turn(recorder.run, {name: request(name) for name in "abc"}, 4, DeviceRuns(12, lambda *_: None))
     assert "".join(recorder.asked) == "abcbcacababc"
     assert {name: len(each) for name, each in samples.items()} == {"a": 4, "b": 4, "c": 4}
     assert all(sample.cpu_seconds >= 0 for each in samples.values() for sample in each)
@@ -72,4 +72,4 @@ def test_every_setting_is_changed_alone() -> None:
         "threads = 2, spinning": 2,
     }
     assert set().union(*changed.values()) == {"load", "in_place", "prepacking", "arena", "memory_pattern", "threads",
-                                              "spinning", "branches"}  # fmt: skip
+                                              "spinning", "inter_op_threads"}  # fmt: skip

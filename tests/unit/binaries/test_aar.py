@@ -44,7 +44,7 @@ def test_an_aar_is_read_in_full(tmp_path: Path) -> None:
     assert aar.manifest is None
 
 
-def test_sizes_are_told_as_they_are_packed_and_downloaded(tmp_path: Path) -> None:
+def test_sizes_are_reported_as_they_are_packed_and_downloaded(tmp_path: Path) -> None:
     """A library that is stored in the AAR is compressed for the download all the same."""
     deflated = facts_of(tmp_path, members(("x86",)))
     path = tmp_path / "stored.aar"
@@ -86,14 +86,14 @@ def test_an_aar_may_have_no_libraries_and_no_classes(tmp_path: Path) -> None:
 def test_bad_members_are_told_apart(tmp_path: Path, change: dict[str, bytes], reference: str, code: ExitCode) -> None:
     """Each with the reference of what is wrong with it, and where."""
     error = refused(tmp_path, members(("x86",)) | change)
-    assert (error.reference, error.exit_code) == (reference, code)
+    assert (error.code, error.exit_code) == (reference, code)
     assert error.where
 
 
 def test_an_archive_without_a_manifest_is_no_aar(tmp_path: Path) -> None:
     """Such as a jar."""
     error = refused(tmp_path, {"classes.jar": b""})
-    assert (error.reference, error.exit_code) == ("not-an-aar", ExitCode.BINARY)
+    assert (error.code, error.exit_code) == ("not-an-aar", ExitCode.BINARY)
     assert isinstance(error, BinaryError)
 
 
@@ -103,7 +103,7 @@ def test_an_aar_that_was_cut_is_refused(tmp_path: Path) -> None:
     path.write_bytes(zipped(members())[:-100])
     with pytest.raises(StorageError) as caught:
         read_aar(path)
-    assert caught.value.reference == "corrupt-archive"
+    assert caught.value.code == "corrupt-archive"
 
 
 def test_other_files_below_jni_are_left_alone(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_map_of_another_link_is_refused() -> None:
     """The sizes of its sections give it away."""
     with pytest.raises(BinaryError) as caught:
         account(OURS / "folded.so", OURS / "fewer.map")
-    assert (caught.value.reference, caught.value.exit_code) == ("link-map-mismatch", ExitCode.BINARY)
+    assert (caught.value.code, caught.value.exit_code) == ("link-map-mismatch", ExitCode.BINARY)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"no library", b"\x7fELF" + bytes(60)])
@@ -131,7 +131,7 @@ def test_what_is_no_library_is_refused(tmp_path: Path, content: bytes) -> None:
     library.write_bytes(content)
     with pytest.raises(BinaryError) as caught:
         account(library, None)
-    assert caught.value.reference in {"not-elf", "corrupt-elf", "not-a-library"}
+    assert caught.value.code in {"not-elf", "corrupt-elf", "not-a-library"}
 
 
 NUMBER = st.tuples(st.integers(min_value=0, max_value=4000), st.integers(min_value=0, max_value=2**64 - 1))
@@ -179,7 +179,7 @@ def test_a_damaged_map_is_refused_or_sums_up(data: st.DataObject) -> None:
         try:
             accounting = account(OURS / "folded.so", link_map)
         except BinaryError as error:
-            assert error.reference in {"not-a-link-map", "link-map-mismatch"}  # noqa: PT017 - either is right
+            assert error.code in {"not-a-link-map", "link-map-mismatch"}  # noqa: PT017 - either is right
             return
     assert sum(each.size_bytes for each in accounting.leaves) == (OURS / "folded.so").stat().st_size
 
@@ -191,4 +191,4 @@ def test_a_truncated_map_is_refused(tmp_path: Path) -> None:
     link_map.write_text(text[: text.index("MlasThreads")])
     with pytest.raises(BinaryError) as caught:
         account(OURS / "folded.so", link_map)
-    assert caught.value.reference == "link-map-mismatch"
+    assert caught.value.code == "link-map-mismatch"

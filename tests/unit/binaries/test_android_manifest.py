@@ -38,7 +38,7 @@ def test_what_is_no_manifest_is_refused(text: bytes, why: str) -> None:
     """Nothing is expanded or fetched to find out."""
     with pytest.raises(BinaryError) as caught:
         read_android_manifest(text, "library.aar: AndroidManifest.xml")
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-android-manifest", ExitCode.BINARY)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-android-manifest", ExitCode.BINARY)
     assert why in caught.value.why
 
 
@@ -46,5 +46,5 @@ def test_the_compiled_form_is_told_apart() -> None:
     """It is what an APK has."""
     with pytest.raises(BinaryError) as caught:
         read_android_manifest(b"\x03\x00\x08\x00" + bytes(100), "app.apk: AndroidManifest.xml")
-    assert caught.value.reference == "not-an-aar"
+    assert caught.value.code == "not-an-aar"
     assert "APK" in caught.value.hint

@@ -48,7 +48,7 @@ def test_other_files_are_refused(tmp_path: Path, data: bytes) -> None:
     path = written(tmp_path, data)
     with pytest.raises(BinaryError) as caught:
         archive_members(path)
-    assert (caught.value.reference, caught.value.exit_code) == ("not-an-archive", ExitCode.BINARY)
+    assert (caught.value.code, caught.value.exit_code) == ("not-an-archive", ExitCode.BINARY)
     assert caught.value.where == str(path)
 
 
@@ -56,7 +56,7 @@ def test_a_missing_archive_is_a_diagnostic(tmp_path: Path) -> None:
     """As for every library."""
     with pytest.raises(BinaryError) as caught:
         archive_members(tmp_path / "none.a")
-    assert caught.value.reference == "library-missing"
+    assert caught.value.code == "library-missing"
 
 
 @settings(max_examples=100, deadline=None)
@@ -69,5 +69,5 @@ def test_any_bytes_are_members_or_a_diagnostic(tmp_path_factory: pytest.TempPath
     try:
         assert sum(len(content) for _, content in archive_members(path)) <= len(data)
     except BinaryError as error:
-        reference = error.reference
+        reference = error.code
     assert reference == "not-an-archive"

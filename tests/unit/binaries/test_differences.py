@@ -61,7 +61,7 @@ def test_a_section_that_has_grown_is_named_with_its_sizes(tmp_path: Path) -> Non
     assert differences(grown, TINY) == ("section .bss bytes: 301 and 300",)
 
 
-def test_a_longer_file_is_told(tmp_path: Path) -> None:
+def test_a_longer_file_is_reported(tmp_path: Path) -> None:
     """What no loader reads costs a download all the same."""
     longer = tmp_path / "longer.so"
     longer.write_bytes(TINY.read_bytes() + b"\0")
@@ -104,7 +104,7 @@ def test_what_is_no_library_is_a_diagnostic(tmp_path: Path, content: bytes | Non
     for pair in ((TINY, broken), (broken, TINY), (broken, broken)):
         with pytest.raises(BinaryError) as caught:
             differences(*pair)
-        assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.BINARY)
+        assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.BINARY)
         assert caught.value.where == str(broken)
 
 

@@ -49,7 +49,7 @@ def outcome(path: Path) -> str:
     try:
         read_library(path)
     except BinaryError as error:
-        return error.reference
+        return error.code
     return ""
 
 
@@ -114,7 +114,7 @@ def test_other_files_are_not_elf(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(BinaryError) as caught:
         read_library(path)
-    assert caught.value.reference == "not-elf"
+    assert caught.value.code == "not-elf"
     assert caught.value.exit_code == ExitCode.BINARY
 
 
@@ -123,15 +123,15 @@ def test_objects_programs_and_core_dumps_are_not_libraries(tmp_path: Path, kind:
     """Only ET_DYN can be loaded by an application."""
     with pytest.raises(BinaryError) as caught:
         read_library(patched(tmp_path, (16, struct.pack("<H", kind))))
-    assert caught.value.reference == "not-a-library"
+    assert caught.value.code == "not-a-library"
 
 
-def test_missing_file_and_folder_are_told(tmp_path: Path) -> None:
+def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
     """A path that cannot be read is a diagnostic that names it."""
     for path in (tmp_path / "absent.so", tmp_path):
         with pytest.raises(BinaryError) as caught:
             read_library(path)
-        assert caught.value.reference == "library-missing"
+        assert caught.value.code == "library-missing"
         assert str(path) in str(caught.value)
 
 
@@ -139,7 +139,7 @@ def test_library_without_section_headers_is_refused(tmp_path: Path) -> None:
     """Without section headers nothing can be said of its size."""
     with pytest.raises(BinaryError, match="damaged") as caught:
         read_library(patched(tmp_path, (40, bytes(8)), (58, bytes(6))))
-    assert caught.value.reference == "corrupt-elf"
+    assert caught.value.code == "corrupt-elf"
 
 
 def test_segment_beyond_the_end_of_the_file_is_refused(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_segment_beyond_the_end_of_the_file_is_refused(tmp_path: Path) -> None:
     file_size = program_header(1) + 32
     with pytest.raises(BinaryError) as caught:
         read_library(patched(tmp_path, (file_size, struct.pack("<Q", 1 << 40))))
-    assert caught.value.reference == "corrupt-elf"
+    assert caught.value.code == "corrupt-elf"
     assert "beyond the end" in caught.value.why
 
 
@@ -158,7 +158,7 @@ def test_forged_count_of_versions_ends_in_bounded_time(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(BinaryError) as caught:
         read_library(patched(tmp_path, (versions_needed + 44, b"\xff\xff\xff\xff")))
-    assert caught.value.reference == "corrupt-elf"
+    assert caught.value.code == "corrupt-elf"
     assert "more reads" in caught.value.why
     assert time.monotonic() - started < 60
 
@@ -171,7 +171,7 @@ def test_truncated_library_is_always_a_diagnostic(tmp_path_factory: pytest.TempP
     path.write_bytes(TINY.read_bytes()[:length])
     with pytest.raises(BinaryError) as caught:
         read_library(path)
-    assert caught.value.reference == "corrupt-elf"
+    assert caught.value.code == "corrupt-elf"
 
 
 flips = st.lists(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.size.accounting import GROUPINGS, Accounting, Leaf, account
-from ortrim.size.library import Change, changes, comparable
+from ortrim.size.library import SizeChange, changes, comparable
 
 DATA = Path(__file__).with_name("data") / "accounted"
 LEAVES = st.lists(
@@ -70,7 +70,7 @@ def test_the_same_code_has_the_same_operator_in_both() -> None:
         for name in ("Max", "Min")
     ]
     before, after = comparable(accounting([alone, registers[0]]), accounting([alone, *registers]))
-    assert changes(before, after, GROUPINGS["operator"]) == (Change(name=("Min",), before=0, after=1),)
+    assert changes(before, after, GROUPINGS["operator"]) == (SizeChange(name=("Min",), before=0, after=1),)
     assert before.leaves[0].operator == "several in r.o"
 
 

@@ -40,7 +40,7 @@ def test_what_is_no_class_is_refused(data: bytes) -> None:
     """With a diagnostic of its own."""
     with pytest.raises(BinaryError) as caught:
         read_class(data, "classes.jar: A.class")
-    assert (caught.value.reference, caught.value.exit_code) == ("corrupt-class", ExitCode.BINARY)
+    assert (caught.value.code, caught.value.exit_code) == ("corrupt-class", ExitCode.BINARY)
     assert caught.value.where == "classes.jar: A.class"
 
 

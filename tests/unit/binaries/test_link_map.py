@@ -50,8 +50,8 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
         ("crti.o", ".init", "libc"),
         ("libc_nonshared.a(stat.o)", ".text", "libc"),
         ("libonnxruntime_session.a(onnxruntime_c_api.cc.o)", ".text", "c api"),
-        ("CMakeFiles/onnxruntime.dir/a folder/hooks/wide_vectors.cc.o", ".text", "mlas"),
-        ("CMakeFiles/onnxruntime.dir/hooks/wide_blocks.cc.o", ".text", "mlas"),
+        ("CMakeFiles/onnxruntime.dir/a folder/hooks/avx512_kernels.cc.o", ".text", "mlas"),
+        ("CMakeFiles/onnxruntime.dir/hooks/avx512_nchwc.cc.o", ".text", "mlas"),
         ("CMakeFiles/onnxruntime.dir/a folder/hooks/unreached.c.o", ".rodata", "other"),
         ("x/libonnxruntime_framework.a(/y/run_options.cc.o)", ".text", "c api"),
         ("libonnxruntime_providers.a(run_options.cc.o)", ".text", "providers"),
@@ -109,15 +109,15 @@ def test_other_files_are_not_link_maps(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(BinaryError) as caught:
         read_link_map(path)
-    assert caught.value.reference == "not-a-link-map"
+    assert caught.value.code == "not-a-link-map"
     assert caught.value.exit_code == ExitCode.BINARY
 
 
-def test_missing_map_is_told(tmp_path: Path) -> None:
+def test_missing_map_is_reported(tmp_path: Path) -> None:
     """The diagnostic names the file that should be there."""
     with pytest.raises(BinaryError, match="cannot be read") as caught:
         read_link_map(tmp_path / "absent.map")
-    assert caught.value.reference == "link-map-missing"
+    assert caught.value.code == "link-map-missing"
 
 
 @given(st.text(alphabet="0123456789abcdef :()<>.\n\tVMALSizeAlignOutInSymbol", max_size=400))

@@ -29,7 +29,7 @@ def reference_of(data: bytes) -> str:
     try:
         macho_of(data, "library")
     except BinaryError as error:
-        return error.reference if error.where.startswith("library") and error.why else "vague"
+        return error.code if error.where.startswith("library") and error.why else "vague"
     return ""
 
 
@@ -151,7 +151,7 @@ def test_other_files_are_told_for_what_they_are(data: bytes, why: str) -> None:
     """Not a Mach-O file, and what it is instead."""
     with pytest.raises(BinaryError, match="not") as caught:
         macho_of(data, "library")
-    assert (caught.value.reference, caught.value.why) == ("not-mach-o", why)
+    assert (caught.value.code, caught.value.why) == ("not-mach-o", why)
     assert caught.value.exit_code is ExitCode.BINARY
 
 
@@ -161,11 +161,11 @@ def test_a_static_library_of_several_processors_is_refused() -> None:
     assert reference_of(archive({"a.o": OBJECT, "b.o": intel})) == "objects-differ"
 
 
-def test_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     """By its path."""
     with pytest.raises(BinaryError) as caught:
         read_macho(tmp_path / "absent.dylib")
-    assert caught.value.reference == "library-missing"
+    assert caught.value.code == "library-missing"
 
 
 FORGED = {

@@ -103,7 +103,7 @@ def test_a_weak_symbol_of_another_library_is_refused() -> None:
     content[place : place + size] = bytes(size)  # what says which pointers move along with the library
     with pytest.raises(BinaryError) as caught:
         with_exports(bytes(content), {API}, "weak.dylib")
-    assert caught.value.reference == "corrupt-mach-o"
+    assert caught.value.code == "corrupt-mach-o"
     assert "another library's" in caught.value.why
 
 
@@ -111,7 +111,7 @@ def test_a_name_that_is_not_there_is_refused() -> None:
     """A list that does not fit the library is not half followed."""
     with pytest.raises(BinaryError) as caught:
         with_exports(LIBRARY, {API, "_OrtMissing"}, "libonnxruntime.dylib")
-    assert (caught.value.reference, caught.value.exit_code) == ("symbol-missing", ExitCode.BINARY)
+    assert (caught.value.code, caught.value.exit_code) == ("symbol-missing", ExitCode.BINARY)
     assert "_OrtMissing" in caught.value.what
 
 
@@ -128,7 +128,7 @@ def test_what_is_no_library_is_refused(content: bytes, reference: str) -> None:
     """An empty file, another system's, an object, and one that is cut off."""
     with pytest.raises(BinaryError) as caught:
         with_exports(content, {API}, "libonnxruntime.dylib")
-    assert (caught.value.reference, caught.value.where) == (reference, "libonnxruntime.dylib")
+    assert (caught.value.code, caught.value.where) == (reference, "libonnxruntime.dylib")
 
 
 @settings(deadline=None, max_examples=60)

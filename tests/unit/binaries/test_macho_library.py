@@ -30,4 +30,4 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.dylib").write_bytes(b"text")
     with pytest.raises(BinaryError) as caught:
         read_apple_library(tmp_path / "a.dylib")
-    assert caught.value.reference == "not-mach-o"
+    assert caught.value.code == "not-mach-o"

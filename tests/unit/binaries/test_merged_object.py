@@ -112,7 +112,7 @@ def test_what_it_should_offer_must_be_there(data: bytes) -> None:
     for names in ({"offered", "OrtGetApiBase"}, {"puts"}):
         with pytest.raises(BinaryError) as caught:
             hide_symbols(data, frozenset(names), "joined.o")
-        assert (caught.value.reference, caught.value.exit_code) == ("symbol-missing", ExitCode.BINARY)
+        assert (caught.value.code, caught.value.exit_code) == ("symbol-missing", ExitCode.BINARY)
         assert caught.value.where == "joined.o"
 
 
@@ -126,7 +126,7 @@ def test_what_is_no_little_endian_object_is_refused(data: bytes) -> None:
     for read in (lambda: hide_symbols(data, OFFERED), lambda: visible_symbols(data)):
         with pytest.raises(BinaryError) as caught:
             read()
-        assert caught.value.reference == "not-an-object"
+        assert caught.value.code == "not-an-object"
 
 
 def test_an_object_with_groups_is_refused() -> None:
@@ -135,7 +135,7 @@ def test_an_object_with_groups_is_refused() -> None:
     grouped = JOINED[: row + 4] + struct.pack("<I", 17) + JOINED[row + 8 :]
     with pytest.raises(BinaryError) as caught:
         hide_symbols(grouped, OFFERED)
-    assert (caught.value.reference, "groups" in caught.value.why) == ("corrupt-elf", True)
+    assert (caught.value.code, "groups" in caught.value.why) == ("corrupt-elf", True)
 
 
 def test_a_forged_alignment_makes_no_huge_file() -> None:
@@ -144,7 +144,7 @@ def test_a_forged_alignment_makes_no_huge_file() -> None:
     forged = JOINED[: row + 48] + struct.pack("<Q", 1 << 60) + JOINED[row + 56 :]
     with pytest.raises(BinaryError) as caught:
         hide_symbols(forged, OFFERED)
-    assert caught.value.reference == "corrupt-elf"
+    assert caught.value.code == "corrupt-elf"
 
 
 def outcome(data: bytes) -> str:
@@ -152,7 +152,7 @@ def outcome(data: bytes) -> str:
     try:
         hide_symbols(data, OFFERED)
     except BinaryError as error:
-        return error.reference
+        return error.code
     return "hidden"
 
 

@@ -51,7 +51,7 @@ def test_object_of_a_32_bit_target_is_read() -> None:
 
 
 @pytest.mark.parametrize("path", [TINY, TINY_32])
-def test_what_an_object_names_of_its_own_is_told(path: Path) -> None:
+def test_what_an_object_names_of_its_own_is_reported(path: Path) -> None:
     """Functions and variables, by relocations of any kind; not what only others may ask for."""
     assert own_references(path) == DEFINED - {"offered_function", "offered_hidden"}
 
@@ -61,10 +61,10 @@ def test_own_references_of_what_is_no_object_are_refused(tmp_path: Path) -> None
     (tmp_path / "a.o").write_bytes(b"BC\xc0\xde")
     with pytest.raises(BinaryError) as caught:
         own_references(tmp_path / "a.o")
-    assert caught.value.reference == "not-elf"
+    assert caught.value.code == "not-elf"
     with pytest.raises(BinaryError) as caught:
         own_references(tmp_path / "none.o")
-    assert caught.value.reference == "object-missing"
+    assert caught.value.code == "object-missing"
 
 
 def test_object_of_apples_is_read() -> None:
@@ -77,7 +77,7 @@ def test_library_of_apples_is_no_object(tmp_path: Path, target: str) -> None:
     """A finished library is not taken for an object of a build."""
     path = tmp_path / "library.o"
     path.write_bytes(recorded(target))
-    assert refused(path).reference == "corrupt-mach-o"
+    assert refused(path).code == "corrupt-mach-o"
 
 
 @settings(deadline=None, max_examples=60)
@@ -103,19 +103,19 @@ def test_other_files_are_not_elf(tmp_path: Path, content: bytes) -> None:
     """An empty file, an archive, LLVM's bitcode and a script are told from an object."""
     path = tmp_path / "object.o"
     path.write_bytes(content)
-    assert refused(path).reference == "not-elf"
+    assert refused(path).code == "not-elf"
 
 
 def test_library_is_not_an_object() -> None:
     """Only ET_REL is what a compiler makes of one unit."""
     error = refused(DATA / "tiny.so")
-    assert (error.reference, error.why) == ("not-an-object", "ET_DYN")
+    assert (error.code, error.why) == ("not-an-object", "ET_DYN")
 
 
-def test_missing_file_and_folder_are_told(tmp_path: Path) -> None:
+def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
     """A path that cannot be read is a diagnostic that names it."""
     for path in (tmp_path / "absent.o", tmp_path):
-        assert refused(path).reference == "object-missing"
+        assert refused(path).code == "object-missing"
 
 
 def test_object_without_section_headers_is_refused(tmp_path: Path) -> None:
@@ -124,14 +124,14 @@ def test_object_without_section_headers_is_refused(tmp_path: Path) -> None:
     data = bytearray(cut.read_bytes())
     data[58:64] = bytes(6)
     cut.write_bytes(data)
-    assert refused(cut).reference == "corrupt-elf"
+    assert refused(cut).code == "corrupt-elf"
 
 
 def test_symbols_without_names_are_refused(tmp_path: Path) -> None:
     """Names that were wiped out of the string table are missed."""
     name = b"\0offered_tentatively\0"
     error = refused(patched(tmp_path, TINY.read_bytes().index(name), bytes(len(name))))
-    assert error.reference == "corrupt-elf"
+    assert error.code == "corrupt-elf"
     assert "no name" in error.why
 
 
@@ -141,7 +141,7 @@ def test_truncated_object_is_always_a_diagnostic(tmp_path_factory: pytest.TempPa
     """However much is missing at the end, the reader says that the file is damaged."""
     path = tmp_path_factory.mktemp("truncated") / "object.o"
     path.write_bytes(TINY.read_bytes()[:length])
-    assert refused(path).reference == "corrupt-elf"
+    assert refused(path).code == "corrupt-elf"
 
 
 flips = st.lists(
@@ -165,6 +165,6 @@ def test_flipped_bytes_give_symbols_or_a_diagnostic(
     try:
         defined, undefined = read_object(path)
     except BinaryError as error:
-        assert error.reference in {"corrupt-elf", "not-an-object"}  # noqa: PT017 - both outcomes are right
+        assert error.code in {"corrupt-elf", "not-an-object"}  # noqa: PT017 - both outcomes are right
     else:
         assert not defined & undefined

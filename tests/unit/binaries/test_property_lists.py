@@ -27,7 +27,7 @@ def require_damaged(data: bytes, why: str) -> None:
     with pytest.raises(BinaryError) as caught:
         read_plist(data, WHERE)
     error = caught.value
-    assert (error.reference, error.where, error.exit_code) == ("plist-damaged", WHERE, ExitCode.BINARY)
+    assert (error.code, error.where, error.exit_code) == ("plist-damaged", WHERE, ExitCode.BINARY)
     assert why in error.why
     assert error.hint
 

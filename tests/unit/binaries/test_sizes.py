@@ -115,15 +115,15 @@ def test_map_of_another_link_is_refused(tmp_path: Path, old: str, new: str) -> N
     """A section of another size, an absent one, and inputs larger than their section each mean a wrong map."""
     with pytest.raises(BinaryError) as caught:
         library_size(TINY, rewritten_map(tmp_path, old, new))
-    assert caught.value.reference == "link-map-mismatch"
+    assert caught.value.code == "link-map-mismatch"
     assert "build again" in caught.value.hint
 
 
 def test_missing_map_is_an_error_not_a_fallback(tmp_path: Path) -> None:
-    """A map that was asked for and is not there is told."""
+    """A map that was asked for and is not there is reported."""
     with pytest.raises(BinaryError) as caught:
         library_size(TINY, tmp_path / "absent.map")
-    assert caught.value.reference == "link-map-missing"
+    assert caught.value.code == "link-map-missing"
 
 
 @given(length=st.integers(min_value=0, max_value=TINY.stat().st_size - 1))
@@ -134,4 +134,4 @@ def test_truncated_library_has_no_size(tmp_path_factory: pytest.TempPathFactory,
     path.write_bytes(TINY.read_bytes()[:length])
     with pytest.raises(BinaryError) as caught:
         library_size(path, None)
-    assert caught.value.reference in {"not-elf", "corrupt-elf"}
+    assert caught.value.code in {"not-elf", "corrupt-elf"}

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.history.rows import Accepted, Allowed, BuildEntry, BuiltModel, Check, MeasuredOn, check, entry_of
+from ortrim.history.rows import AcceptedBuild, Allowed, BuildEntry, BuiltModel, Check, MeasuredOn, check, entry_of
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 
-HERE = MeasuredOn(device="host", machine="Linux, x86_64, Xeon, 2 cores", memory_meaningful=1, time_meaningful=1)
+LOCAL = MeasuredOn(device="host", machine="Linux, x86_64, Xeon, 2 cores", memory_meaningful=1, time_meaningful=1)
 EMULATOR = MeasuredOn(device="qemu-user", machine="Linux, aarch64", memory_meaningful=0, time_meaningful=0)
 MODEL = BuiltModel(name="silero", original_sha256="a" * 64, sha256="b" * 64)
-BEFORE = sample_entry(machines=(HERE, EMULATOR), models=(MODEL,))
+BEFORE = sample_entry(machines=(LOCAL, EMULATOR), models=(MODEL,))
 
 
 def held(after: BuildEntry, allowed: Allowed | None = None, before: BuildEntry = BEFORE) -> Check:
     """Return a build beside the accepted one."""
-    return check(after, Accepted(entry=before, accepted_at="", note=""), allowed or Allowed())
+    return check(after, AcceptedBuild(entry=before, accepted_at="", note=""), allowed or Allowed())
 
 
 def grown(measure: str, factor: float) -> BuildEntry:
@@ -60,7 +60,7 @@ def test_what_is_allowed_can_be_said() -> None:
 
 def test_time_is_compared_on_the_same_machine_alone() -> None:
     """Memory is compared on another one, too; an emulator's figures on none."""
-    other = replace(HERE, machine="Linux, x86_64, EPYC, 64 cores")
+    other = replace(LOCAL, machine="Linux, x86_64, EPYC, 64 cores")
     found = held(replace(grown("p50", 5.0), machines=(other, EMULATOR)))
     assert found.regressions == ()
     reasons = {(line.device, line.measure): line.reason for line in found.lines if line.outcome == "not compared"}

@@ -158,7 +158,7 @@ def test_bad_configurations_are_refused_with_their_place(text: str, reference: s
     """Each fault has its own reference, and says where it is."""
     with pytest.raises(OperatorsError) as caught:
         parse_config(text, "my.config")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.where.startswith(f"my.config: {place}")
     assert caught.value.exit_code == ExitCode.OPERATORS
 

@@ -1,4 +1,4 @@
-"""Profiles and single levers: what a buildspec's choice comes to."""
+"""Profiles and single build options: what a buildspec's choice comes to."""
 
 import dataclasses
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ortrim.models.operators import MEANS_ALL, needs_wide_characters, parse_config
-from ortrim.spec.build_options import PROFILE_NAMES, PROFILES, Levers, applicable
-from ortrim.spec.buildspec import LeverChoices
+from ortrim.spec.build_options import PROFILE_NAMES, PROFILES, BuildOptions, applicable
+from ortrim.spec.buildspec import BuildOptionChoices
 from sample_plans import sample_plan, system_gcc
 
 
@@ -17,78 +17,78 @@ def test_every_profile_has_its_name() -> None:
     assert tuple(PROFILES) == PROFILE_NAMES
 
 
-def test_upstreams_profile_pulls_no_lever() -> None:
+def test_upstreams_profile_pulls_no_build_option() -> None:
     """Its bytes are those of upstream's own recipe."""
-    assert PROFILES["upstream"] == Levers()
-    assert applicable(Levers(), toolchain="zig", elf=True, x64=True, exceptions=False) == Levers()
+    assert PROFILES["upstream"] == BuildOptions()
+    assert applicable(BuildOptions(), toolchain="zig", elf=True, x64=True, exceptions=False) == BuildOptions()
 
 
-def test_a_buildspec_can_choose_every_lever() -> None:
+def test_a_buildspec_can_choose_every_build_option() -> None:
     """Each is documented where buildspecs are, under the same name and with the same values."""
-    assert [field.name for field in dataclasses.fields(LeverChoices)] == [
-        each.name for each in dataclasses.fields(Levers)
+    assert [field.name for field in dataclasses.fields(BuildOptionChoices)] == [
+        each.name for each in dataclasses.fields(BuildOptions)
     ]
 
 
 @pytest.mark.parametrize("profile", [name for name in PROFILE_NAMES if name != "upstream"])
-def test_a_lever_of_the_buildspec_overrules_the_profile(profile: str) -> None:
+def test_a_build_option_of_the_buildspec_overrules_the_profile(profile: str) -> None:
     """All others stand as the profile has them."""
-    chosen = LeverChoices(hot="-O3", folding=False)
-    planned = sample_plan(profile=profile, levers=chosen).targets[0].job.levers
-    assert planned == dataclasses.replace(PROFILES[profile], hot="-O3", folding=False)
+    chosen = BuildOptionChoices(hot="-O3", icf=False)
+    planned = sample_plan(profile=profile, build_options=chosen).targets[0].job.build_options
+    assert planned == dataclasses.replace(PROFILES[profile], hot="-O3", icf=False)
 
 
-def test_upstreams_profile_hears_no_lever_of_the_buildspec() -> None:
+def test_upstreams_profile_hears_no_build_option_of_the_buildspec() -> None:
     """Asked for on the command line, it is upstream's recipe whatever the buildspec chooses for its own profile."""
-    planned = sample_plan(profile="upstream", levers=LeverChoices(hot="-O3", folding=True)).targets[0].job
-    assert planned.levers == PROFILES["upstream"]
+    planned = sample_plan(profile="upstream", build_options=BuildOptionChoices(hot="-O3", icf=True)).targets[0].job
+    assert planned.build_options == PROFILES["upstream"]
     assert planned.profile == "upstream"
 
 
 def test_exceptions_keep_what_they_need() -> None:
-    """Tables of unwinding, and the toolchain's own C++ library, which can throw."""
-    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=True, x64=True, exceptions=True)
-    assert levers == dataclasses.replace(PROFILES["balanced"], unwinding=True, lean_runtime=False)
+    """Unwind tables, and the toolchain's own C++ library, which can throw."""
+    build_options = applicable(PROFILES["balanced"], toolchain="zig", elf=True, x64=True, exceptions=True)
+    assert build_options == dataclasses.replace(PROFILES["balanced"], unwind_tables=True, libcxx_no_exceptions=False)
 
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang"])
-def test_a_compiler_of_the_system_pulls_no_lever_of_the_linkers(toolchain: str) -> None:
+def test_a_compiler_of_the_system_pulls_no_build_option_of_the_linkers(toolchain: str) -> None:
     """Its linker may be any; the plan does not claim what it cannot know."""
-    levers = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, x64=True, exceptions=False)
-    assert not levers.folding
-    assert not levers.lean_runtime
-    assert levers.unwinding
-    assert levers.demangler
-    assert levers.unreached_kernels
-    assert levers.precompiled == (toolchain == "clang")
+    build_options = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, x64=True, exceptions=False)
+    assert not build_options.icf
+    assert not build_options.libcxx_no_exceptions
+    assert build_options.unwind_tables
+    assert build_options.demangler
+    assert not build_options.dead_kernel_elimination
+    assert build_options.precompiled_headers == (toolchain == "clang")
 
 
 def test_only_zig_compiles_the_cpp_library_along() -> None:
     """No other toolchain brings its sources."""
-    levers = applicable(PROFILES["balanced"], toolchain="ndk", elf=True, x64=True, exceptions=False)
-    assert levers == dataclasses.replace(PROFILES["balanced"], lean_runtime=False)
+    build_options = applicable(PROFILES["balanced"], toolchain="ndk", elf=True, x64=True, exceptions=False)
+    assert build_options == dataclasses.replace(PROFILES["balanced"], libcxx_no_exceptions=False)
 
 
 def test_a_mach_o_library_is_linked_by_another_linker() -> None:
-    """It has none of lld's levers; how sources are optimised holds there, too."""
-    levers = applicable(PROFILES["balanced"], toolchain="zig", elf=False, x64=True, exceptions=False)
-    assert not levers.folding
-    assert not levers.lean_runtime
-    assert levers.unreached_kernels
-    assert (levers.cold, levers.hot) == ("-Oz", "-O2")
-    assert not levers.wide_vectors
+    """It has none of lld's build options; how sources are optimised holds there, too."""
+    build_options = applicable(PROFILES["balanced"], toolchain="zig", elf=False, x64=True, exceptions=False)
+    assert not build_options.icf
+    assert not build_options.libcxx_no_exceptions
+    assert not build_options.dead_kernel_elimination
+    assert (build_options.cold, build_options.hot) == ("-Oz", "-O2")
+    assert not build_options.avx512_kernels
 
 
-def test_a_plan_says_which_levers_are_pulled() -> None:
+def test_a_plan_says_which_build_options_are_pulled() -> None:
     """Those of the profile, as far as the toolchain has them: the job's digest hangs on them."""
-    assert sample_plan().targets[0].job.levers == PROFILES["balanced"]
-    assert not sample_plan(toolchain=system_gcc()).targets[0].job.levers.folding
+    assert sample_plan().targets[0].job.build_options == PROFILES["balanced"]
+    assert not sample_plan(toolchain=system_gcc()).targets[0].job.build_options.icf
 
 
 def test_the_documentation_has_the_profiles_as_they_are() -> None:
-    """A row for each lever, in the order of the code, with the value of each profile."""
+    """A row for each build option, in the order of the code, with the value of each profile."""
     text = (Path(__file__).parents[3] / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
-    text = text.partition("## What each lever does")[0]
+    text = text.partition("## What each build option does")[0]
     rows = [[word.strip(" `") for word in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
     (heads, *table) = [row for row in rows if len(row) == len(PROFILES) + 1]
     order = [head.removesuffix("` (default)") for head in heads[1:]]
@@ -96,7 +96,7 @@ def test_the_documentation_has_the_profiles_as_they_are() -> None:
     words = {True: "yes", False: "no"}
     expected = [
         [each.name, *(words.get(value, value) for name in order for value in [getattr(PROFILES[name], each.name)])]
-        for each in dataclasses.fields(Levers)
+        for each in dataclasses.fields(BuildOptions)
     ]
     assert table == expected
 
@@ -105,18 +105,18 @@ def test_the_documentation_has_the_profiles_as_they_are() -> None:
 def test_wide_vectors_come_where_unreached_kernels_go(changed: dict[str, Any]) -> None:
     """On x64, with a linker that leaves out what no model reaches; otherwise every library would carry them all."""
     usual: dict[str, Any] = {"toolchain": "zig", "elf": True, "x64": True, "exceptions": False}
-    assert applicable(PROFILES["balanced"], **usual).wide_vectors
-    assert not applicable(PROFILES["balanced"], **{**usual, **changed}).wide_vectors
-    kept = dataclasses.replace(PROFILES["balanced"], unreached_kernels=True)
-    assert not applicable(kept, **usual).wide_vectors
+    assert applicable(PROFILES["balanced"], **usual).avx512_kernels
+    assert not applicable(PROFILES["balanced"], **{**usual, **changed}).avx512_kernels
+    kept = dataclasses.replace(PROFILES["balanced"], dead_kernel_elimination=False)
+    assert not applicable(kept, **usual).avx512_kernels
 
 
 @pytest.mark.parametrize("profile", ["size", "speed"])
 def test_a_static_library_is_not_optimised_at_the_link(profile: str) -> None:
     """It is joined of what the shared one's link map names, where such a link has one object that is no file."""
-    assert sample_plan(profile=profile).targets[0].job.levers.link_time
-    planned = sample_plan(profile=profile, linkage="static").targets[0].job.levers
-    assert planned == dataclasses.replace(PROFILES[profile], link_time=False)
+    assert sample_plan(profile=profile).targets[0].job.build_options.lto
+    planned = sample_plan(profile=profile, linkage="static").targets[0].job.build_options
+    assert planned == dataclasses.replace(PROFILES[profile], lto=False)
 
 
 @pytest.mark.parametrize("config", ["ai.onnx;10;StringNormalizer\n", MEANS_ALL + "\n"])
@@ -124,5 +124,5 @@ def test_wide_characters_need_the_toolchains_own_library(config: str) -> None:
     """One kernel works on them; all others go without, and with them the C++ library that is compiled along."""
     operators = parse_config(config, "here")
     assert needs_wide_characters(operators)
-    assert not sample_plan(operators=operators).targets[0].job.levers.lean_runtime
-    assert sample_plan().targets[0].job.levers.lean_runtime
+    assert not sample_plan(operators=operators).targets[0].job.build_options.libcxx_no_exceptions
+    assert sample_plan().targets[0].job.build_options.libcxx_no_exceptions

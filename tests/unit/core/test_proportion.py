@@ -51,7 +51,7 @@ def test_poor_efficiency_is_of_operators_that_take_more_than_their_arithmetic() 
 
 
 def test_without_a_profile_nobody_is_blamed_for_inefficiency() -> None:
-    """That is told; arithmetic needs no profile."""
+    """That is reported; arithmetic needs no profile."""
     assert not expectation(COST, PACE, 9.0, None).blame_known
     assert expectation(COST, PACE, 9.0, None).blamed == ()
     assert expectation(COST, PACE, 2.0, None).blame_known

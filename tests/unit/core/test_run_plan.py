@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.cost.memory import LiveTensor, Moment, Peak, planned_peak, running_order
+from ortrim.cost.memory import LivenessInterval, LiveTensor, Peak, planned_peak, running_order
 
 
-def moment(node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: str = "") -> Moment:
+def moment(node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: str = "") -> LivenessInterval:
     """Return the turn of a node; each letter is a tensor."""
-    return Moment(node=node, reads=tuple(reads), makes=tuple(makes), view=view, in_place=tuple(in_place))
+    return LivenessInterval(node=node, reads=tuple(reads), makes=tuple(makes), view=view, in_place=tuple(in_place))
 
 
 def test_a_free_buffer_is_kept_for_a_later_tensor_of_its_shape() -> None:
@@ -57,7 +57,7 @@ def test_a_view_of_what_the_model_fixes_takes_nothing() -> None:
 
 def test_kernels_count_with_what_they_take_themselves() -> None:
     """As one more tensor, for as long as the node runs."""
-    moments = (moment("1", "x", "a"), Moment(node="2", reads=("a",), makes=("y",), workspace=50))
+    moments = (moment("1", "x", "a"), LivenessInterval(node="2", reads=("a",), makes=("y",), workspace=50))
     peak = planned_peak(moments, {"x": 1, "a": 10, "y": 2}, {}, inputs="x", outputs="y")
     assert (peak.size_bytes, peak.node) == (63, "2")
     assert peak.tensors[-1] == LiveTensor(name="(the kernel's own)", size_bytes=50)
@@ -85,7 +85,7 @@ NAMES = st.sampled_from("abcdef")
 @given(
     st.lists(
         st.builds(
-            Moment,
+            LivenessInterval,
             node=st.just("n"),
             reads=st.lists(NAMES, max_size=3).map(tuple),
             makes=st.lists(NAMES, max_size=2).map(tuple),
@@ -97,7 +97,9 @@ NAMES = st.sampled_from("abcdef")
     st.dictionaries(NAMES, st.integers(0, 1000)),
     st.dictionaries(NAMES, st.sampled_from(("one", "other"))),
 )
-def test_any_order_of_nodes_has_a_peak(moments: list[Moment], sizes: dict[str, int], kinds: dict[str, str]) -> None:
+def test_any_order_of_nodes_has_a_peak(
+    moments: list[LivenessInterval], sizes: dict[str, int], kinds: dict[str, str]
+) -> None:
     """Even one that no model can have; it is never more than all tensors together, nor less than the inputs."""
     peak: Peak = planned_peak(moments, sizes, kinds, inputs="a", outputs="f")
     assert sizes.get("a", 0) <= peak.size_bytes <= sum(sizes.values())

@@ -18,7 +18,7 @@ from ortrim.spec.buildspec import (
 )
 
 CONTRARY = SessionSpec(
-    load="bytes", in_place=False, prepacking=False, arena=False, memory_pattern=False, threads=4, branches=2,
+    load="bytes", in_place=False, prepacking=False, arena=False, memory_pattern=False, threads=4, inter_op_threads=2,
     spinning=True,
 )  # fmt: skip
 
@@ -46,7 +46,7 @@ def test_every_choice_is_heard() -> None:
     assert chosen(CONTRARY) == SessionSettings(
         load="bytes",
         threads=4,
-        branches=2,
+        inter_op_threads=2,
         allow_spinning=True,
         arena=False,
         memory_pattern=False,
@@ -71,7 +71,7 @@ def test_a_models_own_choice_replaces_the_buildspecs() -> None:
 def test_the_official_library_has_the_same_threads_and_else_its_own_defaults(choices: SessionSpec) -> None:
     """It is what an application has before: its threads spin, whatever ours do."""
     official = as_the_official(chosen(choices))
-    assert official == SessionSettings(threads=4, branches=choices.branches or 1, allow_spinning=True)
+    assert official == SessionSettings(threads=4, inter_op_threads=choices.inter_op_threads or 1, allow_spinning=True)
 
 
 def test_the_file_speaks_onnx_runtimes_own_words() -> None:
@@ -101,12 +101,12 @@ def test_the_file_speaks_onnx_runtimes_own_words() -> None:
     }
 
 
-@pytest.mark.parametrize(("branches", "mode"), [(1, "ORT_SEQUENTIAL"), (2, "ORT_PARALLEL")])
-def test_branches_need_the_parallel_mode(branches: int, mode: str) -> None:
+@pytest.mark.parametrize(("inter_op_threads", "mode"), [(1, "ORT_SEQUENTIAL"), (2, "ORT_PARALLEL")])
+def test_branches_need_the_parallel_mode(inter_op_threads: int, mode: str) -> None:
     """In the sequential one, threads between operators would idle."""
-    settings = chosen(SessionSpec(branches=branches))
+    settings = chosen(SessionSpec(inter_op_threads=inter_op_threads))
     (model,) = json.loads(session_json("1.21.0", {"vad": settings}))["models"].values()
-    assert (model["execution_mode"], model["inter_op_num_threads"]) == (mode, branches)
+    assert (model["execution_mode"], model["inter_op_num_threads"]) == (mode, inter_op_threads)
 
 
 @pytest.mark.parametrize(("style", "level"), [("fixed", "ORT_DISABLE_ALL"), ("runtime", "ORT_ENABLE_ALL")])

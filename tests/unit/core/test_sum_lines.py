@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.base.checksums import LARGEST_SUMS, MOST_FILES, FileEntry, first_clash, is_plain_path, parse_sums, sums_text
+from ortrim.base.checksums import (
+    LARGEST_SUMS,
+    MOST_FILES,
+    FileEntry,
+    checksums_text,
+    first_clash,
+    is_plain_path,
+    parse_sums,
+)
 
 A = 64 * "a"
 PATHS = st.lists(st.text(st.characters(codec="ascii"), min_size=1, max_size=9), min_size=1, max_size=3).map("/".join)
@@ -20,7 +28,7 @@ def entry(path: str, sha256: str = A) -> FileEntry:
 
 def test_lines_are_as_sha256sum_reads_them() -> None:
     """In order of the paths, whatever the order of the files."""
-    text = sums_text([entry("b/c"), entry("a d")])
+    text = checksums_text([entry("b/c"), entry("a d")])
     assert text == f"{A}  a d\n{A}  b/c\n"
     assert parse_sums(text) == {"a d": A, "b/c": A}
 
@@ -34,7 +42,7 @@ def test_lines_are_as_sha256sum_reads_them() -> None:
 )
 def test_what_is_written_is_read_back(files: dict[str, str]) -> None:
     """Every list of plain paths."""
-    assert parse_sums(sums_text(entry(path, sha256) for path, sha256 in files.items())) == files
+    assert parse_sums(checksums_text(entry(path, sha256) for path, sha256 in files.items())) == files
 
 
 @given(st.text())

@@ -1,4 +1,4 @@
-"""Kernels that no processor from a floor upwards chooses, in constructors of upstream's form."""
+"""Kernels that no processor from a baseline upwards chooses, in constructors of upstream's form."""
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ def test_what_is_replaced_after_the_constructor_is_superseded_as_well() -> None:
 
 
 @pytest.mark.parametrize("cpu", ["", "x86-64-v2", "cortex-a76"])
-def test_below_the_floor_every_kernel_may_be_chosen(cpu: str) -> None:
+def test_below_the_baseline_every_kernel_may_be_chosen(cpu: str) -> None:
     """Then all stay."""
     assert superseded_kernels(CONSTRUCTOR, cpu) == frozenset()
 

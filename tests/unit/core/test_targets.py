@@ -185,7 +185,7 @@ def test_a_name_that_several_systems_have_is_refused(name: str) -> None:
     """The targets that it could mean are named."""
     with pytest.raises(UsageError) as caught:
         selected(name)
-    assert caught.value.reference == "ambiguous-target"
+    assert caught.value.code == "ambiguous-target"
     assert caught.value.hint == f"choose among: {', '.join(meant_by(name))}"
 
 

@@ -39,7 +39,7 @@ def refused(objects: tuple[ObjectSymbols, ...], roots: tuple[str, ...]) -> Sourc
     """Make an index that must be refused."""
     with pytest.raises(SourcesError) as caught:
         make_index(VARIANT, objects, roots)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
     return caught.value
 
 

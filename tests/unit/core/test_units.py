@@ -19,7 +19,7 @@ def refused(text: str | bytes) -> SourcesError:
     """Read a text that must be refused."""
     with pytest.raises(SourcesError) as caught:
         read_index(text, "index.json")
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
     assert (caught.value.where, bool(caught.value.why)) == ("index.json", True)
     return caught.value
 
@@ -154,7 +154,7 @@ def test_huge_file_is_refused_unread() -> None:
     assert f"{LARGEST_INDEX:,}" in refused(b" " * (LARGEST_INDEX + 1)).why
 
 
-def test_many_faults_are_told_by_the_first() -> None:
+def test_many_faults_are_reported_by_the_first() -> None:
     """A file of nothing but faults is refused at the first, not after a list of all."""
     data = json.loads(TEXT)
     data["units"][0]["needs"] = ["x"] * 1_000_000
@@ -197,7 +197,7 @@ def check_read_or_refused(text: str) -> None:
     try:
         index = read_index(text)
     except SourcesError as error:
-        assert error.reference == "bad-unit-index"  # noqa: PT017 - both outcomes are right
+        assert error.code == "bad-unit-index"  # noqa: PT017 - both outcomes are right
         return
     assert read_index(render_index(index)) == index
     assert set(select_units(index, EVERYTHING)) <= {unit.path for unit in index.units}

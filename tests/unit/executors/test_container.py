@@ -200,11 +200,11 @@ def test_a_mount_in_the_way_is_refused_before_anything_is_compiled(workshop: Wor
 
 @pytest.mark.parametrize("kind", ["gcc", "clang"])
 def test_this_machines_compiler_is_not_in_the_image(workshop: Workshop, docker: FakeEngine, kind: str) -> None:
-    """The plan was made for this machine's version; what to do is told, and no engine is asked."""
+    """The plan was made for this machine's version; what to do is reported, and no engine is asked."""
     toolchain = replace(system_gcc(), kind=kind)  # type: ignore[arg-type]
     with pytest.raises(ToolError) as caught:
         executor(workshop).run(replace(workshop.job, toolchain=toolchain))
-    assert (caught.value.reference, caught.value.exit_code) == ("compiler-not-in-image", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("compiler-not-in-image", ExitCode.TOOL)
     assert docker.calls() == []
 
 
@@ -213,7 +213,7 @@ def test_without_the_ndks_pin_nothing_is_built_for_android(workshop: Workshop, d
     toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, "27.2.12479018")
     with pytest.raises(SourcesError) as caught:
         executor(workshop, android).run(replace(workshop.job, toolchain=toolchain))
-    assert caught.value.reference == "image-not-pinned"
+    assert caught.value.code == "image-not-pinned"
     assert "27.2.12479018" in caught.value.where
     assert docker.calls() == []
 
@@ -257,14 +257,14 @@ def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker
         ("docker run", "OCI runtime create failed: Operation not permitted", "engine-not-permitted"),
     ],
 )
-def test_what_fails_before_the_build_is_told_by_its_cause(
+def test_what_fails_before_the_build_is_reported_by_its_cause(
     workshop: Workshop, docker: FakeEngine, start: str, text: str, reference: str
 ) -> None:
     """Of the engine that was asked for; nothing is left of the image, no tree is made."""
     docker.answer(start, 1, text + "\n")
     with pytest.raises(Diagnostic) as caught:
         executor(workshop, engine="docker").run(workshop.job)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert not [path for path in cache_folder("trees").iterdir() if path.is_dir()]
     if start != "docker run":
         assert not [path for path in cache_folder("images").iterdir() if path.is_dir()]
@@ -276,7 +276,7 @@ def test_an_image_whose_shell_fails_is_told(workshop: Workshop, docker: FakeEngi
     program.write_text(program.read_text().replace("words[entry + 3:]", "[*words[entry + 3:-3], '/bin/false']"))
     with pytest.raises(ToolError) as caught:
         executor(workshop).run(workshop.job)
-    assert caught.value.reference == "no-container-engine"
+    assert caught.value.code == "no-container-engine"
     assert "its shell ends with 1" in caught.value.why
 
 

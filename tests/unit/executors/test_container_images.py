@@ -113,7 +113,7 @@ def test_a_base_that_is_not_pinned_is_refused(pins: Path) -> None:
     pins.write_text('[bases.python]\nreference = "python:3"\n')
     with pytest.raises(SourcesError) as caught:
         image_recipe(ZIG, silent)
-    assert caught.value.reference == "image-not-pinned"
+    assert caught.value.code == "image-not-pinned"
 
 
 def test_a_machine_without_packages_is_refused(pins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_machine_without_packages_is_refused(pins: Path, monkeypatch: pytest.M
     monkeypatch.setattr(platform, "machine", lambda: "s390x")
     with pytest.raises(ToolError) as caught:
         image_recipe(ZIG, silent)
-    assert caught.value.reference == "unsupported-host"
+    assert caught.value.code == "unsupported-host"
 
 
 def test_android_needs_ndk_tools_and_a_jdk(pins: Path) -> None:
@@ -146,7 +146,7 @@ def test_android_without_one_of_them_is_refused(pins: Path, missing: str) -> Non
     )
     with pytest.raises(SourcesError) as caught:
         image_recipe(NDK, silent)
-    assert caught.value.reference == "image-not-pinned"
+    assert caught.value.code == "image-not-pinned"
     assert missing.replace('"', "") in caught.value.where
 
 
@@ -155,7 +155,7 @@ def test_there_is_no_ndk_for_arm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     with pytest.raises(ToolError) as caught:
         image_recipe(NDK, silent)
-    assert caught.value.reference == "no-ndk-for-host"
+    assert caught.value.code == "no-ndk-for-host"
 
 
 def test_an_image_leaves_its_file_and_its_log(docker: FakeEngine, pins: Path) -> None:

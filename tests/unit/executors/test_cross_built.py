@@ -59,12 +59,12 @@ def test_a_list_that_does_not_fit_is_refused(job: BuildJob, paths: JobPaths) -> 
     (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n_OrtOther\n")
     with pytest.raises(BinaryError) as caught:
         finish(job, paths)
-    assert caught.value.reference == "symbol-missing"
+    assert caught.value.code == "symbol-missing"
     assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
 
 
 @pytest.mark.parametrize("name", ["libonnxruntime.dylib", "onnxruntime.lds"])
-def test_what_is_missing_is_told(job: BuildJob, paths: JobPaths, name: str) -> None:
+def test_what_is_missing_is_reported(job: BuildJob, paths: JobPaths, name: str) -> None:
     """A folder that somebody cleared is a diagnostic."""
     (paths.configured / name).unlink()
     with pytest.raises(StorageError):

@@ -22,9 +22,9 @@ from fake_library import (
 )  # fmt: skip
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.build.plan import BuildJob, CompiledUnits
-from ortrim.build.selective import MISSES_LIMIT, Demand, variant_of
+from ortrim.build.selective import MISSES_LIMIT, SelectiveBuild, variant_of
 from ortrim.build.translation_units import UnitIndex, learnt_index, render_index
-from ortrim.build.upstream import Outcome
+from ortrim.build.upstream import CompileOutcome
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.platforms.planner import with_arguments
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED, without_shipped_indices
@@ -57,22 +57,22 @@ def pin(workshop: Workshop, content: UnitIndex | str) -> None:
 
 
 @contextmanager
-def demand_of(workshop: Workshop, job: BuildJob | None = None) -> Iterator[Demand]:
+def demand_of(workshop: Workshop, job: BuildJob | None = None) -> Iterator[SelectiveBuild]:
     """Hold the tree of the workshop's job or of another."""
-    with workshop.executor(cached=False).on_tree(job or workshop.job) as demand:
-        yield demand
+    with workshop.executor(cached=False).on_tree(job or workshop.job) as selective:
+        yield selective
 
 
-def compile_needed(workshop: Workshop, job: BuildJob | None = None) -> tuple[Outcome, CompiledUnits | None]:
+def compile_needed(workshop: Workshop, job: BuildJob | None = None) -> tuple[CompileOutcome, CompiledUnits | None]:
     """Compile what the index that is found says."""
-    with demand_of(workshop, job) as demand:
-        return demand.compile_needed()
+    with demand_of(workshop, job) as selective:
+        return selective.compile_needed()
 
 
-def compile_selected(workshop: Workshop, index: UnitIndex) -> tuple[Outcome, CompiledUnits | None]:
+def compile_selected(workshop: Workshop, index: UnitIndex) -> tuple[CompileOutcome, CompiledUnits | None]:
     """Compile what an index says."""
-    with demand_of(workshop) as demand:
-        return demand.compile_selected(index)
+    with demand_of(workshop) as selective:
+        return selective.compile_selected(index)
 
 
 def test_what_the_link_takes_is_compiled(workshop: Workshop) -> None:
@@ -303,7 +303,7 @@ def test_a_damaged_pinned_index_stops_the_build(workshop: Workshop) -> None:
     pin(workshop, "{")
     with pytest.raises(SourcesError) as caught:
         compile_needed(workshop)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
     assert workshop.calls() == ""
 
 
@@ -334,13 +334,13 @@ def test_an_index_that_cannot_be_kept_does_not_spoil_the_build(workshop: Worksho
 def test_the_index_of_a_tree_has_all_that_was_compiled_in_it(workshop: Workshop) -> None:
     """As `invoke pins.index` makes it; a tree in which the interface was not compiled makes none."""
     job = replace(workshop.job, operator_config=EVERYTHING)
-    with demand_of(workshop, job) as demand:
-        demand.compile_all()
-        assert demand.index() == index_of(variant_of(job))
+    with demand_of(workshop, job) as selective:
+        selective.compile_all()
+        assert selective.index() == index_of(variant_of(job))
         (workshop.tree / "out" / "MinSizeRel" / "CMakeFiles" / "lib.dir" / "interface.o").unlink()
         with pytest.raises(SourcesError) as caught:
-            demand.index()
-    assert caught.value.reference == "bad-unit-index"
+            selective.index()
+    assert caught.value.code == "bad-unit-index"
 
 
 def test_no_object_is_an_orphan() -> None:

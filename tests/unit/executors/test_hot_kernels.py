@@ -48,4 +48,4 @@ def test_a_source_that_cannot_be_read_is_a_diagnostic(paths: JobPaths) -> None:
     (paths.sources / CPU / "nn/conv.cc").mkdir()
     with pytest.raises(StorageError) as caught:
         cold_kernel_sources(paths, ["ai.onnx:LSTM"])
-    assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)

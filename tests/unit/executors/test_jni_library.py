@@ -111,7 +111,7 @@ def test_what_was_compiled_elsewhere_needs_no_ndk(
     record_entry(folder)
     with pytest.raises(StorageError) as caught:
         build_jni_library(target.job, result_in(tmp_path), executor, jdk)
-    assert (caught.value.reference, caught.value.where) == ("jni-damaged", str(folder))
+    assert (caught.value.code, caught.value.where) == ("jni-damaged", str(folder))
 
 
 def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
@@ -127,12 +127,12 @@ def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(executor: Exec
     ]
 
 
-def test_what_the_compiler_says_is_told(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
+def test_what_the_compiler_says_is_reported(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Nothing half-made stays in the cache."""
     failing = "#!/bin/sh\necho 'OrtJniUtil.c:7:10: error: no jni.h' >&2\nexit 1\n"
     with pytest.raises(BuildError) as caught:
         build_jni_library(job_with(tmp_path / "log", cc=failing), result_in(tmp_path), executor, jdk)
-    assert (caught.value.reference, caught.value.exit_code) == ("jni-not-compiled", ExitCode.BUILD)
+    assert (caught.value.code, caught.value.exit_code) == ("jni-not-compiled", ExitCode.BUILD)
     assert "no jni.h" in caught.value.why
     assert [path for path in cache_folder("jni").iterdir() if path.is_dir()] == []
 
@@ -142,4 +142,4 @@ def test_a_kit_without_jni_is_refused(executor: Executor, jdk: Jdk, tmp_path: Pa
     (tmp_path / "jdk" / "include" / "jni.h").unlink()
     with pytest.raises(BuildError) as caught:
         build_jni_library(job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), executor, jdk)
-    assert caught.value.reference == "jni-headers-missing"
+    assert caught.value.code == "jni-headers-missing"

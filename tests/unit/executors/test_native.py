@@ -155,7 +155,7 @@ def test_a_failure_shows_the_first_error_and_the_log(workshop: Workshop) -> None
     """The compiler's words, where all of it is, and what to do; no finished build, but all that was compiled."""
     workshop.write('print("[1/2] Building a.o")\nprint("FAILED: a.o")\nprint("a.cc:1:2: error: wrong")\nsys.exit(1)')
     error = failed(workshop)
-    assert (error.reference, error.exit_code) == ("build-failed", ExitCode.BUILD)
+    assert (error.code, error.exit_code) == ("build-failed", ExitCode.BUILD)
     assert error.where == "linux-x64"
     assert error.why == "a.cc:1:2: error: wrong"
     assert str(workshop.log) in error.hint
@@ -179,11 +179,11 @@ def test_a_build_that_a_signal_ended_says_so(workshop: Workshop) -> None:
     assert failed(workshop).what == "the build was stopped by signal 9"
 
 
-def test_a_full_disk_is_told_as_one(workshop: Workshop) -> None:
+def test_a_full_disk_is_reported_as_one(workshop: Workshop) -> None:
     """The exit code is storage's, so that a script need not read the compiler's words."""
     workshop.write('print("LLVM ERROR: IO failure on output stream: No space left on device")\nsys.exit(1)')
     error = failed(workshop)
-    assert (error.reference, error.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert (error.code, error.exit_code) == ("disk-full", ExitCode.STORAGE)
     assert workshop.nothing_finished()
     assert workshop.calls() == "ub"
 
@@ -208,7 +208,7 @@ def test_a_build_that_leaves_too_little_is_no_build(workshop: Workshop, missing:
     """Exit code 0 is not believed; what is missing is named."""
     workshop.write(f"leave(*(name for name in OUTPUTS if name != {missing!r}))")
     error = failed(workshop)
-    assert (error.reference, error.exit_code) == ("output-missing", ExitCode.BUILD)
+    assert (error.code, error.exit_code) == ("output-missing", ExitCode.BUILD)
     assert missing in error.what
     assert str(workshop.log) in error.hint
     assert workshop.nothing_finished()
@@ -236,7 +236,7 @@ def test_something_in_the_way_of_the_log_is_a_diagnostic(workshop: Workshop) -> 
     """A file where the folder of results should be is told before anything is compiled."""
     workshop.log.parent.parent.write_text("in the way")
     error = failed(workshop)
-    assert (error.reference, error.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert (error.code, error.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
 
 
 @pytest.mark.parametrize("content", [None, "", "{", '{"seconds": "x", "compiler_cache": null}'])
@@ -285,7 +285,7 @@ def test_a_compiler_cache_is_used_and_counted(workshop: Workshop) -> None:
 
 @pytest.mark.parametrize("script", [None, "exit 2", "not-executable"])
 def test_a_build_without_a_cache_is_slow_not_wrong(workshop: Workshop, script: str | None) -> None:
-    """No ccache, one that fails, one that cannot be started: the compiler is called directly, and that is told."""
+    """No ccache, one that fails, one that cannot be started: the compiler is called directly, and that is reported."""
     program = workshop.folder / "tools" / "bin" / "ccache"
     if script is None:
         program.unlink()

@@ -110,7 +110,7 @@ def test_a_command_that_fails_after_the_build_fails_it(android: Workshop, ndk: P
     (ndk / PROGRAMS["llvm-objcopy"]).write_text("#!/bin/sh\necho 'llvm-objcopy: error: not an object' >&2\nexit 1\n")
     error = failed(android.executor(), android.job)
     assert isinstance(error, BuildError)
-    assert (error.reference, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, TARGET)
+    assert (error.code, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, TARGET)
     assert error.why == "llvm-objcopy: error: not an object"
     assert android.nothing_finished()
 
@@ -120,7 +120,7 @@ def test_without_an_ndk_nothing_is_started(android: Workshop, monkeypatch: pytes
     monkeypatch.delenv("ANDROID_NDK_HOME")
     error = failed(android.executor(), android.job)
     assert isinstance(error, ToolError)
-    assert error.reference == "ndk-missing"
+    assert error.code == "ndk-missing"
     assert android.calls() == ""
     assert android.nothing_finished()
 

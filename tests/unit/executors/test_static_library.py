@@ -55,7 +55,7 @@ def test_zig_joins_then_archives(job: BuildJob, paths: JobPaths) -> None:
     zig(paths, f'echo "$@" >> {paths.build}/calls; [ "$1" = ar ] || cp {joined} {paths.build}/joined.o')
     with pytest.raises(BinaryError) as caught:
         write_static_library(job, paths)
-    assert caught.value.reference == "symbol-missing"  # the recorded object offers another name than the library
+    assert caught.value.code == "symbol-missing"  # the recorded object offers another name than the library
     (call,) = (paths.build / "calls").read_text().splitlines()
     assert call.startswith("ld.lld -r --gc-sections --force-group-allocation --strip-debug -u OrtGetApiBase -T ")
     assert "/hooks/unreached.ld -o " in call
@@ -68,7 +68,7 @@ def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: JobPaths) -
     with pytest.raises(BuildError) as caught:
         write_static_library(job, paths)
     error = caught.value
-    assert (error.reference, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, "linux-x64")
+    assert (error.code, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, "linux-x64")
     assert "ld.lld failed" in error.what
     assert error.why == "ld.lld: error: no room"
     assert "linkage = 'shared'" in error.hint

@@ -33,7 +33,7 @@ def refused(paths: JobPaths) -> BuildError:
     """Return what is said of a tree that ninja cannot tell about."""
     with pytest.raises(BuildError) as caught:
         read_objects(paths)
-    assert (caught.value.reference, caught.value.exit_code) == ("objects-unknown", ExitCode.BUILD)
+    assert (caught.value.code, caught.value.exit_code) == ("objects-unknown", ExitCode.BUILD)
     assert caught.value.where == str(paths.configured)
     assert str(paths.build) in caught.value.hint
     return caught.value
@@ -78,7 +78,7 @@ def test_no_ninja_is_a_tools_diagnostic(paths: JobPaths, workshop: Workshop) -> 
     (workshop.folder / "tools" / "bin" / "ninja").unlink()
     with pytest.raises(ToolError) as caught:
         read_objects(paths)
-    assert caught.value.reference == "tool-missing"
+    assert caught.value.code == "tool-missing"
 
 
 @pytest.mark.parametrize("content", [b"", b"BC\xc0\xde", b"\x7fELF", (OBJECTS / "add.o").read_bytes()[:200]])

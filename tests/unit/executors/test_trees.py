@@ -84,7 +84,7 @@ def test_inputs_from_the_future_are_refused(tmp_path: Path) -> None:
     os.utime(tmp_path, (ahead, ahead))
     with pytest.raises(StorageError) as caught:
         require_past(tmp_path.parent, tmp_path)
-    assert (caught.value.reference, caught.value.where) == ("clock-behind", str(tmp_path))
+    assert (caught.value.code, caught.value.where) == ("clock-behind", str(tmp_path))
 
 
 def test_both_linkages_share_a_tree() -> None:
@@ -138,7 +138,7 @@ def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:
     for _ in range(2):
         with pytest.raises(StorageError) as caught, build_tree(JOB, lambda: pytest.fail("waited")):
             pass
-        assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+        assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
     assert path.read_text() == "mine"
 
 

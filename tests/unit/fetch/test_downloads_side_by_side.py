@@ -14,7 +14,7 @@ from ortrim.fetch.placing import AT_ONCE, Download, GivenUp, download_all
 from ortrim.github.client import GitHub
 from ortrim.github.credentials import Service
 from ortrim.github.downloads import OnBytes
-from ortrim.github.transport import PatientSession
+from ortrim.github.transport import RetryingSession
 
 SECONDS: Final = 20.0
 """How long a test waits for another thread before it fails."""
@@ -22,7 +22,7 @@ SECONDS: Final = 20.0
 
 def client_with(sleep: Callable[[float], None] = lambda _: None) -> GitHub:
     """Return a client whose pauses are these."""
-    return GitHub(Service(), None, PatientSession(None, clock=Clock(sleep=sleep)))
+    return GitHub(Service(), None, RetryingSession(None, clock=Clock(sleep=sleep)))
 
 
 def run(downloads: list[Download], client: GitHub | None = None) -> list[tuple[float, float, str]]:
@@ -106,7 +106,7 @@ def test_one_failure_stops_the_others() -> None:
     blocked = Download(name="blocked", size_bytes=1, run=lambda client, _: pause(client))
     with pytest.raises(NetworkError) as caught:
         run([*downloads, blocked, Download(name="late", size_bytes=1, run=late)])
-    assert caught.value.reference == "artifact-expired"
+    assert caught.value.code == "artifact-expired"
     assert sorted(ended) == ["pausing", "receiving"]
 
 

@@ -62,7 +62,7 @@ def read(content: bytes) -> Lock | str:
     try:
         return parse_lock(content)
     except StorageError as error:
-        return error.reference
+        return error.code
 
 
 @given(st.binary())
@@ -117,7 +117,7 @@ def test_what_ortrim_would_not_write_is_refused(before: str, after: str) -> None
     assert before in text
     with pytest.raises(StorageError) as caught:
         parse_lock(text.replace(before, after, 1).encode(), "app/ortrim.lock")
-    assert (caught.value.reference, caught.value.where) == ("lock-damaged", "app/ortrim.lock")
+    assert (caught.value.code, caught.value.where) == ("lock-damaged", "app/ortrim.lock")
     assert caught.value.why
 
 
@@ -134,7 +134,7 @@ def test_a_lock_file_without_end_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "ortrim.lock").write_bytes(lock_text(LOCK).encode() + b"#" * (4 << 20))
     with pytest.raises(StorageError) as caught:
         read_lock(tmp_path / "ortrim.lock")
-    assert caught.value.reference == "lock-damaged"
+    assert caught.value.code == "lock-damaged"
 
 
 def test_a_lock_file_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_lock_file_that_could_not_be_read_is_not_written(tmp_path: Path) -> No
     files = tuple(LockedFile(path=f"{number:0400}", size=1, sha256=A) for number in range(12_000))
     with pytest.raises(StorageError) as caught:
         write_lock(tmp_path / "ortrim.lock", replace(LOCK, files=files))
-    assert caught.value.reference == "lock-too-large"
+    assert caught.value.code == "lock-too-large"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,7 +154,7 @@ def test_no_lock_file_is_none(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError) as caught:
         read_lock(tmp_path / "folder")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 @pytest.mark.parametrize("value", [5, None, "x\x00y"])

@@ -83,7 +83,7 @@ def test_nothing_found_names_what_there_is(selection: Selection) -> None:
     """A typing error is found at once."""
     with pytest.raises(UsageError) as caught:
         wanted_artifacts(DELIVERIES, selection, "run 5")
-    assert (caught.value.reference, caught.value.where) == ("nothing-to-fetch", "run 5")
+    assert (caught.value.code, caught.value.where) == ("nothing-to-fetch", "run 5")
     assert "kws for android" in caught.value.why
     assert str(selection) in caught.value.what
 

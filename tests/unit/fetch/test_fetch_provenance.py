@@ -26,8 +26,8 @@ from ortrim.fetch import provenance as attested
 from ortrim.fetch.provenance import (
     MISSING,
     OTHER_SERVICE,
-    Claim,
     Provenance,
+    ProvenanceClaim,
     Unchecked,
     ask_attestations,
     check_provenance,
@@ -38,7 +38,7 @@ from ortrim.github.repositories import Repository
 
 REPOSITORY: Final = "https://github.com/trailofbits/pypi-attestations"
 COMMIT: Final = "08802efe1f8e5fec4ad842d6b8ce97656092ee72"
-CLAIM: Final = Claim(repository=REPOSITORY, commit=COMMIT)
+CLAIM: Final = ProvenanceClaim(repository=REPOSITORY, commit=COMMIT)
 DIGEST: Final = "9bb1add04b1b4e182be6b0b80931593f7a291eb49d69b4fd728a5d4cbcdc4bd3"
 RIGHT: Final = Provenance(
     signer=f"{REPOSITORY}/.github/workflows/release.yml@refs/tags/v0.0.19", subjects=frozenset({DIGEST})
@@ -67,16 +67,16 @@ def outcome(bundle: str) -> Provenance | str:
     try:
         return check_provenance(bundle, CLAIM)
     except NetworkError as error:
-        return error.reference
+        return error.code
     except Unchecked as error:
         return str(error)
 
 
-def refused(bundle: str, claim: Claim = CLAIM) -> str:
+def refused(bundle: str, claim: ProvenanceClaim = CLAIM) -> str:
     """Return why a bundle is refused."""
     with pytest.raises(NetworkError) as caught:
         check_provenance(bundle, claim)
-    assert caught.value.reference == "attestation-invalid"
+    assert caught.value.code == "attestation-invalid"
     assert caught.value.why
     return caught.value.why
 
@@ -89,15 +89,15 @@ def test_a_provenance_of_githubs_is_right() -> None:
 @pytest.mark.parametrize(
     "claim",
     [
-        Claim(repository="https://github.com/octo/ort", commit=COMMIT),
-        Claim(repository="https://github.com/trailofbits", commit=COMMIT),
-        Claim(repository=REPOSITORY + "2", commit=COMMIT),
-        Claim(repository=REPOSITORY, commit=40 * "0"),
-        Claim(repository=REPOSITORY, commit=""),
-        Claim(repository="", commit=COMMIT),
+        ProvenanceClaim(repository="https://github.com/octo/ort", commit=COMMIT),
+        ProvenanceClaim(repository="https://github.com/trailofbits", commit=COMMIT),
+        ProvenanceClaim(repository=REPOSITORY + "2", commit=COMMIT),
+        ProvenanceClaim(repository=REPOSITORY, commit=40 * "0"),
+        ProvenanceClaim(repository=REPOSITORY, commit=""),
+        ProvenanceClaim(repository="", commit=COMMIT),
     ],
 )
-def test_another_repository_or_commit_is_refused(claim: Claim) -> None:
+def test_another_repository_or_commit_is_refused(claim: ProvenanceClaim) -> None:
     """The signature is right, and says something else."""
     refused(json.dumps(recorded("provenance.json")), claim)
 
@@ -242,7 +242,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, bundles: dict[str, tuple[str, ...]], 
     return {path: each.words for path, each in known.items()}, questions
 
 
-def vouch(bundle: str, _claim: Claim) -> Provenance:
+def vouch(bundle: str, _claim: ProvenanceClaim) -> Provenance:
     """Find a bundle right if it begins with `ok`, and about the files that follow."""
     if bundle == "later":
         raise Unchecked("no library")
@@ -271,7 +271,7 @@ def test_a_file_with_only_wrong_attestations_is_refused(
     """Damaged, forged, or of other files; the file is named."""
     with pytest.raises(NetworkError) as caught:
         asked(monkeypatch, {"b": bundles}, vouch)
-    assert (caught.value.reference, caught.value.where) == ("attestation-invalid", "b")
+    assert (caught.value.code, caught.value.where) == ("attestation-invalid", "b")
 
 
 def test_an_attestation_that_cannot_be_checked_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ortrim.errors import UsageError
 from ortrim.fetch.lock import Lock, LockedFile, Origin
 from ortrim.fetch.offers import Selection
-from ortrim.fetch.run import Wanted, completed
+from ortrim.fetch.run import FetchRequest, completed
 
 LOCK: Final = Lock(
     origin=Origin(
@@ -21,9 +21,15 @@ KWS: Final = Selection(spec="kws", target="android")
 
 @pytest.mark.parametrize(
     "wanted",
-    [Wanted(), Wanted(release="v1"), Wanted(selection=KWS), Wanted(release="v1", selection=KWS), Wanted(offline=True)],
+    [
+        FetchRequest(),
+        FetchRequest(release="v1"),
+        FetchRequest(selection=KWS),
+        FetchRequest(release="v1", selection=KWS),
+        FetchRequest(offline=True),
+    ],
 )
-def test_a_lock_file_is_followed_by_who_says_nothing_else(wanted: Wanted) -> None:
+def test_a_lock_file_is_followed_by_who_says_nothing_else(wanted: FetchRequest) -> None:
     """Saying the same again does no harm."""
     assert completed(wanted, LOCK) is None
 
@@ -38,8 +44,8 @@ def test_a_lock_file_is_followed_by_who_says_nothing_else(wanted: Wanted) -> Non
 def test_a_lock_file_is_not_overruled(says: dict[str, Any]) -> None:
     """Both words are shown, and the way to change the lock file."""
     with pytest.raises(UsageError) as caught:
-        completed(Wanted(**says), LOCK)
-    assert (caught.value.reference, caught.value.hint) == ("lock-differs", "to change the lock file: --update")
+        completed(FetchRequest(**says), LOCK)
+    assert (caught.value.code, caught.value.hint) == ("lock-differs", "to change the lock file: --update")
     assert caught.value.why.startswith("asked for ")
 
 
@@ -58,39 +64,39 @@ def test_a_lock_file_is_not_overruled(says: dict[str, Any]) -> None:
 )
 def test_an_update_keeps_what_it_does_not_change(says: dict[str, Any], expected: dict[str, Any]) -> None:
     """The newest run is taken only when it is asked for."""
-    assert completed(Wanted(**says, update=True), LOCK) == Wanted(**expected, update=True)
+    assert completed(FetchRequest(**says, update=True), LOCK) == FetchRequest(**expected, update=True)
 
 
 @pytest.mark.parametrize(
     ("wanted", "reference"),
     [
-        (Wanted(), "fetch-which"),
-        (Wanted(selection=KWS), "fetch-which"),
-        (Wanted(update=True), "fetch-which"),
-        (Wanted(release="v1", offline=True), "offline-needs-lock"),
-        (Wanted(release="v1", run=5), "bad-option"),
-        (Wanted(run=5, latest=True), "bad-option"),
-        (Wanted(release="v1\n"), "bad-option"),
-        (Wanted(run=5, selection=Selection(target="android,\x1b[2J")), "bad-option"),
-        (Wanted(run=5, selection=Selection(spec="x" * 1000)), "bad-option"),
+        (FetchRequest(), "fetch-which"),
+        (FetchRequest(selection=KWS), "fetch-which"),
+        (FetchRequest(update=True), "fetch-which"),
+        (FetchRequest(release="v1", offline=True), "offline-needs-lock"),
+        (FetchRequest(release="v1", run=5), "bad-option"),
+        (FetchRequest(run=5, latest=True), "bad-option"),
+        (FetchRequest(release="v1\n"), "bad-option"),
+        (FetchRequest(run=5, selection=Selection(target="android,\x1b[2J")), "bad-option"),
+        (FetchRequest(run=5, selection=Selection(spec="x" * 1000)), "bad-option"),
     ],
 )
-def test_without_a_lock_file_something_has_to_be_named(wanted: Wanted, reference: str) -> None:
+def test_without_a_lock_file_something_has_to_be_named(wanted: FetchRequest, reference: str) -> None:
     """And only one thing."""
     with pytest.raises(UsageError) as caught:
         completed(wanted, None)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
 
 
 def test_an_update_needs_the_network() -> None:
     """What is newer cannot be in the cache."""
     with pytest.raises(UsageError) as caught:
-        completed(Wanted(update=True, offline=True), LOCK)
-    assert caught.value.reference == "offline-needs-lock"
+        completed(FetchRequest(update=True, offline=True), LOCK)
+    assert caught.value.code == "offline-needs-lock"
 
 
 def test_what_is_named_is_taken_as_it_is() -> None:
     """Nothing is added."""
-    wanted = Wanted(release="v1", selection=KWS)
+    wanted = FetchRequest(release="v1", selection=KWS)
     assert completed(wanted, None) == wanted
     assert completed(replace(wanted, update=True), None) == replace(wanted, update=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.base.checksums import FileEntry, sums_text
+from ortrim.base.checksums import FileEntry, checksums_text
 from ortrim.errors import StorageError
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.offers import delivered_files
@@ -56,7 +56,7 @@ def test_a_file_that_changes_while_it_is_copied_is_noticed(store: Store, tmp_pat
     store.path_of(entry.sha256).write_bytes(b"SAME")
     with pytest.raises(StorageError) as caught:
         store.copy(entry, tmp_path / "copy")
-    assert caught.value.reference == "cache-damaged"
+    assert caught.value.code == "cache-damaged"
 
 
 def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_delivery_that_is_gone_is_not_half_there(store: Store, tmp_path: Path)
     store.path_of(entries[0].sha256).unlink()
     with pytest.raises(StorageError) as caught:
         delivered_files(store, artifact)
-    assert caught.value.reference == "cache-damaged"
+    assert caught.value.code == "cache-damaged"
 
 
 # Placing
@@ -95,7 +95,7 @@ def test_files_are_placed_with_their_sums(store: Store, tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in output.iterdir()} == {
         "a": "1",
         "b": "2",
-        "SHA256SUMS": sums_text(entries),
+        "SHA256SUMS": checksums_text(entries),
     }
     assert told[0] >= {"out"}
     before = output.stat()
@@ -139,7 +139,7 @@ def test_a_file_of_the_users_own_is_kept(store: Store, tmp_path: Path, strange: 
     (tmp_path / "out" / strange).write_text("mine")
     with pytest.raises(StorageError) as caught:
         place(new, store, tmp_path / "out")
-    assert (caught.value.reference, caught.value.why) == ("path-in-the-way", strange)
+    assert (caught.value.code, caught.value.why) == ("path-in-the-way", strange)
     assert (tmp_path / "out" / strange).read_text() == "mine"
     assert (tmp_path / "out" / "a").read_bytes() == b"1"
 
@@ -164,7 +164,7 @@ def test_a_failed_swap_is_undone(
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(StorageError) as caught:
         place(new, store, output, lambda: told.append(True))
-    assert (caught.value.reference, told) == ("storage-failed", [])
+    assert (caught.value.code, told) == ("storage-failed", [])
     assert names(tmp_path / "app") == (set() if first else {"out"})
     assert first or (output / "a").read_bytes() == b"1"
 

@@ -85,7 +85,7 @@ def test_what_makes_no_snippet_is_refused(kind: str, names: list[str], reference
     offered = [SnippetFile(name=name, url="https://example.org/x", sha256=DIGEST, size_bytes=1) for name in names]
     with pytest.raises(UsageError) as caught:
         snippet(kind, offered)
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.USAGE)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_checked_is_refused(changes: dict[str, object]) ->
     """No digest, no size, an address that others on the way could answer, one with a login in it."""
     with pytest.raises(UsageError) as caught:
         snippet("gradle", [file_for("gradle", **changes)])
-    assert caught.value.reference == "snippet-bad-file"
+    assert caught.value.code == "snippet-bad-file"
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:8000/a", "http://[::1]:8000/a", "http://localhost/a"])

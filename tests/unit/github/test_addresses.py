@@ -36,7 +36,7 @@ def test_a_token_is_not_sent_in_the_clear(address: str) -> None:
     """Only https, or this machine itself; the address, which may hold a password, is not repeated."""
     with pytest.raises(UsageError) as caught:
         find_service({"GITHUB_API_URL": address})
-    assert caught.value.reference == "github-bad-address"
+    assert caught.value.code == "github-bad-address"
     assert caught.value.exit_code == ExitCode.USAGE
     assert "secret" not in str(caught.value)
 

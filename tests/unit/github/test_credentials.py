@@ -108,7 +108,7 @@ def test_an_address_of_the_environment_that_is_none_is_reported() -> None:
     """Or the wrong server would be taken for the one that the token is for."""
     with pytest.raises(UsageError) as caught:
         find_token("git.example.org", environment={"GITHUB_API_URL": "git.example.org", "GH_TOKEN": SECRET})
-    assert caught.value.reference == "github-bad-address"
+    assert caught.value.code == "github-bad-address"
 
 
 def test_a_file_comes_first(tmp_path: Path) -> None:
@@ -150,6 +150,6 @@ def test_what_cannot_be_a_token_is_refused_unseen(tmp_path: Path, text: str) -> 
     for options in ({"environment": {"GH_TOKEN": text}}, {"file": tmp_path / "token", "environment": {}}):
         with pytest.raises(NetworkError) as caught:
             find_token(**options)
-        assert caught.value.reference == "github-bad-token"
+        assert caught.value.code == "github-bad-token"
         assert caught.value.exit_code == ExitCode.NETWORK
         assert SECRET not in str(caught.value)

@@ -32,7 +32,7 @@ def refused(text: str, reference: str) -> PlanError:
     """Decode, which must fail."""
     with pytest.raises(PlanError) as caught:
         decode_plan(text)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == ExitCode.PLAN
     assert caught.value.__cause__ is None
     return caught.value
@@ -43,7 +43,7 @@ def outcome(text: str) -> BuildPlan | str:
     try:
         return decode_plan(text)
     except PlanError as error:
-        return error.reference
+        return error.code
 
 
 def test_a_plan_comes_back_as_it_was() -> None:
@@ -81,7 +81,7 @@ def test_a_plan_that_does_not_fit_is_refused() -> None:
     large = replace(PLAN, targets=(replace(PLAN.targets[0], job=job),))
     with pytest.raises(PlanError) as caught:
         encode_plan(large)
-    assert caught.value.reference == "plan-too-large"
+    assert caught.value.code == "plan-too-large"
     assert decode_plan(encode_plan(large, most_letters=MOST_OUTPUT_LETTERS)) == large
     assert "--target" in caught.value.hint
 

@@ -51,7 +51,7 @@ def test_outside_of_any_checkout_the_default_branch_is_taken(remote: Remote, tmp
     assert choose_ref(remote.client, OCTO, tmp_path) == "trunk"
 
 
-def test_a_repository_that_is_not_there_is_told(remote: Remote, tmp_path: Path) -> None:
+def test_a_repository_that_is_not_there_is_reported(remote: Remote, tmp_path: Path) -> None:
     """Or one that the token may not see, which GitHub does not tell apart."""
     remote.service.fault("GET", message(404, "Not Found"))
     with refused("repository-not-found", NetworkError) as caught:
@@ -59,7 +59,7 @@ def test_a_repository_that_is_not_there_is_told(remote: Remote, tmp_path: Path) 
     assert "--repo" in caught[0].hint
 
 
-def test_a_token_that_may_not_look_is_told(remote: Remote, tmp_path: Path) -> None:
+def test_a_token_that_may_not_look_is_reported(remote: Remote, tmp_path: Path) -> None:
     """Nothing is guessed in its place."""
     remote.service.fault("GET .*/branches", message(403, "no", **{"X-Accepted-GitHub-Permissions": "contents=read"}))
     with refused("github-refused", NetworkError) as caught:

@@ -36,7 +36,7 @@ def test_what_names_no_repository_is_refused(text: str) -> None:
     """It becomes part of addresses."""
     with pytest.raises(UsageError) as caught:
         parse_repository(text)
-    assert caught.value.reference == "github-bad-repository"
+    assert caught.value.code == "github-bad-repository"
     assert caught.value.exit_code == ExitCode.USAGE
 
 
@@ -97,7 +97,7 @@ def test_a_folder_without_a_repository_of_the_host_is_reported(tmp_path: Path, r
         run(("git", "-C", tmp_path, "remote", "add", "origin", remote))
     with pytest.raises(UsageError) as caught:
         find_repository("", tmp_path, environment={})
-    assert caught.value.reference == "github-no-repository"
+    assert caught.value.code == "github-no-repository"
     assert "--repo" in caught.value.hint
     assert "secret0marker" not in str(caught.value)
 
@@ -143,7 +143,7 @@ def test_an_address_that_names_no_repository_is_refused(given: str, tmp_path: Pa
     """No token is sent to where such words lead."""
     with pytest.raises(UsageError) as caught:
         find_site(given, tmp_path, environment={})
-    assert (caught.value.reference, caught.value.exit_code) == ("github-bad-repository", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("github-bad-repository", ExitCode.USAGE)
 
 
 @given(st.text(alphabet="aA0./:@-_?#%\\ \n", max_size=40))
@@ -152,7 +152,7 @@ def test_whatever_is_given_names_a_repository_or_is_refused(given: str) -> None:
     try:
         host = find_site(given, Path("/nowhere"), environment={}).service.host
     except UsageError as error:
-        host = error.reference
+        host = error.code
     named = given.removeprefix("https://").partition("/")[0]
     assert host in {"github.com", named, "github-bad-repository", "github-no-repository"}
 
@@ -163,7 +163,7 @@ def test_a_remote_alone_sends_no_token_elsewhere(tmp_path: Path) -> None:
     run(("git", "-C", tmp_path, "remote", "add", "origin", "https://git.example.org/octo-org/ort.rim"))
     with pytest.raises(UsageError) as caught:
         find_site("", tmp_path, environment={})
-    assert caught.value.reference == "github-no-repository"
+    assert caught.value.code == "github-no-repository"
     there = find_site("", tmp_path, environment={"GITHUB_API_URL": "https://git.example.org/api/v3"})
     assert str(there) == "git.example.org/octo-org/ort.rim"
 

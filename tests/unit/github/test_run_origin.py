@@ -30,7 +30,7 @@ def test_a_run_of_a_fork_is_refused(home: str | None) -> None:
     """Also of one that is gone; a new name of the repository is thought of."""
     with pytest.raises(NetworkError) as caught:
         require_own_run(run(home=home), OCTO, "build.yml")
-    assert (caught.value.reference, caught.value.exit_code) == ("run-not-ours", ExitCode.NETWORK)
+    assert (caught.value.code, caught.value.exit_code) == ("run-not-ours", ExitCode.NETWORK)
     assert caught.value.where.endswith("/7")
     assert caught.value.hint == ("" if home is None else f"if octo/ort has that name now: --repo {home}")
 
@@ -44,5 +44,5 @@ def test_a_run_of_another_workflow_is_refused(path: str) -> None:
     """Of a file that is called alike, too, or one that is not named."""
     with pytest.raises(NetworkError) as caught:
         require_own_run(run(path), OCTO, "build.yml")
-    assert caught.value.reference == "run-not-ours"
+    assert caught.value.code == "run-not-ours"
     assert "build.yml" in caught.value.what

@@ -11,7 +11,7 @@ import requests
 from requests.exceptions import ChunkedEncodingError, ConnectTimeout, InvalidURL, ProxyError, ReadTimeout, SSLError
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProtocolError
 
-from ortrim.base.http import PATIENCE_SECONDS, Clock, Trouble, chunks, trouble_of, whole
+from ortrim.base.http import PATIENCE_SECONDS, Clock, TransportError, chunks, transport_error_of, whole
 
 SECRET = "signature0marker"  # noqa: S105
 HOST: Any = SimpleNamespace(host="x.invalid")
@@ -56,7 +56,7 @@ def test_an_answer_is_read_whole() -> None:
 def test_an_answer_has_a_limit() -> None:
     """It is read as far as was agreed."""
     assert whole(body_of(b"ab", b"c"), most_bytes=3).body == b"abc"
-    with pytest.raises(Trouble, match="longer than 2 bytes"):
+    with pytest.raises(TransportError, match="longer than 2 bytes"):
         whole(body_of(b"ab", b"c"), most_bytes=2)
 
 
@@ -64,7 +64,7 @@ def test_a_server_that_drips_is_left() -> None:
     """A byte now and then keeps a connection alive for ever; what came before is handed over."""
     taken = chunks(body_of(*[b"x"] * 99), clock_of(25))
     assert [next(taken), next(taken)] == [b"x", b"x"]
-    with pytest.raises(Trouble, match="no more than 3 bytes came within 75 seconds"):
+    with pytest.raises(TransportError, match="no more than 3 bytes came within 75 seconds"):
         next(taken)
 
 
@@ -75,7 +75,7 @@ def test_a_slow_link_is_not_a_drip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words", "sent", "hopeless"),
+    ("error", "words", "sent", "permanent"),
     [
         (ConnectTimeout(URL), "in time", False, False),
         (ReadTimeout(URL), "in time", True, False),
@@ -92,9 +92,9 @@ def test_a_slow_link_is_not_a_drip() -> None:
         (OSError(f"no such file {URL}"), "not valid", False, True),
     ],
 )  # fmt: skip
-def test_errors_become_words(error: Exception, words: str, *, sent: bool, hopeless: bool) -> None:
+def test_errors_become_words(error: Exception, words: str, *, sent: bool, permanent: bool) -> None:
     """Which repeat nothing of the request, and say whether the server may have seen it."""
-    trouble = trouble_of(error)
-    assert words in str(trouble)
-    assert SECRET not in f"{trouble!r} {vars(trouble)}"
-    assert (trouble.sent, trouble.hopeless) == (sent, hopeless)
+    failed = transport_error_of(error)
+    assert words in str(failed)
+    assert SECRET not in f"{failed!r} {vars(failed)}"
+    assert (failed.sent, failed.permanent) == (sent, permanent)

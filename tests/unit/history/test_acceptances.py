@@ -70,7 +70,7 @@ def test_what_is_not_there_is_not_accepted(store: Path, tmp_path: Path) -> None:
     assert accepted_builds(store) == ()
     with pytest.raises(StorageError) as caught:
         accept(tmp_path / "nowhere" / NAME)
-    assert caught.value.reference == "history-missing"
+    assert caught.value.code == "history-missing"
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -81,7 +81,7 @@ def test_a_damaged_store_is_said_to_be_so_and_left(tmp_path: Path) -> None:
     for attempt in (accept, accepted_builds, latest_builds):
         with pytest.raises(StorageError) as caught:
             attempt(path)
-        assert caught.value.reference == "history-damaged"
+        assert caught.value.code == "history-damaged"
     assert path.read_bytes() == b"no database" * 100
 
 
@@ -93,7 +93,7 @@ def test_a_busy_store_is_said_to_be_so(store: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(StorageError) as caught:
             accept(store)
         other.execute("ROLLBACK")
-    assert caught.value.reference == "history-busy"
+    assert caught.value.code == "history-busy"
     assert accepted_builds(store) == ()
 
 

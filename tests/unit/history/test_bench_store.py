@@ -96,6 +96,6 @@ def test_a_damaged_store_is_set_aside(tmp_path: Path, entries: tuple[BenchEntry,
     (tmp_path / NAME).write_bytes(b"no database" * 100)
     with pytest.raises(StorageError) as caught:
         benches(tmp_path / NAME)
-    assert caught.value.reference == "history-damaged"
+    assert caught.value.code == "history-damaged"
     assert record_all(tmp_path / NAME, entries) == tmp_path / "history.damaged-1.sqlite3"
     assert benches(tmp_path / NAME) == entries

@@ -60,7 +60,7 @@ def test_without_a_store_there_is_a_hint(store: Path) -> None:
     """Reading makes no file."""
     with pytest.raises(StorageError) as caught:
         builds(store)
-    assert (caught.value.reference, caught.value.exit_code) == ("history-missing", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("history-missing", ExitCode.STORAGE)
     assert not store.parent.exists()
 
 
@@ -73,7 +73,7 @@ def test_a_damaged_store_is_set_aside(store: Path, entry: BuildEntry, content: b
     store.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         builds(store)
-    assert caught.value.reference == "history-damaged"
+    assert caught.value.code == "history-damaged"
     assert store.read_bytes() == content
     aside = record(store, entry)
     assert aside == store.with_name("history.damaged-1.sqlite3")
@@ -110,7 +110,7 @@ def test_a_store_with_damaged_bytes_never_breaks_a_build(data: st.DataObject) ->
         try:
             record(store, entry)
         except StorageError as error:
-            assert error.reference.startswith("history-")  # noqa: PT017 - either is right
+            assert error.code.startswith("history-")  # noqa: PT017 - either is right
 
 
 def test_a_later_versions_store_is_left_alone(store: Path, entry: BuildEntry) -> None:
@@ -121,14 +121,14 @@ def test_a_later_versions_store_is_left_alone(store: Path, entry: BuildEntry) ->
     for attempt in (lambda: builds(store), lambda: record(store, entry)):
         with pytest.raises(StorageError) as caught:
             attempt()
-        assert caught.value.reference == "history-newer"
+        assert caught.value.code == "history-newer"
     assert sorted(path.name for path in store.parent.iterdir() if not path.name.startswith(".")) == [NAME]
 
 
 def test_an_older_store_is_brought_to_today(store: Path, entry: BuildEntry, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that a later version adds is taken once, and what was recorded stays."""
     record(store, entry)
-    further = (*STEPS, ("CREATE TABLE more (build INTEGER REFERENCES builds (id)) STRICT",))
+    further = (*STEPS, ("CREATE TABLE more (build INTEGER ERROR_CODES builds (id)) STRICT",))
     monkeypatch.setattr("ortrim.history.store.STEPS", further)
     record(store, entry)
     assert builds(store) == (entry, entry)
@@ -159,7 +159,7 @@ def test_a_writer_does_not_wait_for_ever(store: Path, entry: BuildEntry, monkeyp
         with pytest.raises(StorageError) as caught:
             record(store, entry)
         other.execute("ROLLBACK")
-    assert caught.value.reference == "history-busy"
+    assert caught.value.code == "history-busy"
     assert builds(store) == (entry,)
 
 
@@ -191,11 +191,11 @@ def test_a_folder_that_cannot_be_made_is_a_diagnostic(tmp_path: Path, entry: Bui
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError) as caught:
         record(tmp_path / "file" / NAME, entry)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     (tmp_path / NAME).mkdir()
     with pytest.raises(StorageError) as caught:
         record(tmp_path / NAME, entry)
-    assert caught.value.reference == "history-failed"
+    assert caught.value.code == "history-failed"
 
 
 def test_wrong_kinds_of_values_are_refused(store: Path, entry: BuildEntry) -> None:

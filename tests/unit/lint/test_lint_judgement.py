@@ -10,7 +10,7 @@ from onnx import helper
 
 from linted_models import facts
 from onnx_samples import model_of, value
-from ortrim.lint.findings import Finding, KernelFacts, LintFacts, RunFacts
+from ortrim.lint.findings import KernelFacts, LintFacts, LintFinding, RunFacts
 from ortrim.lint.rules import RULES, Linted, ModelFindings, judge, lines_of
 from ortrim.lint.run import sarif_log
 from ortrim.steps.table import EQUIPPED, PLAIN
@@ -40,7 +40,7 @@ def log_of(*models: ModelFindings) -> Any:
 def test_errors_come_first_and_places_in_order(bad: LintFacts) -> None:
     """Each thing once."""
     found = judge(bad)
-    assert [(each.reference, each.level, each.place) for each in found] == [
+    assert [(each.code, each.level, each.place) for each in found] == [
         ("no-cpu-kernel", "error", "Add"),
         ("machine-named-value", "advice", "1"),
         ("machine-named-value", "advice", "2"),
@@ -92,7 +92,7 @@ def test_a_finding_keeps_its_fingerprint_in_another_folder(bad: LintFacts) -> No
 @pytest.mark.parametrize("place", ["\ud800", "\x00", "名前", "", "a" * 10_000])
 def test_any_name_makes_a_log_that_can_be_read(place: str) -> None:
     """Names come from models, and say anything."""
-    finding = Finding(reference="einsum", level="advice", place=place, words=place)
+    finding = LintFinding(code="einsum", level="advice", place=place, words=place)
     name = f"{place[:10]}.onnx".replace("\ud800", "")
     log = log_of(ModelFindings(model=name, file=name, sha256="", ort_version="1", findings=(finding,)))
     assert log["runs"][0]["results"][0]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == place
@@ -101,7 +101,7 @@ def test_any_name_makes_a_log_that_can_be_read(place: str) -> None:
 def test_the_document_lists_every_rule() -> None:
     """Reference, level, title, why and fix, in the order of the table."""
     rows = re.findall(r"^\| `([a-z0-9-]+)` \| (\w+) \| (.*?) \| (.*?) \| (.*?) \|$", DOCUMENT.read_text(), re.MULTILINE)
-    assert rows == [(rule.reference, rule.level, rule.title, rule.why, rule.fix) for rule in RULES]
+    assert rows == [(rule.code, rule.level, rule.title, rule.why, rule.fix) for rule in RULES]
 
 
 def test_steps_that_mend_are_steps_that_there_are() -> None:

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted
 from ortrim.lint.findings import KernelFacts, LintFacts, ProviderFacts, RunFacts, Shown, Sizes, Trial
-from ortrim.lint.rules import BY_REFERENCE, RULES
+from ortrim.lint.rules import BY_CODE, RULES
 from ortrim.models.graph_facts import dynamic_dimensions
 
 FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
@@ -164,13 +164,13 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
 
 def shown(reference: str, sample: Sample) -> list[Shown]:
     """Return what one rule finds."""
-    return list(BY_REFERENCE[reference].check(sample()))
+    return list(BY_CODE[reference].check(sample()))
 
 
 def test_every_rule_has_its_two_models() -> None:
     """One that shows it, one that it must leave alone."""
-    assert list(SAMPLES) == [rule.reference for rule in RULES]
-    assert len(BY_REFERENCE) == len(RULES)
+    assert list(SAMPLES) == [rule.code for rule in RULES]
+    assert len(BY_CODE) == len(RULES)
 
 
 @pytest.mark.parametrize("reference", SAMPLES)
@@ -236,23 +236,23 @@ def test_a_product_with_a_bias_is_one() -> None:
     ]
     ends = [value("x", shape=(1, 8, "n"))], [value("y", shape=None)]
     known = facts(model_of(nodes, *ends, initializers=list(weights.values())))
-    assert [each.place for each in BY_REFERENCE["matmul-between-transposes"].check(known)] == ["product"]
+    assert [each.place for each in BY_CODE["matmul-between-transposes"].check(known)] == ["product"]
     nodes[2] = helper.make_node("Add", ["b", "a"], ["c"])
     known = facts(model_of(nodes, *ends, initializers=[weights["w"]]))
-    assert list(BY_REFERENCE["matmul-between-transposes"].check(known)) == []
+    assert list(BY_CODE["matmul-between-transposes"].check(known)) == []
 
 
 def test_a_question_mark_names_no_dimension() -> None:
     """Paddle's exporter writes it for every size that it does not know; two of them need not be equal."""
     known = facts(_shaped("?", "?"))
     assert dynamic_dimensions(known.graph.model.inputs) == ("x[0]", "x[1]")
-    assert len(list(BY_REFERENCE["unnamed-dimension"].check(known))) == 2
+    assert len(list(BY_CODE["unnamed-dimension"].check(known))) == 2
 
 
 def test_what_the_header_says_is_not_told_twice() -> None:
     """The runtime refuses an opset of tomorrow; the rule for opsets says how to mend that."""
     known = replace(_opset(23), run=RunFacts(load_failure="opset 23 is under development"))
-    assert list(BY_REFERENCE["does-not-load"].check(known)) == []
+    assert list(BY_CODE["does-not-load"].check(known)) == []
 
 
 @pytest.mark.parametrize(
@@ -296,18 +296,18 @@ def test_coupled_dimensions_are_not_called_baked_in() -> None:
     run = RunFacts(trials=tuple(Trial(sizes=sizes, failure=words) for sizes, words in (*both, *alone)))
     model = model_of([helper.make_node("Add", ["x", "z"], ["y"])], [value("x", shape=("a",)), value("z", shape=("b",))])
     known = facts(model, run=run)
-    assert [rule.reference for rule in RULES if rule.reference.startswith("dynamic") and list(rule.check(known))] == []
+    assert [rule.code for rule in RULES if rule.code.startswith("dynamic") and list(rule.check(known))] == []
 
 
 def test_code_that_another_model_needs_is_not_saved() -> None:
     """Models that are judged together share a library."""
     known = facts(relu(), library=(("Relu", 31_744),))
-    rule = BY_REFERENCE["costly-operator"]
+    rule = BY_CODE["costly-operator"]
     assert [each.words for each in rule.check(known)] == ["removing Relu (1 node) saves 31 KiB of the library"]
     assert list(rule.check(replace(known, elsewhere=frozenset({RELU})))) == []
 
 
-def test_a_kernel_that_is_missing_is_told_with_types() -> None:
+def test_a_kernel_that_is_missing_is_reported_with_types() -> None:
     """Of the node that ONNX Runtime named."""
     (found,) = shown("no-cpu-kernel", lambda: _kernels(missing=(RELU, "")))
     assert found.words == "no CPU kernel of ai.onnx Relu for float32"
@@ -318,11 +318,9 @@ def test_batch_normalization_in_training_mode_is_found() -> None:
     names = ["x", "s", "b", "m", "v"]
     node = helper.make_node("BatchNormalization", names, ["y", "n", "w"], training_mode=1)
     known = facts(model_of([node], [value(name) for name in names]))
-    assert [each.words for each in BY_REFERENCE["training-mode"].check(known)] == [
-        "BatchNormalization is in training mode"
-    ]
+    assert [each.words for each in BY_CODE["training-mode"].check(known)] == ["BatchNormalization is in training mode"]
 
 
 def test_what_was_not_looked_at_shows_nothing() -> None:
     """Without a run, kernels, providers and a build, their rules are silent."""
-    assert [rule.reference for rule in RULES if list(rule.check(facts(relu())))] == []
+    assert [rule.code for rule in RULES if list(rule.check(facts(relu())))] == []

@@ -67,7 +67,7 @@ def test_what_is_no_model_is_refused(data: bytes) -> None:
     """As by every reader of the format."""
     with pytest.raises(ModelError) as caught:
         tensor_places(data, "m.ort")
-    assert (caught.value.reference, caught.value.exit_code) == ("not-ort", ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == ("not-ort", ExitCode.MODEL)
 
 
 @settings(max_examples=200, deadline=None)
@@ -81,6 +81,6 @@ def test_any_damage_is_read_or_refused(edits: list[tuple[int, int]]) -> None:
     try:
         places = tensor_places(bytes(damaged), "m.ort")
     except ModelError as error:
-        reference = error.reference
+        reference = error.code
     assert reference == "not-ort"
     assert all(place.offset + place.size_bytes <= len(damaged) for place in places)

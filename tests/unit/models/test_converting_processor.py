@@ -43,7 +43,7 @@ def test_elsewhere_it_is_refused_before_anything_is_done(
     on(monkeypatch, *machine)
     with pytest.raises(ConvertError) as caught:
         converter_for(layout, RUNTIME, "vad")
-    assert (caught.value.reference, caught.value.where) == ("layout-not-here", "vad")
+    assert (caught.value.code, caught.value.where) == ("layout-not-here", "vad")
 
 
 @pytest.mark.parametrize("layout", [None, "s8s8"])
@@ -62,7 +62,7 @@ def test_blocks_of_16_are_made_by_this_machine(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu avx2 avx512fp16\n")
     with pytest.raises(ConvertError) as caught:
         converter_for("nchwc16", RUNTIME, "vad")
-    assert (caught.value.reference, caught.value.where) == ("layout-not-here", "vad")
+    assert (caught.value.code, caught.value.where) == ("layout-not-here", "vad")
     assert "nchwc8" in caught.value.hint
 
 
@@ -72,4 +72,4 @@ def test_without_qemu_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError) as caught:
         converter_for("nchwc8", RUNTIME, "vad")
-    assert caught.value.reference == "tool-missing"
+    assert caught.value.code == "tool-missing"

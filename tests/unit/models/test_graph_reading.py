@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from linted_models import RUNTIME
 from mutated_models import mutated
 from onnx_samples import branching, model_of, relu, value, weighted, write
-from ortrim.cost.graph import Asked, cost_of
+from ortrim.cost.graph import CostRequest, cost_of
 from ortrim.errors import Diagnostic, ExitCode, ModelError
 from ortrim.lint.findings import LintFacts
 from ortrim.lint.rules import judge
@@ -61,7 +61,7 @@ def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w.bin").symlink_to("/etc/passwd")
     with pytest.raises(ModelError, match="/etc/passwd") as caught:
         read_graph(path)
-    assert caught.value.reference == "linked-external-data"
+    assert caught.value.code == "linked-external-data"
 
 
 def test_texts_are_gathered_wherever_they_are(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_what_is_no_model_is_refused(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(ModelError) as caught:
         read_graph(path)
-    assert (caught.value.reference, caught.value.exit_code) == ("not-onnx", ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == ("not-onnx", ExitCode.MODEL)
 
 
 def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(write(path, relu()).read_bytes().replace(b"Relu", b"Re\xfflu"[:4]))
     with pytest.raises(ModelError) as caught:
         read_graph(path)
-    assert caught.value.reference == "not-onnx"
+    assert caught.value.code == "not-onnx"
     assert "UTF-8" in caught.value.what
 
 
@@ -190,7 +190,7 @@ def check_counted_or_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
     try:
-        cost = cost_of(path, Asked(dimensions={"n": 3}), name="m", where="m.onnx")
+        cost = cost_of(path, CostRequest(dimensions={"n": 3}), name="m", where="m.onnx")
     except Diagnostic as refusal:
         assert refusal.exit_code == ExitCode.MODEL  # noqa: PT017 - both outcomes are right
     else:

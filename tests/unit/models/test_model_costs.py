@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import branching, model_of, value, weighted, write
-from ortrim.cost.graph import Asked, cost_of, open_dimensions
+from ortrim.cost.graph import CostRequest, cost_of, open_dimensions
 from ortrim.cost.memory import ModelCost, NodeCost
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.shapes import open_kinds
@@ -38,7 +38,7 @@ compared.
 
 def cost(path: Path, **dimensions: int) -> ModelCost:
     """Return a model's cost."""
-    return cost_of(path, Asked(dimensions=dimensions), name=path.name, where=str(path))
+    return cost_of(path, CostRequest(dimensions=dimensions), name=path.name, where=str(path))
 
 
 def nodes(found: ModelCost) -> dict[str, NodeCost]:
@@ -89,8 +89,8 @@ def test_dimensions_without_a_name_are_named_by_their_place(tmp_path: Path) -> N
     model.graph.output[0].type.tensor_type.shape.dim[0].Clear()
     path = write(tmp_path / "m.onnx", model)
     assert open_dimensions(path, "m") == ("x:0",)
-    assert cost_of(path, Asked(dimensions={"x:0": 3}), name="m", where="m").macs == 3 * 8 * 4
-    assert cost_of(path, Asked(shapes={"x": (3, 8)}), name="m", where="m").inputs == (("x", (3, 8)),)
+    assert cost_of(path, CostRequest(dimensions={"x:0": 3}), name="m", where="m").macs == 3 * 8 * 4
+    assert cost_of(path, CostRequest(shapes={"x": (3, 8)}), name="m", where="m").inputs == (("x", (3, 8)),)
 
 
 def test_what_depends_on_no_input_is_no_arithmetic(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_functions_without_an_end_are_refused(depth: int, tmp_path: Path) -> Non
         model.functions.append(helper.make_function("own", f"f{number}", ["a"], names[-1:], calls, imports))
     with pytest.raises(ModelError) as refused:
         cost(write(tmp_path / "m.onnx", model))
-    assert (refused.value.reference, refused.value.exit_code) == ("functions-too-deep", ExitCode.MODEL)
+    assert (refused.value.code, refused.value.exit_code) == ("functions-too-deep", ExitCode.MODEL)
 
 
 def test_operators_of_others_are_said_to_be_uncounted(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_what_is_no_model_is_refused(content: bytes, reference: str, tmp_path: P
     path.write_bytes(content)
     with pytest.raises(ModelError) as refused:
         cost(path)
-    assert (refused.value.reference, refused.value.exit_code) == (reference, ExitCode.MODEL)
+    assert (refused.value.code, refused.value.exit_code) == (reference, ExitCode.MODEL)
 
 
 SAMPLES: Final = tuple(
@@ -262,7 +262,7 @@ def answered(content: bytes, path: Path) -> None:
     try:
         found = cost(path, n=3)
     except ModelError as error:
-        assert error.reference  # noqa: PT017 - both outcomes are right
+        assert error.code  # noqa: PT017 - both outcomes are right
     else:
         assert min(found.macs, found.operations, found.parameters, found.peak.size_bytes, found.memory.size_bytes) >= 0
 
@@ -384,5 +384,5 @@ def test_a_name_of_two_sizes_says_nothing(tmp_path: Path) -> None:
         [helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=("?", "?"))], [value("y", shape=("?", 8))]
     )
     path = write(tmp_path / "m.onnx", model)
-    found = cost_of(path, Asked(shapes={"x": (4, 8)}), name="m", where="m")
+    found = cost_of(path, CostRequest(shapes={"x": (4, 8)}), name="m", where="m")
     assert (found.operations, found.at_least) == (32, False)

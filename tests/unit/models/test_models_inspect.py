@@ -58,7 +58,7 @@ def test_what_is_not_ort_is_refused(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(ModelError) as caught:
         inspect_ort(path)
-    assert caught.value.reference == "not-ort"
+    assert caught.value.code == "not-ort"
     assert caught.value.exit_code == ExitCode.MODEL
 
 
@@ -73,7 +73,7 @@ def test_damaged_models_end_in_a_diagnostic(
     try:
         inspect_ort(path)
     except ModelError as error:
-        assert error.reference == "not-ort"  # noqa: PT017 - both outcomes are right
+        assert error.code == "not-ort"  # noqa: PT017 - both outcomes are right
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_missing_model_is_named(tmp_path: Path) -> None:
     for inspect in (inspect_onnx, inspect_ort):
         with pytest.raises(ModelError) as caught:
             inspect(tmp_path / "absent")
-        assert caught.value.reference == "model-missing"
+        assert caught.value.code == "model-missing"
 
 
 def test_a_configuration_shows_its_operators(tmp_path: Path) -> None:
@@ -101,4 +101,4 @@ def test_an_unreadable_configuration_is_refused(content: bytes | None, tmp_path:
         path.write_bytes(content)
     with pytest.raises(OperatorsError) as caught:
         inspect_config(path)
-    assert caught.value.reference == "config-unreadable"
+    assert caught.value.code == "config-unreadable"

@@ -55,7 +55,7 @@ def refused(base: Path, root: Path, reference: str, name: str = "m.onnx") -> Mod
     before = sorted(entry.name for entry in base.rglob("*"))
     with pytest.raises(ModelError) as caught:
         prepared(base, root, name)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == ExitCode.MODEL
     assert caught.value.where.startswith(WHERE)
     assert left_behind(root) == []
@@ -176,7 +176,7 @@ def test_limits_are_those_of_the_version_that_is_built(base: Path, root: Path) -
     spec = ModelSpec(name="m", path=Path("m.onnx"))
     with pytest.raises(ModelError) as caught:
         prepare(spec, base=base, root=root, ort_version="1.20.1", where=WHERE)
-    assert caught.value.reference == "unsupported-opset"
+    assert caught.value.code == "unsupported-opset"
 
 
 def test_an_unknown_version_leaves_the_judgement_to_the_converter(base: Path, root: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_digest_that_differs_is_refused_before_the_file_is_opened(base: Path, 
     (base / "m.onnx").write_bytes(b"not a model at all")
     with pytest.raises(ModelError) as caught:
         prepared(base, root, sha256="0" * 64)
-    assert caught.value.reference == "digest-mismatch"
+    assert caught.value.code == "digest-mismatch"
     assert "expected " + "0" * 64 in caught.value.why
     assert left_behind(root) == []
 
@@ -304,7 +304,7 @@ def test_weights_over_two_gigabytes_are_refused(base: Path, root: Path) -> None:
         os.truncate(file.fileno(), 2**31 - 10)
     with pytest.raises(ModelError) as caught:
         prepared(base, root)
-    assert caught.value.reference == "model-too-large"
+    assert caught.value.code == "model-too-large"
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_links_are_looked_at_each_time(base: Path, root: Path) -> None:
     linked(base, secret_of(base), "absolute")
     with pytest.raises(ModelError) as caught:
         prepared(base, root)
-    assert caught.value.reference == "linked-external-data"
+    assert caught.value.code == "linked-external-data"
 
 
 def test_links_are_followed_for_those_who_mean_it(base: Path, root: Path) -> None:
@@ -380,7 +380,7 @@ def test_names_that_leave_the_folder_are_refused_whatever_is_allowed(base: Path,
     write(base / "m.onnx", weighted("../secret/w.bin"))
     with pytest.raises(ModelError) as caught:
         prepared(base, root, allow_links=True)
-    assert caught.value.reference == "unsafe-external-data"
+    assert caught.value.code == "unsafe-external-data"
 
 
 def test_links_within_the_folder_are_followed(base: Path, root: Path) -> None:
@@ -406,7 +406,7 @@ def test_a_model_that_is_a_link_has_its_weights_beside_the_link_or_beside_the_fi
     linked(base, secret_of(base), "absolute")
     with pytest.raises(ModelError) as caught:
         prepared(base, root)
-    assert caught.value.reference == "linked-external-data"
+    assert caught.value.code == "linked-external-data"
 
 
 def test_a_file_that_changes_while_it_is_copied_is_refused(
@@ -449,7 +449,7 @@ def test_facts_of_another_form_are_named_with_the_way_out(base: Path, root: Path
     record_entry(facts.parent)
     with pytest.raises(StorageError) as caught:
         prepared(base, root)
-    assert caught.value.reference == "damaged-cache"
+    assert caught.value.code == "damaged-cache"
     assert str(facts.parent) in caught.value.hint
 
 
@@ -514,7 +514,7 @@ def test_bad_wheels_and_members_are_refused(
     """Each cause has its own reference, and nothing is left behind."""
     with pytest.raises(kind) as caught:
         from_wheel(root, **change)  # type: ignore[arg-type]
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert left_behind(root) == []
 
 
@@ -530,7 +530,7 @@ def test_a_wheel_that_is_no_archive_is_refused(wheels: Path, root: Path) -> None
     wheel.write_bytes(wheel.read_bytes()[:300])
     with pytest.raises(Diagnostic) as caught:
         from_wheel(root)
-    assert caught.value.reference in {"not-a-wheel", "wheel-unavailable"}
+    assert caught.value.code in {"not-a-wheel", "wheel-unavailable"}
     assert left_behind(root) == []
 
 
@@ -544,5 +544,5 @@ def test_the_copy_is_checked_again_when_an_address_gives_it(root: Path, monkeypa
     spec = ModelSpec(name="m", url="https://example.invalid/m.onnx", sha256="0" * 64)
     with pytest.raises(ModelError) as caught:
         prepare(spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
-    assert caught.value.reference == "not-onnx"
+    assert caught.value.code == "not-onnx"
     assert left_behind(root) == []

@@ -51,7 +51,7 @@ def test_a_script_without_an_answer_is_a_crashed_converter(code: str, words: str
     script.write_text(f"import sys; print('last words', file=sys.stderr)\n{code}\n")
     with pytest.raises(ConvertError) as caught:
         run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
-    assert caught.value.reference == "converter-crashed"
+    assert caught.value.code == "converter-crashed"
     assert caught.value.exit_code == ExitCode.CONVERT
     assert words in caught.value.what
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
@@ -90,4 +90,4 @@ def test_a_full_disk_is_not_the_converters_fault(
     script.write_text(code)
     with pytest.raises(StorageError) as caught:
         run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
-    assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path))
+    assert (caught.value.code, caught.value.where) == ("disk-full", str(tmp_path))

@@ -62,7 +62,7 @@ def test_other_files_are_refused() -> None:
     """A file without the identifier is not in ORT format."""
     with pytest.raises(ModelError) as caught:
         canonical(b"\0" * 100)
-    assert caught.value.reference == "not-ort"
+    assert caught.value.code == "not-ort"
 
 
 @given(st.integers(0, len(FIRST) - 1), st.binary(min_size=1, max_size=8))
@@ -74,7 +74,7 @@ def test_damaged_files_end_in_one_error(position: int, junk: bytes) -> None:
     except Damaged:
         pass
     except ModelError as error:
-        assert error.reference == "not-ort"  # noqa: PT017 - one of three right outcomes
+        assert error.code == "not-ort"  # noqa: PT017 - one of three right outcomes
 
 
 @given(st.integers(8, len(FIRST) - 1))

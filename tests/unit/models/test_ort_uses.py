@@ -48,7 +48,7 @@ def test_operators_of_inner_graphs_are_among_them() -> None:
     assert (found.saved, found.sparse) == ((), False)
 
 
-def test_types_and_left_out_inputs_are_told(tmp_path: Path) -> None:
+def test_types_and_left_out_inputs_are_reported(tmp_path: Path) -> None:
     """In the names of upstream's configurations, by position; one node of those that are alike is named."""
     nodes = [
         helper.make_node("Clip", ["x", "", "most"], ["a"], name="first"),
@@ -70,7 +70,7 @@ def test_what_is_no_tensor_has_no_type(tmp_path: Path) -> None:
     assert uses["SequenceLength"].inputs == ("",)
 
 
-def test_saved_optimizations_are_told(tmp_path: Path) -> None:
+def test_saved_optimizations_are_reported(tmp_path: Path) -> None:
     """A quantized addition that an extended build makes when it loads the model."""
     scale = helper.make_tensor("scale", TensorProto.FLOAT, [], [0.1])
     zero = helper.make_tensor("zero", TensorProto.UINT8, [], [3])
@@ -87,7 +87,7 @@ def test_saved_optimizations_are_told(tmp_path: Path) -> None:
     assert "Add" in {use.operator.name for use in found.uses}
 
 
-def test_element_types_of_all_values_are_told(tmp_path: Path) -> None:
+def test_element_types_of_all_values_are_reported(tmp_path: Path) -> None:
     """Of sequences and weights too, in a graph inside a node as well."""
     nodes = [
         helper.make_node("Cast", ["x"], ["small"], to=TensorProto.FLOAT16),
@@ -112,7 +112,7 @@ def test_an_output_that_no_node_makes_has_its_type_among_them(tmp_path: Path) ->
     assert {kind for use in found.uses for kind in (*use.inputs, *use.outputs)} == {"float"}
 
 
-def test_weights_that_are_stored_sparse_are_told(tmp_path: Path) -> None:
+def test_weights_that_are_stored_sparse_are_reported(tmp_path: Path) -> None:
     """Of which ONNX Runtime makes dense ones when it loads the model: no value has a sparse type."""
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
     places = helper.make_tensor("w_places", INT64, [2], [0, 3])
@@ -133,7 +133,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes | None, referenc
         path.write_bytes(content)
     with pytest.raises(ModelError) as caught:
         read_uses(path)
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.MODEL)
 
 
 @given(st.integers(8, RECORDED.stat().st_size - 1), st.binary(max_size=8), st.booleans())
@@ -150,7 +150,7 @@ def test_a_damaged_model_is_read_or_refused(
     try:
         read_uses(path)
     except ModelError as error:
-        assert error.reference == "not-ort"  # noqa: PT017 - both outcomes are right
+        assert error.code == "not-ort"  # noqa: PT017 - both outcomes are right
 
 
 def test_a_model_whose_nodes_are_gone_is_damaged() -> None:
@@ -174,7 +174,7 @@ def test_a_file_that_says_the_same_again_and_again_is_refused(tmp_path: Path, gr
     started = time.process_time()
     with pytest.raises(ModelError) as caught:
         read_uses(tmp_path / "m.ort")
-    assert caught.value.reference == "not-ort"
+    assert caught.value.code == "not-ort"
     with suppress(ModelError):  # which looks at less
         inspect_ort(tmp_path / "m.ort")
     assert time.process_time() - started < 5

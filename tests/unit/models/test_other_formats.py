@@ -61,7 +61,7 @@ def test_inspect_says_what_a_file_is(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelError) as caught:
         inspect_file(tmp_path / name)
-    assert (caught.value.reference, caught.value.exit_code) == ("unknown-kind", ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == ("unknown-kind", ExitCode.MODEL)
     assert what in caught.value.what
     assert hint in caught.value.hint
 
@@ -73,7 +73,7 @@ def test_so_does_whatever_reads_a_model(tmp_path: Path, name: str) -> None:
     (tmp_path / "model.onnx").write_bytes(content)
     with pytest.raises(ModelError) as caught:
         inspect_onnx(tmp_path / "model.onnx")
-    assert caught.value.reference == "not-onnx"
+    assert caught.value.code == "not-onnx"
     assert what in caught.value.what
     assert hint in caught.value.hint
 
@@ -81,7 +81,7 @@ def test_so_does_whatever_reads_a_model(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("folder", "file", "what"), [("m.mlpackage", "x", "Core ML"), ("m", "saved_model.pb", "SavedModel")]
 )
-def test_folders_that_are_models_are_told(tmp_path: Path, folder: str, file: str, what: str) -> None:
+def test_folders_that_are_models_are_reported(tmp_path: Path, folder: str, file: str, what: str) -> None:
     """A Core ML package and a SavedModel are folders."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / file).touch()

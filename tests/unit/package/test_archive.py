@@ -62,7 +62,7 @@ def test_link_that_leaves_the_folder_is_refused(tmp_path: Path, target: str) -> 
     (folder / "link").symlink_to(target)
     with pytest.raises(PackageError) as caught:
         write_archive(folder, tmp_path / "p.tar.gz")
-    assert caught.value.reference == "not-archivable"
+    assert caught.value.code == "not-archivable"
     assert caught.value.exit_code == ExitCode.PACKAGE
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
 
@@ -73,17 +73,17 @@ def test_special_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe")
     with pytest.raises(PackageError) as caught:
         write_archive(folder, tmp_path / "p.tar.gz")
-    assert caught.value.reference == "not-archivable"
+    assert caught.value.code == "not-archivable"
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
 
 
 def test_unwritable_destination_is_a_storage_error(tmp_path: Path) -> None:
-    """A file where a folder should be, and a folder where the archive should be, are told."""
+    """A file where a folder should be, and a folder where the archive should be, are reported."""
     folder = make_folder(tmp_path / "p")
     (tmp_path / "file").write_text("")
     (tmp_path / "taken" / "inner").mkdir(parents=True)
     for destination in (tmp_path / "file" / "p.tar.gz", tmp_path / "taken"):
         with pytest.raises(StorageError) as caught:
             write_archive(folder, destination)
-        assert caught.value.reference == "archive-not-written"
+        assert caught.value.code == "archive-not-written"
     assert {path.name for path in tmp_path.iterdir()} == {"p", "file", "taken"}

@@ -94,7 +94,7 @@ def test_library_that_names_the_build_folder_is_refused(inputs: PackageInputs, t
     content = (inputs.result.library).read_bytes() + str(inputs.result.folder / "a.h").encode()
     with pytest.raises(PackageError) as caught:
         make_package(with_library(inputs, content), tmp_path / "out")
-    assert caught.value.reference == "machine-path"
+    assert caught.value.code == "machine-path"
     assert "file-prefix-map" in caught.value.hint
     assert not (tmp_path / "out").exists()
 
@@ -193,7 +193,7 @@ def test_missing_input_is_named_and_nothing_is_written(inputs: PackageInputs, tm
     (inputs.result.folder / lost).unlink()
     with pytest.raises(PackageError) as caught:
         make_package(inputs, tmp_path / "out")
-    assert caught.value.reference == "package-input-missing"
+    assert caught.value.code == "package-input-missing"
     assert caught.value.exit_code == ExitCode.PACKAGE
     assert caught.value.where.endswith(lost)
     assert not (tmp_path / "out").exists()
@@ -204,7 +204,7 @@ def test_changed_model_is_refused(inputs: PackageInputs, tmp_path: Path) -> None
     inputs.models[0].path.write_bytes(b"another")
     with pytest.raises(PackageError) as caught:
         make_package(inputs, tmp_path / "out")
-    assert caught.value.reference == "model-changed"
+    assert caught.value.code == "model-changed"
     assert not (tmp_path / "out").exists()
 
 
@@ -212,7 +212,7 @@ def test_model_that_was_planned_must_be_given(inputs: PackageInputs, tmp_path: P
     """A package without one of its models is not the product."""
     with pytest.raises(PackageError) as caught:
         make_package(replace(inputs, models=()), tmp_path / "out")
-    assert caught.value.reference == "model-changed"
+    assert caught.value.code == "model-changed"
 
 
 @pytest.mark.parametrize(("content", "reference"), [(b"", "not-elf"), (b"\x7fELF" + bytes(60), "corrupt-elf")])
@@ -220,7 +220,7 @@ def test_damaged_library_is_refused(inputs: PackageInputs, tmp_path: Path, conte
     """A library that cannot be read is not packaged."""
     with pytest.raises(BinaryError) as caught:
         make_package(with_library(inputs, content), tmp_path / "out")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert not (tmp_path / "out").exists()
 
 
@@ -230,13 +230,13 @@ def test_library_with_a_strange_name_is_refused(inputs: PackageInputs, tmp_path:
     content = inputs.result.library.read_bytes().replace(b"libonnxruntime.so.1\0", soname.encode().ljust(20, b"\0"))
     with pytest.raises(PackageError) as caught:
         make_package(with_library(inputs, content), tmp_path / "out")
-    assert caught.value.reference == "bad-soname"
+    assert caught.value.code == "bad-soname"
 
 
 def test_full_disk_is_a_storage_error_and_leaves_nothing(
     inputs: PackageInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that fails half way is told with the system's own words, and the half is removed."""
+    """A write that fails half way is reported with the system's own words, and the half is removed."""
 
     def full(source: Path, destination: Path) -> None:
         destination.write_bytes(source.read_bytes()[:10])
@@ -245,7 +245,7 @@ def test_full_disk_is_a_storage_error_and_leaves_nothing(
     monkeypatch.setattr("ortrim.package.packing.shutil.copyfile", full)
     with pytest.raises(StorageError) as caught:
         make_package(inputs, tmp_path / "out")
-    assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
     assert "No space left" in caught.value.why
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
 
@@ -263,7 +263,7 @@ def test_a_package_for_which_there_is_no_room_is_not_begun(
 
 
 def test_file_in_the_way_of_the_destination_is_a_storage_error(inputs: PackageInputs, tmp_path: Path) -> None:
-    """A file where the folder should go is told, not a traceback, and stays as it is."""
+    """A file where the folder should go is reported, not a traceback, and stays as it is."""
     (tmp_path / "out").write_text("in the way")
     with pytest.raises(StorageError):
         make_package(inputs, tmp_path / "out")

@@ -56,21 +56,21 @@ def test_manifest_is_read_from_file_folder_and_archive(inputs: PackageInputs, tm
     assert read_manifest(path) == read_manifest(tmp_path) == read_manifest(archive) == manifest
 
 
-def test_missing_package_is_told(tmp_path: Path) -> None:
+def test_missing_package_is_reported(tmp_path: Path) -> None:
     """A path that leads nowhere is a diagnostic of the packaging class."""
     with pytest.raises(PackageError) as caught:
         read_manifest(tmp_path / "absent.tar.gz")
-    assert caught.value.reference == "package-missing"
+    assert caught.value.code == "package-missing"
     assert caught.value.exit_code == ExitCode.PACKAGE
 
 
-def test_folder_and_archive_without_manifest_are_told(tmp_path: Path) -> None:
+def test_folder_and_archive_without_manifest_are_reported(tmp_path: Path) -> None:
     """Something else than a package is named as such."""
     archive = archive_of(tmp_path / "other.tar.gz", {"manifest.json": b"{}", "p/x/manifest.json": b"{}"})
     for path in (tmp_path, archive):
         with pytest.raises(PackageError) as caught:
             read_manifest(path)
-        assert caught.value.reference == "manifest-missing"
+        assert caught.value.code == "manifest-missing"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_file_that_is_no_archive_is_damaged(tmp_path: Path, content: bytes) -> N
     path.write_bytes(content)
     with pytest.raises(PackageError) as caught:
         read_manifest(path)
-    assert caught.value.reference == "package-damaged"
+    assert caught.value.code == "package-damaged"
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_file_that_is_no_archive_is_damaged(tmp_path: Path, content: bytes) -> N
         (b" " * ((16 << 20) + 1), "larger"),
     ],
 )
-def test_damaged_manifest_is_told_with_the_place(tmp_path: Path, content: bytes, why: str) -> None:
+def test_damaged_manifest_is_reported_with_the_place(tmp_path: Path, content: bytes, why: str) -> None:
     """Truncated, foreign, deeply nested, newer and oversized manifests are one class of error."""
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(PackageError) as caught:
         read_manifest(tmp_path)
-    assert caught.value.reference == "manifest-damaged"
+    assert caught.value.code == "manifest-damaged"
     assert why in caught.value.why
 
 
@@ -124,7 +124,7 @@ def test_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.tar.gz").write_bytes(gzip.compress(entry.tobuf() + bytes(1024)))
     with pytest.raises(PackageError) as caught:
         read_manifest(tmp_path / "p.tar.gz")
-    assert caught.value.reference == "package-damaged"
+    assert caught.value.code == "package-damaged"
 
 
 @given(cut=st.floats(min_value=0, max_value=0.95), flip=st.integers(min_value=0, max_value=10_000))
@@ -146,7 +146,7 @@ def outcome(path: Path) -> str:
     try:
         read_manifest(path)
     except PackageError as error:
-        return error.reference
+        return error.code
     return ""
 
 

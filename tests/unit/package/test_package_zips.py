@@ -56,7 +56,7 @@ def test_paths_that_leave_the_archive_are_refused(tmp_path: Path, path: str) -> 
     """Nothing is left of the archive."""
     with pytest.raises(PackageError) as caught:
         write_zip(tmp_path / "a.zip", [PackagedFile(path=path, content=b"")])
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-package-path", ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-package-path", ExitCode.PACKAGE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,5 +64,5 @@ def test_a_file_that_is_gone_leaves_no_archive(tmp_path: Path) -> None:
     """It is told with the archive's name."""
     with pytest.raises(StorageError) as caught:
         write_zip(tmp_path / "a.zip", [PackagedFile(path="a", content=tmp_path / "gone")])
-    assert caught.value.reference == "archive-not-written"
+    assert caught.value.code == "archive-not-written"
     assert list(tmp_path.iterdir()) == []

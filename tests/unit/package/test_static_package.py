@@ -34,7 +34,7 @@ def test_the_archive_stands_in_place_of_the_library(inputs: PackageInputs, tmp_p
     assert (package.manifest.linkage, package.manifest.cpu) == ("static", "x86-64-v3")
 
 
-def test_programs_are_told_what_they_need_besides(inputs: PackageInputs, tmp_path: Path) -> None:
+def test_programs_are_reported_what_they_need_besides(inputs: PackageInputs, tmp_path: Path) -> None:
     """The system's libraries and no C++: pkg-config and CMake both say so."""
     folder = make_package(inputs, tmp_path / "out").folder / "lib"
     assert (
@@ -60,5 +60,5 @@ def test_an_archive_that_is_gone_is_named(inputs: PackageInputs, tmp_path: Path)
     inputs.result.archive.unlink()
     with pytest.raises(PackageError) as caught:
         make_package(inputs, tmp_path / "out")
-    assert caught.value.reference == "package-input-missing"
+    assert caught.value.code == "package-input-missing"
     assert not (tmp_path / "out").exists()

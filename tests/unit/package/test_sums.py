@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.base.checksums import check_sums, sums_text
+from ortrim.base.checksums import check_sums, checksums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError
 from ortrim.package.packing import PackagedFile, check_paths
 
@@ -15,7 +15,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "lib" / "a.so").symlink_to("a.so.1")
     (tmp_path / "LICENSE").write_text("MIT\n")
     entries = [PackagedFile(path=path, content=tmp_path / path).entry for path in ("lib/a.so.1", "LICENSE")]
-    (tmp_path / "SHA256SUMS").write_text(sums_text(entries))
+    (tmp_path / "SHA256SUMS").write_text(checksums_text(entries))
     return tmp_path
 
 
@@ -24,7 +24,7 @@ def references(folder: Path) -> list[str]:
     with pytest.raises(DiagnosticGroup) as caught:
         check_sums(folder)
     assert caught.value.exit_code == ExitCode.PACKAGE
-    return [diagnostic.reference for diagnostic in caught.value.diagnostics]
+    return [diagnostic.code for diagnostic in caught.value.diagnostics]
 
 
 def test_intact_folder_passes(folder: Path) -> None:
@@ -32,7 +32,7 @@ def test_intact_folder_passes(folder: Path) -> None:
     check_sums(folder)
 
 
-def test_all_differences_are_told_at_once(folder: Path) -> None:
+def test_all_differences_are_reported_at_once(folder: Path) -> None:
     """A changed, a missing and an added file are three problems of one group."""
     (folder / "LICENSE").write_text("GPL\n")
     (folder / "lib" / "a.so.1").unlink()
@@ -59,13 +59,13 @@ def test_link_that_leaves_the_package_does_not_count(folder: Path, tmp_path_fact
     assert "file-missing" in references(folder)
 
 
-def test_missing_or_binary_sums_are_told(folder: Path) -> None:
+def test_missing_or_binary_sums_are_reported(folder: Path) -> None:
     """Without readable sums nothing can be checked."""
     (folder / "SHA256SUMS").write_bytes(b"\xff\xfe\x00")
-    for reference in ("sums-damaged", "sums-missing"):
+    for reference in ("checksums-damaged", "checksums-missing"):
         with pytest.raises(PackageError) as caught:
             check_sums(folder)
-        assert caught.value.reference == reference
+        assert caught.value.code == reference
         (folder / "SHA256SUMS").unlink(missing_ok=True)
 
 
@@ -80,12 +80,12 @@ def test_missing_or_binary_sums_are_told(folder: Path) -> None:
         f"{'A' * 64}  x",
     ],
 )
-def test_damaged_sums_are_told_by_line(folder: Path, line: str) -> None:
+def test_damaged_sums_are_reported_by_line(folder: Path, line: str) -> None:
     """Lines in another form and paths that leave the package are refused."""
     (folder / "SHA256SUMS").write_text(line + "\n")
     with pytest.raises(PackageError) as caught:
         check_sums(folder)
-    assert caught.value.reference == "sums-damaged"
+    assert caught.value.code == "checksums-damaged"
     assert "line 1" in caught.value.why
 
 
@@ -94,7 +94,7 @@ def test_empty_sums_are_damaged(folder: Path) -> None:
     (folder / "SHA256SUMS").write_text("")
     with pytest.raises(PackageError) as caught:
         check_sums(folder)
-    assert caught.value.reference == "sums-damaged"
+    assert caught.value.code == "checksums-damaged"
 
 
 def test_listing_a_file_twice_is_damage(folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_listing_a_file_twice_is_damage(folder: Path) -> None:
     sums.write_text(sums.read_text() + sums.read_text())
     with pytest.raises(PackageError) as caught:
         check_sums(folder)
-    assert caught.value.reference == "sums-damaged"
+    assert caught.value.code == "checksums-damaged"
 
 
 @pytest.mark.parametrize("path", ["", ".", "..", "a/../b", "/a", "a//b", "./a", "a/", "a\nb", "a/./b", "a:b"])
@@ -111,7 +111,7 @@ def test_paths_that_are_not_plain_are_refused(path: str) -> None:
     """Only normal relative paths name files of a package."""
     with pytest.raises(PackageError) as caught:
         check_paths([path])
-    assert caught.value.reference == "bad-package-path"
+    assert caught.value.code == "bad-package-path"
 
 
 def test_path_given_twice_is_refused() -> None:

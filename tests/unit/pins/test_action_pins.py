@@ -24,7 +24,7 @@ def test_an_action_without_commit_is_refused(name: str) -> None:
     """Nobody invents a commit: the action is named, with what fills it in."""
     with pytest.raises(SourcesError) as caught:
         action_reference(read_action_pins(WHOLE), name)
-    assert (caught.value.reference, caught.value.exit_code) == ("action-not-pinned", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("action-not-pinned", ExitCode.SOURCES)
     assert caught.value.where == f"{ACTIONS_FILE}: {name}"
     assert "invoke pins.update --actions" in caught.value.hint
 
@@ -51,7 +51,7 @@ def test_a_damaged_file_is_refused(text: str) -> None:
     """Whatever is no tag and no commit; a short commit could be another's."""
     with pytest.raises(SourcesError) as caught:
         read_action_pins(text)
-    assert (caught.value.reference, caught.value.where) == ("bad-pin-file", ACTIONS_FILE)
+    assert (caught.value.code, caught.value.where) == ("bad-pin-file", ACTIONS_FILE)
 
 
 def test_the_pins_that_travel_with_ortrim_are_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

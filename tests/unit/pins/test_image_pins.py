@@ -45,10 +45,10 @@ def test_the_pins_that_travel_with_ortrim_name_what_they_lack(monkeypatch: pytes
 
 @pytest.mark.parametrize("name", ["jdk", "python", "nobody"])
 def test_a_base_without_digest_is_refused(name: str) -> None:
-    """The entry, its human name and the command that fills it in are told."""
+    """The entry, its human name and the command that fills it in are reported."""
     with pytest.raises(SourcesError) as caught:
         read_image_pins('[bases.jdk]\nreference = "jdk:17"\n').base(name)
-    assert (caught.value.reference, caught.value.exit_code) == ("image-not-pinned", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("image-not-pinned", ExitCode.SOURCES)
     assert f"bases.{name}" in caught.value.where
     assert "invoke pins.update --images" in caught.value.hint
 
@@ -58,7 +58,7 @@ def test_an_archive_without_digest_is_refused(text: str) -> None:
     """Also one of which half is known, or none at all."""
     with pytest.raises(SourcesError) as caught:
         read_image_pins(text).archive("ndk;1.2.3")
-    assert caught.value.reference == "image-not-pinned"
+    assert caught.value.code == "image-not-pinned"
     assert "ndk;1.2.3" in caught.value.where
 
 
@@ -79,5 +79,5 @@ def test_a_wrong_file_is_refused(text: str) -> None:
     """Nothing of it reaches a Dockerfile or a command line."""
     with pytest.raises(SourcesError) as caught:
         read_image_pins(text)
-    assert (caught.value.reference, caught.value.where) == ("bad-pin-file", "images.toml")
+    assert (caught.value.code, caught.value.where) == ("bad-pin-file", "images.toml")
     assert caught.value.why

@@ -23,7 +23,7 @@ def refused(text: str, reference: str) -> SourcesError:
     """Read a text that must be refused."""
     with pytest.raises(SourcesError) as caught:
         read(text)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == ExitCode.SOURCES
     return caught.value
 
@@ -49,7 +49,7 @@ def test_git_without_a_commit_is_refused() -> None:
     """A tag alone pins nothing: tags can be moved."""
     with pytest.raises(SourcesError) as caught:
         read_git_pin(GIT.replace("commit", "# commit"), "git.toml")
-    assert caught.value.reference == "pin-without-digest"
+    assert caught.value.code == "pin-without-digest"
     assert read_git_pin(GIT, "git.toml").commit == "a" * 40
 
 
@@ -93,7 +93,7 @@ def test_wrong_git_pins_are_refused(old: str, new: str) -> None:
     """What git would take for an option, or an abbreviated commit, is refused."""
     with pytest.raises(SourcesError) as caught:
         read_git_pin(GIT.replace(old, new), "git.toml")
-    assert caught.value.reference == "bad-pin-file"
+    assert caught.value.code == "bad-pin-file"
 
 
 @given(st.text(alphabet='[]{}="#.,\n abcu123'))

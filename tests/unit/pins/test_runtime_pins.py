@@ -34,7 +34,7 @@ def test_broken_versions_are_refused_with_what_to_use_instead(version: str) -> N
     """A version known to be broken is refused with the reason and a version that is not."""
     with pytest.raises(SpecError) as caught:
         runtime_pins(version)
-    assert caught.value.reference == "known-broken-version"
+    assert caught.value.code == "known-broken-version"
     assert caught.value.exit_code == ExitCode.SPEC
     assert "onnx_minimal.cmake" in caught.value.why
     assert caught.value.hint == "use 1.22.0"
@@ -48,7 +48,7 @@ def test_unknown_versions_name_the_nearest(version: str, nearest: str) -> None:
     """A version that ortrim does not know is refused with the nearest that it does."""
     with pytest.raises(SpecError) as caught:
         runtime_pins(version)
-    assert caught.value.reference == "unknown-version"
+    assert caught.value.code == "unknown-version"
     assert f"knows is {nearest};" in caught.value.hint
 
 
@@ -81,7 +81,7 @@ def test_users_pins_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / name).write_text("commit = ")
     with pytest.raises(SourcesError) as caught:
         runtime_pins("1.22.0")
-    assert caught.value.reference == "bad-pin-file"
+    assert caught.value.code == "bad-pin-file"
 
 
 def test_updates_go_where_pins_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from ortrim.base.cache import record_entry
 from ortrim.build.translation_units import (
+    AVX512_UNITS,
     LARGEST_INDEX,
-    WIDE_UNITS,
     IndexFound,
     UnitIndex,
     Variant,
@@ -88,8 +88,8 @@ def test_wide_kernels_are_in_the_units_of_x64(name: str) -> None:
     text = pin_text(f"units/{name}")
     assert text is not None
     index = read_index(text)
-    taken = wide_units(index, WIDE_UNITS)
-    named = [unit for units in WIDE_UNITS.values() for unit in units]
+    taken = wide_units(index, AVX512_UNITS)
+    named = [unit for units in AVX512_UNITS.values() for unit in units]
     assert [unit for unit in named if not any(path.endswith(f"/mlas/lib/{unit}") for path in taken)] == []
     assert len(taken) < 0.2 * len(index.units)
 
@@ -192,7 +192,7 @@ def test_learnt_index_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
 
 
 def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is told; the older index stays, and nothing is left beside it."""
+    """A full disk is reported; the older index stays, and nothing is left beside it."""
     path = save_learnt(index_of(UNKNOWN))
     before = path.read_bytes()
 
@@ -202,7 +202,7 @@ def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(StorageError) as caught:
         save_learnt(index_of(UNKNOWN))
-    assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
     assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
     assert path.read_bytes() == before
 
@@ -213,7 +213,7 @@ def test_damaged_pinned_index_is_a_diagnostic(tmp_path: Path, content: str) -> N
     pin(tmp_path, content)
     with pytest.raises(SourcesError) as caught:
         find_index(UNKNOWN)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-unit-index", ExitCode.SOURCES)
     assert caught.value.where == f"units/{UNKNOWN.stem}.json"
     assert "invoke pins.index" in caught.value.hint
 
@@ -225,4 +225,4 @@ def test_shipped_file_that_is_not_text_is_a_diagnostic(tmp_path: Path, monkeypat
     monkeypatch.setattr(shipped, "files", lambda _package: tmp_path)
     with pytest.raises(SourcesError) as caught:
         shipped_index(UNKNOWN)
-    assert caught.value.reference == "bad-unit-index"
+    assert caught.value.code == "bad-unit-index"

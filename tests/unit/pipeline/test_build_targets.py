@@ -111,7 +111,7 @@ def test_a_damaged_report_is_a_diagnostic(stages: Stages, finished: Callable[[],
     (finished() / "report.json").write_text("{")
     with pytest.raises(StorageError) as caught:
         build(stages.request(), stages.console)
-    assert caught.value.reference == "report-damaged"
+    assert caught.value.code == "report-damaged"
 
 
 def test_a_report_of_another_version_is_verified_again(
@@ -122,7 +122,7 @@ def test_a_report_of_another_version_is_verified_again(
     old.write_bytes(OLD_REPORT.read_bytes())
     with pytest.raises(VerifyError) as caught:
         reports_of(stages.request(), stages.console)
-    assert (caught.value.reference, caught.value.hint) == ("report-outdated", "run: invoke verify")
+    assert (caught.value.code, caught.value.hint) == ("report-outdated", "run: invoke verify")
     assert old.read_bytes() == OLD_REPORT.read_bytes()
     report = recorded_report()
     pretend(monkeypatch, report)
@@ -174,7 +174,7 @@ def test_results_that_cannot_be_written_are_refused_before_any_work(stages: Stag
     for output in (stages.folder / "file", stages.folder / "file" / "inside"):
         with pytest.raises(StorageError) as caught:
             build(stages.request(output=output), stages.console)
-        assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+        assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
     assert stages.ran == []
 
 
@@ -193,7 +193,7 @@ def test_what_was_not_built_cannot_be_verified_again(stages: Stages) -> None:
     """The command that builds is named."""
     with pytest.raises(VerifyError) as caught:
         verify_again(stages.request(), stages.console)
-    assert (caught.value.reference, caught.value.hint) == ("not-built", "run: invoke build")
+    assert (caught.value.code, caught.value.hint) == ("not-built", "run: invoke build")
 
 
 def test_what_cannot_run_here_is_not_verified_again(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,13 +201,13 @@ def test_what_cannot_run_here_is_not_verified_again(stages: Stages, monkeypatch:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(VerifyError) as caught:
         verify_again(stages.request(target="linux-arm64"), stages.console)
-    assert caught.value.reference == "no-device"
+    assert caught.value.code == "no-device"
 
 
 def test_a_report_can_be_shown_of_what_was_built(stages: Stages, finished: Callable[[], Path]) -> None:
     """And only of that."""
     with pytest.raises(VerifyError) as caught:
         reports_of(stages.request(), stages.console)
-    assert caught.value.reference == "report-missing"
+    assert caught.value.code == "report-missing"
     finished()
     assert len(reports_of(stages.request(), stages.console)) == 1

@@ -64,13 +64,13 @@ def test_a_plan_needs_no_ndk(stages: Stages) -> None:
 def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was compiled elsewhere comes with its JNI library; the classes of the AAR take a JDK all the same."""
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(stages.folder / "jdk" / "bin").javac.parents[1]))
-    assert refused(stages).reference == "ndk-missing"
+    assert refused(stages).code == "ndk-missing"
     request = stages.request(target="android", elsewhere=True)
     assert make_planned(request, stages.console, to_run=True).plan.assemblies
     stages.ran.clear()
     monkeypatch.setenv("JAVA_HOME", str(stages.folder))
     shutil.rmtree(stages.folder / "artifacts", ignore_errors=True)
-    assert refused(stages, elsewhere=True).reference == "javac-missing"
+    assert refused(stages, elsewhere=True).code == "javac-missing"
 
 
 def test_a_plan_for_android_needs_no_known_host(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,33 +102,33 @@ def test_without_an_ndk_nothing_is_done(stages: Stages) -> None:
     """Whoever wants a library is told at once what to get, not after the models were converted."""
     error = refused(stages)
     assert isinstance(error, ToolError)
-    assert (error.reference, error.exit_code) == ("ndk-missing", ExitCode.TOOL)
+    assert (error.code, error.exit_code) == ("ndk-missing", ExitCode.TOOL)
     assert f"ndk;{NDK_VERSION}" in error.hint
 
 
 def test_an_ndk_that_was_named_is_looked_at(stages: Stages) -> None:
     """`--ndk` reaches the search; so does the level that the buildspec asks for."""
-    assert refused(stages, ndk=stages.folder / "none").reference == "ndk-not-a-folder"
+    assert refused(stages, ndk=stages.folder / "none").code == "ndk-not-a-folder"
     other = lay_out_ndk(stages.folder / "other", "26.1.10909125")
-    assert refused(stages, ndk=other).reference == "ndk-wrong-version"
+    assert refused(stages, ndk=other).code == "ndk-wrong-version"
     fitting = lay_out_ndk(stages.folder / "ndk")
     (fitting / "meta").mkdir()
     (fitting / "meta" / "platforms.json").write_text('{"min": 21, "max": 35}')
-    assert refused(stages, "[android]\napi = 36\n", ndk=fitting).reference == "ndk-api-level"
+    assert refused(stages, "[android]\napi = 36\n", ndk=fitting).code == "ndk-api-level"
 
 
 def test_an_ndk_for_nothing_is_not_passed_over(stages: Stages) -> None:
     """Whoever names one expects it to be used."""
     with pytest.raises(UsageError) as caught:
         make_planned(stages.request(target="linux-x64", ndk=stages.folder), stages.console, to_run=True)
-    assert (caught.value.reference, caught.value.where) == ("bad-option", "--ndk")
+    assert (caught.value.code, caught.value.where) == ("bad-option", "--ndk")
     assert stages.ran == []
 
 
 def test_a_slip_of_the_pen_is_said_before_what_to_install(stages: Stages) -> None:
     """A device that cannot be meant is one, whether or not there is an NDK."""
     error = refused(stages, devices=("qemu-user",))
-    assert (error.reference, error.exit_code) == ("wrong-device", ExitCode.USAGE)
+    assert (error.code, error.exit_code) == ("wrong-device", ExitCode.USAGE)
     assert error.hint.startswith("choose adb, or a device farm's:")
 
 
@@ -137,7 +137,7 @@ def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.
     ndk = lay_out_ndk(stages.folder / "ndk")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder))
     error = refused(stages, ndk=ndk)
-    assert (error.reference, error.exit_code) == ("javac-missing", ExitCode.TOOL)
+    assert (error.code, error.exit_code) == ("javac-missing", ExitCode.TOOL)
     fake_jdk(stages.folder / "jdk" / "bin")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
     assert make_planned(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
@@ -148,7 +148,7 @@ def test_a_runtime_whose_ndk_nobody_looked_up_asks_for_one(stages: Stages, versi
     """No version is invented; the key that says it is named."""
     error = refused(stages, f'[onnxruntime]\nversion = "{version}"\n', to_run=False)
     assert isinstance(error, PlanError)
-    assert (error.reference, error.exit_code, error.where) == ("no-ndk-version", ExitCode.PLAN, "android-arm64-v8a")
+    assert (error.code, error.exit_code, error.where) == ("no-ndk-version", ExitCode.PLAN, "android-arm64-v8a")
     assert "android.ndk" in error.hint
 
 
@@ -166,4 +166,4 @@ def test_xnnpack_without_its_sources_is_refused_in_the_plan(stages: Stages) -> N
     """The sources are known when they have been looked up."""
     with pytest.raises(PlanError) as caught:
         plan(stages, 'style = "runtime"\n[android]\nproviders = ["xnnpack"]\n')
-    assert caught.value.reference == "provider-sources-missing"
+    assert caught.value.code == "provider-sources-missing"

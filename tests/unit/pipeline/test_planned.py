@@ -127,7 +127,7 @@ def test_a_target_without_a_device_is_refused_before_compiling(stages: Stages, m
     monkeypatch.setattr(shutil, "which", {"apt-get": "/usr/bin/apt-get"}.get)
     error = refused(stages, stages.request(target="linux"), to_run=True)
     assert isinstance(error, VerifyError)
-    assert (error.reference, error.exit_code, error.where) == ("no-device", ExitCode.VERIFY, ", ".join(FOREIGN))
+    assert (error.code, error.exit_code, error.where) == ("no-device", ExitCode.VERIFY, ", ".join(FOREIGN))
     assert "apt-get install qemu-user-static; or " in error.hint
     assert "invoke plan" in error.hint
     assert stages.ran == []
@@ -167,7 +167,7 @@ def test_an_image_that_cannot_be_made_is_refused_before_any_work(
     (pins / "images.toml").write_text('[bases.python]\nreference = "python:3.13"\n')
     monkeypatch.setenv("ORTRIM_PINS", str(pins))
     request = stages.request(body, target=target, container=ContainerOptions())
-    assert refused(stages, request, to_run=True).reference == reference
+    assert refused(stages, request, to_run=True).code == reference
     assert stages.ran == []
     assert make_planned(request, stages.console).plan.targets
 
@@ -193,7 +193,7 @@ def test_a_case_that_does_not_fit_is_refused_before_sources_and_compiling(
 ) -> None:
     """Cases need only the model, so that a slip in one does not cost a build."""
     error = refused(stages, stages.request(f'[[models.cases]]\nname = "one"\n{case}\n'))
-    assert (error.reference, error.exit_code) == (reference, ExitCode.SPEC)
+    assert (error.code, error.exit_code) == (reference, ExitCode.SPEC)
     assert "sources" not in stages.ran
     assert not [path for path in (stages.folder / "cache" / "cases").iterdir() if path.is_dir()]
     assert not (stages.folder / "artifacts").exists()
@@ -212,7 +212,7 @@ def test_a_system_compiler_compiles_for_its_own_machine_only(stages: Stages) -> 
     """What it would make of another target is a library for this one."""
     error = refused(stages, stages.request('[[targets]]\nid = "linux-arm64"\ncompiler = "gcc"\n', target="linux-arm64"))
     assert isinstance(error, PlanError)
-    assert (error.reference, error.exit_code) == ("no-cross-compiler", ExitCode.PLAN)
+    assert (error.code, error.exit_code) == ("no-cross-compiler", ExitCode.PLAN)
     assert 'compiler = "zig"' in error.hint
     assert stages.ran == []
 
@@ -233,7 +233,7 @@ def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, mon
     monkeypatch.setattr(platform, "machine", lambda: machine)
     with pytest.raises(ToolError, match=f"{machine} is no host") as caught:
         planned.host_target()
-    assert caught.value.reference == "unsupported-host"
+    assert caught.value.code == "unsupported-host"
 
 
 def test_this_host_is_a_target() -> None:

@@ -103,7 +103,7 @@ def test_an_older_system_than_the_version_has_is_refused(
     """Versions are compared as numbers; the lowest is named, with the key that says it."""
     error = refused(stages, target, f'[apple]\n{key} = "{asked}"\n')
     assert isinstance(error, PlanError)
-    assert (error.reference, error.exit_code) == ("deployment-target-too-low", ExitCode.PLAN)
+    assert (error.code, error.exit_code) == ("deployment-target-too-low", ExitCode.PLAN)
     assert lowest in error.what
     assert f'apple.{key} = "{lowest}"' in error.hint
 
@@ -112,11 +112,11 @@ def test_a_version_whose_lowest_is_not_known_wants_it_said(stages: Stages, monke
     """And which Xcode compiles it where there is none to ask."""
     entry = {name: value for name, value in runtime.known_version("1.21.0").items() if name != "apple"}
     monkeypatch.setattr(runtime, "known_version", lambda _: entry)
-    assert refused(stages).reference == "no-deployment-target"
+    assert refused(stages).code == "no-deployment-target"
     said = '[apple]\nios_deployment_target = "15.1"\n'
     with pytest.raises(PlanError) as caught:
         jobs(stages, "ios-arm64", said)
-    assert caught.value.reference == "no-xcode-version"
+    assert caught.value.code == "no-xcode-version"
     assert "apple.xcode" in caught.value.hint
     assert jobs(stages, "ios-arm64", f'{said}xcode = "16.1"\n')["ios-arm64"].toolchain.version == "16.1"
 
@@ -129,7 +129,7 @@ def test_what_only_xcode_compiles_is_refused_at_once_elsewhere(
     """Before models are converted, with both ways out."""
     error = refused(stages, target, **changes)
     assert isinstance(error, ToolError)
-    assert (error.reference, error.where, error.exit_code) == ("needs-mac", target, ExitCode.TOOL)
+    assert (error.code, error.where, error.exit_code) == ("needs-mac", target, ExitCode.TOOL)
     assert "--executor github" in error.hint
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, body: str, word:
     request.spec.write_text(body + request.spec.read_text())
     with pytest.raises(ToolError) as caught:
         make_planned(request, stages.console, to_run=True)
-    assert caught.value.reference == "needs-mac"
+    assert caught.value.code == "needs-mac"
     assert word in caught.value.why
     assert stages.ran == []
 
@@ -191,7 +191,7 @@ def test_a_mac_without_xcode_can_show_the_plan(stages: Stages, monkeypatch: pyte
     monkeypatch.setattr(toolchains, "find_xcode", missing)
     assert jobs(stages, "ios-arm64")["ios-arm64"].toolchain.version == PINS.xcode != mac.version
     stages.ran.clear()
-    assert refused(stages).reference == "xcode-missing"
+    assert refused(stages).code == "xcode-missing"
 
 
 @pytest.mark.parametrize("sdk", ["iPhoneOS", "iPhoneSimulator"])
@@ -199,7 +199,7 @@ def test_an_xcode_without_the_sdk_of_a_target_is_refused(stages: Stages, mac: Xc
     """Another target may go on with what there is."""
     (mac.folder / "Platforms" / f"{sdk}.platform" / "Developer" / "SDKs" / f"{sdk}.sdk").rmdir()
     target = {"iPhoneOS": "ios-arm64", "iPhoneSimulator": "ios-simulator-arm64"}[sdk]
-    assert refused(stages, target).reference == "xcode-sdk-missing"
+    assert refused(stages, target).code == "xcode-sdk-missing"
     assert make_planned(stages.request(target="macos-arm64"), stages.console, to_run=True).plan.assemblies
 
 

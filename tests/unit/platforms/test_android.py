@@ -57,7 +57,7 @@ def test_pages_of_16_kilobytes_always(target: str, profile: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "packing"),
+    ("api", "packed_relocations"),
     [
         (21, []),
         (22, []),
@@ -69,10 +69,10 @@ def test_pages_of_16_kilobytes_always(target: str, profile: str) -> None:
         (36, ["-Wl,--pack-dyn-relocs=android+relr"]),
     ],
 )
-def test_relocations_are_packed_as_the_level_can_read_them(api: int, packing: list[str]) -> None:
+def test_relocations_are_packed_as_the_level_can_read_them(api: int, packed_relocations: list[str]) -> None:
     """A loader that does not know a form skips it, and the library crashes: each level gets what it understands."""
     flags = linker_flags(job(options=AndroidSpec(api=api)))
-    assert [flag for flag in flags if "reloc" in flag or "relr" in flag] == packing
+    assert [flag for flag in flags if "reloc" in flag or "relr" in flag] == packed_relocations
 
 
 @pytest.mark.parametrize("exceptions", [True, False])
@@ -152,6 +152,6 @@ def test_abis_with_different_cpp_libraries_do_not_go_into_one_package() -> None:
     """The package would have a library for one ABI and lack it for another."""
     with pytest.raises(PlanError) as caught:
         planned_together("c++_static", "c++_shared")
-    assert (caught.value.reference, caught.value.exit_code) == ("mixed-stl", ExitCode.PLAN)
+    assert (caught.value.code, caught.value.exit_code) == ("mixed-stl", ExitCode.PLAN)
     assert caught.value.where == "android-arm64-v8a, android-armeabi-v7a"
     assert "android.stl" in caught.value.hint

@@ -17,7 +17,7 @@ def job(target: str = "macos-arm64") -> BuildJob:
 
 
 @pytest.mark.parametrize(("target", "processor"), [("macos-arm64", "arm64"), ("macos-x86_64", "x86_64")])
-def test_upstream_is_told_of_a_mac_without_apples_tools(target: str, processor: str) -> None:
+def test_upstream_is_reported_of_a_mac_without_apples_tools(target: str, processor: str) -> None:
     """No SDK, no Xcode, no oldest system: zig knows what it compiles for."""
     arguments = job(target).arguments
     words = {f"CMAKE_{name}={processor}" for name in ("SYSTEM_PROCESSOR", "OSX_ARCHITECTURES")}

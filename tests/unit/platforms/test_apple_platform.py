@@ -152,7 +152,7 @@ def refused(*targets: TargetSpec) -> PlanError:
 def test_dynamic_and_static_do_not_mix() -> None:
     """An app links the framework of one kind for every platform."""
     error = refused(TargetSpec(id="ios-arm64", apple=AppleSpec(framework="static")), TargetSpec(id="macos-arm64"))
-    assert (error.reference, error.where) == ("mixed-frameworks", "ios-arm64, macos-arm64")
+    assert (error.code, error.where) == ("mixed-frameworks", "ios-arm64, macos-arm64")
     assert "apple.framework" in error.hint
 
 
@@ -160,7 +160,7 @@ def test_what_is_one_file_has_one_oldest_system() -> None:
     """Both architectures of the simulator are in it; the phone may begin elsewhere."""
     later = AppleSpec(ios_deployment_target="16.0")
     error = refused(TargetSpec(id="ios-simulator-arm64"), TargetSpec(id="ios-simulator-x86_64", apple=later))
-    assert (error.reference, error.where) == ("mixed-deployment-targets", "ios-simulator-arm64, ios-simulator-x86_64")
+    assert (error.code, error.where) == ("mixed-deployment-targets", "ios-simulator-arm64, ios-simulator-x86_64")
     assert "15.1 and 16.0" in error.why
     apart = (TargetSpec(id="ios-simulator-arm64"), TargetSpec(id="ios-arm64", apple=later))
     assert len(sample_plan("", selected=apart).assemblies) == 1

@@ -28,47 +28,47 @@ def refused(*models: PlannedModel, target: str = "linux-x64", selected: tuple[Ta
 
 
 def test_a_model_for_x64_is_planned_for_x64() -> None:
-    """Every x64 processor runs it, so that no floor is asked for, and nothing is added to the library."""
+    """Every x64 processor runs it, so that no baseline is asked for, and nothing is added to the library."""
     plan = sample_plan("linux-x64", models=(EIGHT,))
     assert plan.models == (EIGHT,)
-    assert not plan.targets[0].job.wide_blocks
-    assert not any("wide_blocks.cc" in argument for argument in plan.targets[0].job.arguments)
+    assert not plan.targets[0].job.avx512_nchwc
+    assert not any("avx512_nchwc.cc" in argument for argument in plan.targets[0].job.arguments)
 
 
 @pytest.mark.parametrize("target", ["linux-arm64", "linux-riscv64", "android-x86"])
 @pytest.mark.parametrize("model", [EIGHT, SIXTEEN])
 def test_a_model_for_x64_is_refused_elsewhere(target: str, model: PlannedModel) -> None:
     """No kernel of another processor knows the layout."""
-    assert refused(model, target=target).reference == "layout-elsewhere"
+    assert refused(model, target=target).code == "layout-elsewhere"
 
 
 def test_a_model_for_avx512_brings_its_kernels_along() -> None:
     """Whatever the profile: without them a minimal build would take the weights for blocks of 8."""
     for profile in ("balanced", "upstream"):
         (target,) = sample_plan(models=(SIXTEEN,), selected=AVX512, profile=profile).targets
-        assert target.job.wide_blocks
-        assert any("wide_blocks.cc" in argument for argument in target.job.arguments)
+        assert target.job.avx512_nchwc
+        assert any("avx512_nchwc.cc" in argument for argument in target.job.arguments)
 
 
 @pytest.mark.parametrize("cpu", [None, "x86-64-v3"])
-def test_a_model_for_avx512_needs_a_floor_that_has_it(cpu: str | None) -> None:
+def test_a_model_for_avx512_needs_a_baseline_that_has_it(cpu: str | None) -> None:
     """Else a processor without it would not run the kernels."""
     error = refused(SIXTEEN, selected=(TargetSpec(id="linux-x64", cpu=cpu),))
-    assert error.reference == "layout-elsewhere"
+    assert error.code == "layout-elsewhere"
     assert "x86-64-v4" in error.hint
 
 
 @pytest.mark.parametrize("target", ["android-x86_64", "macos-x86_64"])
-def test_a_floor_is_asked_for_only_where_one_can_be_given(target: str) -> None:
+def test_a_baseline_is_asked_for_only_where_one_can_be_given(target: str) -> None:
     """A buildspec takes no processor there."""
     error = refused(SIXTEEN, target=target)
-    assert (error.reference, error.hint) == ("layout-elsewhere", "take layout = 'nchwc8'")
+    assert (error.code, error.hint) == ("layout-elsewhere", "take layout = 'nchwc8'")
 
 
 def test_one_library_has_one_width() -> None:
     """The models' weights are in blocks of the one or the other; both are named."""
     error = refused(EIGHT, laid_out("nchwc16", "wide"), selected=AVX512)
-    assert error.reference == "layouts-mixed"
+    assert error.code == "layouts-mixed"
     assert {"tiny", "wide", "'nchwc8'", "'nchwc16'"} <= set(error.what.split())
 
 

@@ -81,7 +81,7 @@ def test_both_providers_go_together() -> None:
         ("android-x86", {"cpuinfo", "fxdiv", "pthreadpool", "xnnpack"}),
     ],
 )
-def test_xnnpack_is_told_where_its_sources_are(target: str, needed: set[str]) -> None:
+def test_xnnpack_is_reported_where_its_sources_are(target: str, needed: set[str]) -> None:
     """Each lies among the pinned ones, cpuinfo too where the library itself has no use for it."""
     planned = job(target, "xnnpack")
     assert sources_of(planned) == needed
@@ -95,7 +95,7 @@ def test_xnnpack_is_told_where_its_sources_are(target: str, needed: set[str]) ->
 def test_xnnpack_without_its_sources_is_refused(lacking: str) -> None:
     """What is missing is named, and how to get it."""
     error = refused("android-arm64-v8a", "xnnpack", sources=tuple(s for s in XNNPACK if s.name != lacking))
-    assert (error.reference, error.why) == ("provider-sources-missing", f"not there: {lacking}")
+    assert (error.code, error.why) == ("provider-sources-missing", f"not there: {lacking}")
     assert "invoke pins.update" in error.hint
 
 
@@ -108,7 +108,7 @@ def test_kleidiai_is_for_64_bit_arm_alone() -> None:
 def test_xnnpack_on_32_bit_arm_is_refused() -> None:
     """Upstream needs a patch of XNNPACK for it; the hint says how to leave it out for this ABI alone."""
     error = refused("android-armeabi-v7a", "xnnpack")
-    assert error.reference == "provider-unsupported"
+    assert error.code == "provider-unsupported"
     assert "android = { providers = [] }" in error.hint
 
 
@@ -118,7 +118,7 @@ def test_a_model_that_was_fused_for_the_processor_is_refused(provider: Provider,
     """A provider would find hardly a node that it knows."""
     model = replace(MODELS[0], style="fixed", level=level)
     error = refused("android-x86_64", provider, models=(*RUNTIME_STYLE, model))
-    assert error.reference == "provider-needs-runtime-style"
+    assert error.code == "provider-needs-runtime-style"
     assert "model tiny" in error.what
     assert "style = 'runtime'" in error.hint
 
@@ -166,7 +166,7 @@ def test_coreml_without_its_sources_is_refused(lacking: str) -> None:
     sources = (*SOURCES, *(pin for pin in COREML_PINS if pin.name != lacking))
     with pytest.raises(PlanError) as caught:
         sample_plan("ios-arm64", apple=COREML, models=RUNTIME_STYLE, sources=sources)
-    assert (caught.value.reference, caught.value.why) == ("provider-sources-missing", f"not there: {lacking}")
+    assert (caught.value.code, caught.value.why) == ("provider-sources-missing", f"not there: {lacking}")
     assert "coreml" in caught.value.what
     assert "invoke pins.update" in caught.value.hint
 
@@ -175,4 +175,4 @@ def test_coreml_wants_nodes_that_are_not_fused() -> None:
     """As the others do."""
     with pytest.raises(PlanError) as caught:
         sample_plan("ios-arm64", apple=COREML, sources=(*SOURCES, *COREML_PINS))
-    assert (caught.value.reference, caught.value.where) == ("provider-needs-runtime-style", "ios-arm64")
+    assert (caught.value.code, caught.value.where) == ("provider-needs-runtime-style", "ios-arm64")

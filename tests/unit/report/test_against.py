@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.pins.report import Change, against, changes
+from ortrim.pins.report import PinChange, against, changes
 from ortrim.report.write import read_report
 from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import VerifyReport
@@ -55,7 +55,7 @@ def test_a_library_that_grew_says_how_much(last: VerifyReport, newest: VerifyRep
     assert table["package"][-1] == "0 %"
 
 
-def test_parity_and_the_verdict_are_told(last: VerifyReport, newest: VerifyReport) -> None:
+def test_parity_and_the_verdict_are_reported(last: VerifyReport, newest: VerifyReport) -> None:
     """A newer version that loses parity or misses a budget says so at first sight."""
     text = against(last, newest)
     assert "✓ Parity on host: 16 outputs of 8 cases agree" in text
@@ -108,7 +108,7 @@ def test_unlike_reports_are_refused(last: VerifyReport, newest: VerifyReport, ch
     """Another model's library says nothing of a version."""
     with pytest.raises(VerifyError) as caught:
         against(last, replace(newest, **changed))  # type: ignore[arg-type]
-    assert (caught.value.reference, caught.value.exit_code) == ("reports-unlike", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("reports-unlike", ExitCode.VERIFY)
 
 
 def test_names_stay_names(last: VerifyReport, newest: VerifyReport) -> None:
@@ -126,4 +126,4 @@ def test_names_stay_names(last: VerifyReport, newest: VerifyReport) -> None:
 def test_changes_are_plain_numbers(last: VerifyReport, newest: VerifyReport) -> None:
     """For whoever wants them without Markdown."""
     first = changes(last, newest)[0]
-    assert first == Change(measure="library", unit="bytes", last=1702856, newest=newest.size.file_bytes)
+    assert first == PinChange(measure="library", unit="bytes", last=1702856, newest=newest.size.file_bytes)

@@ -29,7 +29,7 @@ def alone() -> BenchReport:
     return report_of(plan, samples_of(plan, {}), "latency", "j.jsonl")
 
 
-def test_one_choice_of_settings_is_told_in_full() -> None:
+def test_one_choice_of_settings_is_reported_in_full() -> None:
     """Percentiles of each part of a run, and what else was measured; in 80 columns."""
     text = shown(bench_tables(alone()))
     lines = [line.split() for line in text.splitlines()]
@@ -58,7 +58,7 @@ def test_a_default_that_is_as_good_as_any_is_recommended() -> None:
     assert "recommended for latency: the default; nothing was better beyond the noise" in text.replace("\n", " ")
 
 
-def test_many_cases_are_told_together() -> None:
+def test_many_cases_are_reported_together() -> None:
     """Their tables by setting would be long; they are in Markdown."""
     report = sample_report(threads_is_2=0.5)
     (model,) = report.models

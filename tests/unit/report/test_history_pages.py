@@ -22,7 +22,7 @@ def several(count: int) -> tuple[BuildEntry, ...]:
 
 
 def test_a_build_is_held_against_the_one_before_of_its_kind() -> None:
-    """Another target between two builds changes nothing; the first of a kind has nothing to be held against."""
+    """Another target between two builds changes nothing; the first of a kind has nothing to be compared with."""
     first, second = several(2)
     lines = history_lines((first, sample_entry(target="linux-arm64"), second, replace(second, verdict="fail")))
     assert [line.change for line in lines] == [NONE, NONE, "+1,000 (+0.1 %)", "same"]

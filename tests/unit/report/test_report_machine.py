@@ -18,7 +18,7 @@ from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import verdict_text
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import PHONE, machine, on_device, user_emulation
 
@@ -32,7 +32,7 @@ def emulated(report: VerifyReport) -> DeviceReport:
 
 
 @pytest.fixture
-def host(report: VerifyReport) -> Host:
+def host(report: VerifyReport) -> HostFacts:
     """Return what the recorded machine says of itself."""
     (device,) = report.devices
     assert device.host is not None
@@ -47,13 +47,13 @@ def test_what_is_not_known_is_not_told(report: VerifyReport) -> None:
     assert timings(device)
 
 
-def test_memory_that_nobody_tells_is_not_nothing(report: VerifyReport, host: Host) -> None:
+def test_memory_that_nobody_tells_is_not_nothing(report: VerifyReport, host: HostFacts) -> None:
     """A machine without /proc does not say how much memory it has."""
     (device,) = on_device(report, host=replace(host, cores=4, memory_bytes=0)).devices
     assert dict(machine_facts(device))["cores and memory"] == f"4 cores, {NONE}"
 
 
-def test_chosen_cores_are_told(report: VerifyReport, host: Host) -> None:
+def test_chosen_cores_are_reported(report: VerifyReport, host: HostFacts) -> None:
     """As they are written on the command line; times on others are other times."""
     (device,) = on_device(report, host=replace(host, cores=8, pinned_cores=(4, 5, 6, 7))).devices
     assert dict(machine_facts(device))["ran on cores"] == "4-7"
@@ -69,7 +69,7 @@ def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
     }
 
 
-def test_what_is_known_of_a_machine_is_told(emulated: DeviceReport) -> None:
+def test_what_is_known_of_a_machine_is_reported(emulated: DeviceReport) -> None:
     """Device, system, pages and features each have a line, and so has what was not judged."""
     told = dict(device_facts(emulated))
     assert told["device"] == "qemu 7.2.22 virt, cortex-a53, 256 MiB · vm"
@@ -80,7 +80,7 @@ def test_what_is_known_of_a_machine_is_told(emulated: DeviceReport) -> None:
     assert "battery" not in told
 
 
-def test_how_the_figures_came_about_is_told(report: VerifyReport, emulated: DeviceReport) -> None:
+def test_how_the_figures_came_about_is_reported(report: VerifyReport, emulated: DeviceReport) -> None:
     """Where the peak was read and how many runs came before, where that means something."""
     (device,) = report.devices
     told = dict(run_facts(device))
@@ -99,7 +99,7 @@ def test_a_run_at_a_farm_is_found_again(report: VerifyReport) -> None:
         assert "farm.invalid/1" in page
 
 
-def test_digests_are_told(report: VerifyReport) -> None:
+def test_digests_are_reported(report: VerifyReport) -> None:
     """Of the package, of its library with its build-id, and of the models; the page names them all."""
     package, library = report.artifacts
     artifacts = (package, replace(library, build_id="b0" * 20))
@@ -124,7 +124,7 @@ def test_digests_are_told(report: VerifyReport) -> None:
         (7, -1, "7 → -1"),
     ],
 )
-def test_heat_is_told(emulated: DeviceReport, before: int | None, after: int | None, text: str) -> None:
+def test_heat_is_reported(emulated: DeviceReport, before: int | None, after: int | None, text: str) -> None:
     """Android's states have names; others are numbers."""
     phone = replace(PHONE, thermal_before=before, thermal_after=after)
     told = dict(machine_facts(replace(emulated, host=phone)))
@@ -161,7 +161,7 @@ def test_the_deadline_is_shown_as_the_budget(side_report: VerifyReport) -> None:
     )
 
 
-def test_the_verdict_claims_no_budget_that_was_not_judged(report: VerifyReport, host: Host) -> None:
+def test_the_verdict_claims_no_budget_that_was_not_judged(report: VerifyReport, host: HostFacts) -> None:
     """What passes there passes without time; elsewhere the sentence is as it was."""
     emulated = on_device(report, host=replace(host, time_meaningful=False))
     assert verdict_text(emulated).startswith("PASS: within every budget that can be judged there (time cannot), ")

@@ -1,8 +1,8 @@
 from ortrim.report.content import machine_facts, measures_memory, measures_time
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from sample_reports import on_device, recorded_report
 
-SIMULATED = Host(
+SIMULATED = HostFacts(
     system="Darwin",
     machine="arm64",
     cpu="Apple M1 of the Mac (macOS 15.5)",

@@ -48,7 +48,7 @@ def passing(report: VerifyReport, count: int) -> VerifyReport:
 def misfit(report: VerifyReport) -> VerifyReport:
     """Return a report of a phone that does not run the target."""
     failure = DeviceFailure(
-        reference=NOT_FOR_DEVICE, what="this library is for x86", where="adb:R58", why="", hint="name another",
+        code=NOT_FOR_DEVICE, what="this library is for x86", where="adb:R58", why="", hint="name another",
         exit_code=19,
     )  # fmt: skip
     changes = {"host": None, "failure": failure, "verdict": Verdict.NOT_JUDGED, "parity": (), "comparisons": ()}

@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_made_is_a_diagnostic(report: VerifyReport, tmp_
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(Diagnostic) as caught:
         write_reports(report, tmp_path / "taken")
-    assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
     assert (tmp_path / "taken").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
@@ -73,7 +73,7 @@ def test_a_missing_report_says_how_to_make_one(tmp_path: Path) -> None:
     """Without a verification there is nothing to report."""
     with pytest.raises(Diagnostic) as caught:
         read_report(tmp_path / "report.json")
-    assert (caught.value.reference, caught.value.exit_code) == ("report-missing", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("report-missing", ExitCode.VERIFY)
     assert "build" in caught.value.hint
 
 
@@ -95,7 +95,7 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
     path.write_bytes(content)
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
-    assert (caught.value.reference, caught.value.exit_code) == ("report-damaged", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("report-damaged", ExitCode.STORAGE)
     assert len(caught.value.why.splitlines()) <= 6
     assert path.read_bytes() == content
 
@@ -118,7 +118,7 @@ def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, old: str, new: st
     path.write_text((DATA / "report.json").read_text().replace(old, new, 1))
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
-    assert caught.value.reference == "report-damaged"
+    assert caught.value.code == "report-damaged"
     assert place in caught.value.why
 
 
@@ -130,7 +130,7 @@ def test_a_report_of_another_version_is_not_called_damaged(tmp_path: Path, versi
     path.write_text(text)
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
-    assert (caught.value.reference, caught.value.exit_code) == (OUTDATED, ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == (OUTDATED, ExitCode.VERIFY)
     assert caught.value.why == f"its form is ortrim-report/{version}; this version reads ortrim-report/4"
     assert caught.value.hint == "run: invoke verify"
     assert path.read_text() == text
@@ -145,7 +145,7 @@ def test_a_form_that_never_was_is_damage(tmp_path: Path, schema: object) -> None
     path.write_text(json.dumps({"schema": schema}))
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
-    assert caught.value.reference == "report-damaged"
+    assert caught.value.code == "report-damaged"
 
 
 @given(cut=st.integers(min_value=0, max_value=30_000), noise=st.binary(max_size=8))

@@ -70,4 +70,4 @@ def test_another_list_is_refused(text: bytes, reference: str) -> None:
     """One that is none, cut short or hostile, and one without the package."""
     with pytest.raises(SourcesError) as caught:
         listed_archive(text, "ndk;25.2.2")
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.SOURCES)

@@ -107,7 +107,7 @@ def test_mirror_without_the_suite(mirror: FakeMirror, cache: Path) -> None:
     """When no mirror carries the suite, the diagnostic shows apt's own words once each and what is missing."""
     with pytest.raises(SourcesError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
-    assert caught.value.reference == "apt-failed"
+    assert caught.value.code == "apt-failed"
     assert caught.value.exit_code == ExitCode.SOURCES
     assert "one_1.orig.tar.gz" in caught.value.what
     assert "E: The repository 'http://one.example.org/debian trixie Release'" in caught.value.why
@@ -121,7 +121,7 @@ def test_a_full_disk_is_not_the_mirrors_fault(mirror: FakeMirror, cache: Path, t
     (tmp_path / "bin/apt-get").write_text(f"#!/bin/sh\necho $* >> {mirror.log}\necho '{words}' >&2\nexit 100\n")
     with pytest.raises(StorageError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
-    assert (caught.value.reference, caught.value.where) == ("disk-full", str(cache / "apt/trixie"))
+    assert (caught.value.code, caught.value.where) == ("disk-full", str(cache / "apt/trixie"))
     assert words in caught.value.why
     assert len(mirror.log.read_text().splitlines()) == 1
 
@@ -133,7 +133,7 @@ def test_wrong_digest_is_refused_and_removed(mirror: FakeMirror, cache: Path) ->
     mirror.offer("one.example.org", pin, b"changed")
     with pytest.raises(SourcesError) as caught:
         fetch_debian([pin], "trixie", keep)
-    assert caught.value.reference == "digest-mismatch"
+    assert caught.value.code == "digest-mismatch"
     assert caught.value.why == f"expected {pin.sha256}\nactual   {hashlib.sha256(b'changed').hexdigest()}"
     assert not list((cache / "downloads").iterdir())
 
@@ -143,7 +143,7 @@ def test_no_apt_here(mirror: FakeMirror, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(SourcesError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
-    assert caught.value.reference == "apt-missing"
+    assert caught.value.code == "apt-missing"
     assert "debian" in caught.value.hint
 
 
@@ -152,4 +152,4 @@ def test_no_mirror_configured(fake: FakeSources, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
     with pytest.raises(SourcesError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
-    assert caught.value.reference == "apt-no-sources"
+    assert caught.value.code == "apt-no-sources"

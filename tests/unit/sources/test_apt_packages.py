@@ -124,7 +124,7 @@ def test_what_does_not_come_is_named(mirror: Path, damage: str) -> None:
     offer(mirror, "one", libc6=b"c", **({"busybox": b"b"} if damage == "lost" else {}))
     (mirror / "one.example.org" / "busybox.lost").touch()
     error = refused(mirror, "libc6", "busybox")
-    assert error.reference == "apt-failed"
+    assert error.code == "apt-failed"
     assert "busybox" in error.what
     assert "two.example.org does not have a Release file" in error.why
 
@@ -134,7 +134,7 @@ def test_a_wrong_digest_is_refused(mirror: Path) -> None:
     offer(mirror, "one", libc6=b"changed")
     (mirror / "one.example.org" / "libc6.lie").touch()
     error = refused(mirror, "libc6")
-    assert error.reference == "digest-mismatch"
+    assert error.code == "digest-mismatch"
     assert hashlib.sha256(b"changed").hexdigest() in error.why
 
 
@@ -142,7 +142,7 @@ def test_no_apt_here(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host without apt is told to use other devices."""
     monkeypatch.setenv("PATH", "/nonexistent")
     error = refused(mirror, "libc6")
-    assert error.reference == "apt-missing"
+    assert error.code == "apt-missing"
     assert "devices other than qemu" in error.hint
 
 
@@ -151,7 +151,7 @@ def test_no_mirror_configured(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
     with pytest.raises(SourcesError) as caught:
         fetch_packages(PackageRequest(names=("libc6",), suite="trixie", architecture="arm64"), lambda *_: None)
-    assert caught.value.reference == "apt-no-sources"
+    assert caught.value.code == "apt-no-sources"
 
 
 def test_what_accepting_raises_is_passed_on(mirror: Path) -> None:

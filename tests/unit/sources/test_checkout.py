@@ -91,7 +91,7 @@ def test_other_sources_are_refused(plain: Path, change: dict[str, str | None], r
             (plain / name).write_text(text)
     with pytest.raises(SourcesError) as caught:
         identify(plain, "1.21.0")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
 
 
 @pytest.mark.parametrize("name", [None, "absent", "checkout/LICENSE"])
@@ -99,7 +99,7 @@ def test_checkout_that_is_no_folder(tmp_path: Path, plain: Path, name: str | Non
     """A path that was not given, does not exist or is a file is refused."""
     with pytest.raises(SourcesError) as caught:
         identify(None if name is None else tmp_path / name, "1.21.0")
-    assert caught.value.reference == "no-checkout"
+    assert caught.value.code == "no-checkout"
 
 
 def test_change_while_copying_is_noticed(plain: Path, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_change_while_copying_is_noticed(plain: Path, tmp_path: Path) -> None:
     (plain / "LICENSE").write_text("changed in between")
     with pytest.raises(SourcesError) as caught:
         copy_checkout(checkout, tmp_path / "copy", tmp_path / "work")
-    assert caught.value.reference == "checkout-changed"
+    assert caught.value.code == "checkout-changed"
 
 
 def test_path_becomes_a_tree_and_stays_untouched(fake: FakeSources, plain: Path) -> None:
@@ -152,7 +152,7 @@ def test_moved_tag_is_refused(fake: FakeSources, repository: Path, cache: Path) 
     pin = GitPin(url=str(repository), tag="v1.21.0", commit="0" * 40)
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime("debian", git=pin), "git")
-    assert caught.value.reference == "commit-mismatch"
+    assert caught.value.code == "commit-mismatch"
     assert "expected " + "0" * 40 in caught.value.why
     assert all(path.name.endswith(".lock") for path in (cache / "sources").iterdir())
 
@@ -163,8 +163,8 @@ def test_repository_that_is_not_there(fake: FakeSources, tmp_path: Path, reposit
     pin = GitPin(url=str(tmp_path / "absent"), tag="v1.21.0", commit="0" * 40)
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime("debian", git=pin), "git")
-    assert caught.value.reference == "git-failed"
+    assert caught.value.code == "git-failed"
     assert "absent" in caught.value.why
     with pytest.raises(SourcesError) as caught:
         tagged_commit(str(repository), "v9.9.9")
-    assert caught.value.reference == "no-such-tag"
+    assert caught.value.code == "no-such-tag"

@@ -47,7 +47,7 @@ def test_damaged_packages_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "p.deb").write_bytes(content)
     with pytest.raises(SourcesError) as caught:
         write_data_archive(tmp_path / "p.deb", tmp_path / "data")
-    assert caught.value.reference == "bad-debian-package"
+    assert caught.value.code == "bad-debian-package"
     assert not (tmp_path / "data").exists()
 
 

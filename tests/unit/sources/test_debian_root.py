@@ -119,7 +119,7 @@ def test_a_package_that_could_do_harm_is_refused(serve: Serve, entry: Entry) -> 
     """A name that climbs, a device; nothing is kept of the others."""
     with pytest.raises(StorageError) as caught:
         serve(package(LIBC), package((entry,)))
-    assert caught.value.reference == "unsafe-archive"
+    assert caught.value.code == "unsafe-archive"
     assert not [path for path in cache_folder("roots").iterdir() if path.is_dir()]
 
 
@@ -131,7 +131,7 @@ def test_a_damaged_package_is_refused(serve: Serve, content: bytes, reference: s
     """Nothing is kept."""
     with pytest.raises((SourcesError, StorageError)) as caught:
         serve(package(LIBC), content)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert not [path for path in cache_folder("roots").iterdir() if path.is_dir()]
 
 
@@ -140,7 +140,7 @@ def test_a_package_whose_content_is_damaged_is_refused(serve: Serve) -> None:
     whole = package(PYTHON)
     with pytest.raises(StorageError) as caught:
         serve(package(LIBC), whole[:90] + bytes(len(whole) - 90))
-    assert caught.value.reference == "corrupt-archive"
+    assert caught.value.code == "corrupt-archive"
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"packages": 1}', None])

@@ -109,7 +109,7 @@ def test_a_wheel_has_no_links(fake: FakeSources, cache: Path) -> None:
     fake.change("re2", origin="wheel", location="re2==1")
     with pytest.raises(StorageError) as caught:
         fetch_sources(fake.runtime("archive"), "archive")
-    assert caught.value.reference == "unsafe-archive"
+    assert caught.value.code == "unsafe-archive"
     assert nothing_published(cache)
 
 
@@ -118,7 +118,7 @@ def test_missing_licence_is_refused(fake: FakeSources, cache: Path) -> None:
     fake.add("re2", {"re2.h": ""})
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime("archive"), "archive")
-    assert caught.value.reference == "licence-missing"
+    assert caught.value.code == "licence-missing"
     assert nothing_published(cache)
 
 
@@ -164,7 +164,7 @@ def test_unpinned_sources_are_refused(fake: FakeSources, cache: Path, kind: str)
     """What has no digest is not fetched; the hint names the command that pins it."""
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime(), kind)
-    assert caught.value.reference == "unpinned-source"
+    assert caught.value.code == "unpinned-source"
     assert caught.value.exit_code == ExitCode.SOURCES
     assert "invoke pins.update --version 1.21.0" in caught.value.hint
     assert not (cache / "sources").exists()
@@ -204,7 +204,7 @@ def test_all_ways_failing_lists_them_all(fake: FakeSources, cache: Path, monkeyp
     monkeypatch.setattr(source_archives, "download", refuse)
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime("archive", "debian"), "auto")
-    assert caught.value.reference == "no-source-works"
+    assert caught.value.code == "no-source-works"
     assert "archive: download-failed" in caught.value.why
     assert "debian: download-failed" in caught.value.why
     assert nothing_published(cache)
@@ -235,7 +235,7 @@ def test_wrong_runtime_is_refused(fake: FakeSources, cache: Path, files: dict[st
     fake.add("onnxruntime", files)
     with pytest.raises(SourcesError) as caught:
         fetch_sources(fake.runtime("archive"), "archive")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert nothing_published(cache)
 
 
@@ -271,5 +271,5 @@ def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, m
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
     with pytest.raises(ToolError) as caught:
         fetch_sources(fake.runtime("debian"), "auto")
-    assert caught.value.reference == "tool-timeout"
+    assert caught.value.code == "tool-timeout"
     assert visible(cache / "apt") == []

@@ -147,7 +147,7 @@ def test_a_package_without_a_kernel(fetches: list[PackageRequest], monkeypatch: 
     monkeypatch.setitem(PACKAGES, "linux-image-6.12-cloud-arm64", debian_package({"boot/config-6.12": b"x"}))
     with pytest.raises(SourcesError) as caught:
         machine_parts(ARM64)
-    assert caught.value.reference == "machine-damaged"
+    assert caught.value.code == "machine-damaged"
     assert not machine_folder("arm64").exists()
 
 

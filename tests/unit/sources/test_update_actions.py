@@ -74,13 +74,13 @@ def test_without_a_release_nothing_is_written(tmp_path: Path, pins: Path, tags: 
     repository(tmp_path / "hub" / "some" / "one", *tags)
     with pytest.raises(SourcesError) as caught:
         update(tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("no-release", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("no-release", ExitCode.SOURCES)
     assert (pins / ACTIONS_FILE).read_text() == OLD
 
 
-def test_a_repository_that_is_not_there_is_told(tmp_path: Path, pins: Path) -> None:
+def test_a_repository_that_is_not_there_is_reported(tmp_path: Path, pins: Path) -> None:
     """In git's words; nothing is written."""
     with pytest.raises(SourcesError) as caught:
         update(tmp_path)
-    assert caught.value.reference == "git-failed"
+    assert caught.value.code == "git-failed"
     assert (pins / ACTIONS_FILE).read_text() == OLD

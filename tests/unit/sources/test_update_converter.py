@@ -73,5 +73,5 @@ def test_a_version_without_wheels_is_refused(index: dict[str, set[str]]) -> None
         machines.discard("x86_64")
     with pytest.raises(SourcesError) as caught:
         converter_text("1.31.1", lambda _: None)
-    assert (caught.value.reference, caught.value.exit_code) == ("no-converter", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("no-converter", ExitCode.SOURCES)
     assert "3.11, 3.12, 3.13" in caught.value.what

@@ -125,17 +125,17 @@ def test_an_archive_that_is_not_googles_is_refused(docker: FakeEngine, server: S
     server.list(b"another")
     with pytest.raises(Diagnostic) as caught:
         update(server)
-    assert caught.value.reference == "digest-mismatch"
+    assert caught.value.code == "digest-mismatch"
     assert (tmp_path / "pins" / IMAGES_FILE).read_text() == PINS
 
 
 @pytest.mark.parametrize("file", ["/repository2-3.xml", "/ndk.zip"])
-def test_what_is_not_there_is_told(docker: FakeEngine, server: Server, tmp_path: Path, file: str) -> None:
+def test_what_is_not_there_is_reported(docker: FakeEngine, server: Server, tmp_path: Path, file: str) -> None:
     """The list or an archive; no pin changes."""
     del server.files[file]
     with pytest.raises(Diagnostic) as caught:
         update(server)
-    assert caught.value.reference == "download-refused"
+    assert caught.value.code == "download-refused"
     assert (tmp_path / "pins" / IMAGES_FILE).read_text() == PINS
 
 

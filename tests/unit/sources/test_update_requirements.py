@@ -99,7 +99,7 @@ def test_nothing_is_written_unless_all_were_found(index: Index, pins: Path) -> N
     index.missing.add(("ai-edge-litert", "64"))
     with pytest.raises(SourcesError) as gone:
         update_requirements(lambda _: None)
-    assert (gone.value.reference, gone.value.exit_code) == ("no-wheel", ExitCode.SOURCES)
+    assert (gone.value.code, gone.value.exit_code) == ("no-wheel", ExitCode.SOURCES)
     index.failing = "ncnn"
     with pytest.raises(NetworkError):
         update_requirements(lambda _: None)

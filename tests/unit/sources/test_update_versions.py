@@ -81,9 +81,9 @@ def test_a_template_that_says_nothing_gives_none(tmp_path: Path, text: str) -> N
     assert ndk_of(archive(tmp_path, TEMPLATE + "#" * (1 << 17))) is None
 
 
-def test_what_is_no_archive_is_told(tmp_path: Path) -> None:
+def test_what_is_no_archive_is_reported(tmp_path: Path) -> None:
     """A login page, say."""
     (tmp_path / "x.zip").write_text("<html>")
     with pytest.raises(NetworkError) as caught:
         ndk_of(tmp_path / "x.zip")
-    assert caught.value.reference == "corrupt-download"
+    assert caught.value.code == "corrupt-download"

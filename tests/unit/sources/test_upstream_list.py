@@ -45,7 +45,7 @@ def test_other_lines_are_refused(line: str) -> None:
     """A line that is not `name;url;sha1` stops the update: nothing is guessed."""
     with pytest.raises(SourcesError) as caught:
         parse_dependencies(RECORDED + line)
-    assert caught.value.reference == "bad-dependency-list"
+    assert caught.value.code == "bad-dependency-list"
 
 
 @given(st.text())
@@ -89,7 +89,7 @@ def test_archives_that_do_not_fit_are_refused(
     """An archive of another commit, of none, without the list or with a giant one, is refused."""
     with pytest.raises(SourcesError) as caught:
         read_dependency_list(archive(tmp_path / "a.zip", files, comment), COMMIT)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
 
 
 def test_page_instead_of_an_archive(tmp_path: Path) -> None:
@@ -98,4 +98,4 @@ def test_page_instead_of_an_archive(tmp_path: Path) -> None:
     with pytest.raises(Diagnostic) as caught:
         read_dependency_list(tmp_path / "a.zip", COMMIT)
     assert isinstance(caught.value, NetworkError)
-    assert caught.value.reference == "corrupt-download"
+    assert caught.value.code == "corrupt-download"

@@ -74,7 +74,7 @@ def test_what_leads_outside_is_refused(tmp_path: Path, name: str, mode: int, con
     archive = write(tmp_path / "x.zip", ("top/good", FILE, "good"), (name, mode, content))
     with pytest.raises(StorageError) as caught:
         zip_as_tar(archive, tmp_path / "x.tar")
-    assert (caught.value.reference, caught.value.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
     assert not (tmp_path / "x.tar").exists()
 
 
@@ -95,7 +95,7 @@ def test_a_damaged_zip_is_refused(tmp_path: Path, change: Callable[[bytes], byte
     archive.write_bytes(change(archive.read_bytes()))
     with pytest.raises(StorageError) as caught:
         zip_as_tar(archive, tmp_path / "x.tar")
-    assert caught.value.reference == "corrupt-archive"
+    assert caught.value.code == "corrupt-archive"
 
 
 @pytest.mark.parametrize("limit", ["MAXIMUM_ZIP_BYTES", "MAXIMUM_ENTRIES"])
@@ -105,5 +105,5 @@ def test_a_zip_without_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     archive = write(tmp_path / "x.zip", ("top/a", FILE, "aa"), ("top/b", FILE, "b"))
     with pytest.raises(StorageError) as caught:
         zip_as_tar(archive, tmp_path / "x.tar")
-    assert caught.value.reference == "archive-too-large"
+    assert caught.value.code == "archive-too-large"
     assert not (tmp_path / "x.tar").exists()

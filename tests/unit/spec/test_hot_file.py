@@ -76,7 +76,7 @@ def test_what_is_wrong_with_it_is_said(file: Path, text: str, reference: str, wh
     """As of a buildspec: with the reference, the file and the place in it."""
     file.write_text(text)
     error = refusal(file)
-    assert error.reference == reference
+    assert error.code == reference
     assert error.what.startswith(what)
 
 
@@ -91,26 +91,26 @@ def test_bytes_that_are_no_text_are_refused(file: Path, content: bytes) -> None:
     """With what to do about it."""
     file.write_bytes(content)
     error = refusal(file)
-    assert (error.reference, "invoke hot" in error.hint) == ("not-utf8", True)
+    assert (error.code, "invoke hot" in error.hint) == ("not-utf8", True)
 
 
 def test_a_large_file_is_not_read(file: Path) -> None:
     """It is no list of operators."""
     with file.open("wb") as opened:
         opened.truncate(LARGEST_BYTES + 1)
-    assert refusal(file).reference == "spec-too-large"
+    assert refusal(file).code == "spec-too-large"
 
 
 def test_a_folder_a_pipe_and_a_broken_link_are_refused(tmp_path: Path, file: Path) -> None:
     """None of them is a missing file, and nothing waits for a pipe."""
     file.mkdir()
-    assert refusal(file).reference == "spec-missing"
+    assert refusal(file).code == "spec-missing"
     file.rmdir()
     os.mkfifo(file)
-    assert refusal(file).reference == "spec-missing"
+    assert refusal(file).code == "spec-missing"
     file.unlink()
     file.symlink_to(tmp_path / "nowhere")
-    assert refusal(file).reference == "spec-missing"
+    assert refusal(file).code == "spec-missing"
 
 
 @given(content=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))

@@ -33,7 +33,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_file_in_the_place_of_a_folder_is_a_missing_spec(tmp_path: Path) -> None:
     """A path through a plain file is `spec-missing`."""
     (tmp_path / "file").touch()
-    assert refusal(tmp_path / "file" / "kws.toml").reference == "spec-missing"
+    assert refusal(tmp_path / "file" / "kws.toml").code == "spec-missing"
 
 
 @pytest.mark.parametrize("path", [Path("/dev/zero"), Path("/")])
@@ -45,13 +45,13 @@ def test_what_is_no_plain_file_is_not_read(path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     """A named pipe, which nobody writes to, is refused at once."""
     os.mkfifo(tmp_path / "pipe")
-    assert refusal(tmp_path / "pipe").reference == "spec-missing"
+    assert refusal(tmp_path / "pipe").code == "spec-missing"
 
 
 def test_a_name_that_no_system_allows_is_a_diagnostic(tmp_path: Path) -> None:
     """A path that the system refuses to look at is `spec-unreadable` with the system's words."""
     error = refusal(tmp_path / ("x" * 300))
-    assert (error.reference, "too long" in error.why) == ("spec-unreadable", True)
+    assert (error.code, "too long" in error.why) == ("spec-unreadable", True)
 
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     with file.open("wb") as opened:
         opened.truncate(5 << 30)
     error = refusal(file)
-    assert error.reference == "spec-too-large"
+    assert error.code == "spec-too-large"
     assert error.what == f"has 5,368,709,120 bytes; a buildspec has at most {LARGEST_BYTES:,}"
     assert error.hint == "--spec takes a buildspec, a TOML file that names models; see docs/reference/buildspec.md"
 
@@ -71,7 +71,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes) -> N
     file = tmp_path / "kws.toml"
     file.write_bytes(content)
     error = refusal(file)
-    assert error.reference == "not-utf8"
+    assert error.code == "not-utf8"
     assert error.what.startswith("is not UTF-8 text (byte ")
 
 
@@ -105,7 +105,7 @@ def _told(content: bytes) -> str:
     try:
         assert isinstance(_parsed(_text(content, "kws.toml"), "kws.toml"), dict)
     except Diagnostic as error:
-        return error.reference
+        return error.code
     return ""
 
 

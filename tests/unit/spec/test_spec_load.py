@@ -28,7 +28,7 @@ from ortrim.spec.buildspec import (
     TargetSpec,
 )
 from ortrim.spec.load import _parsed, load_spec, spec_from_data
-from ortrim.spec.problems import REFERENCES
+from ortrim.spec.problems import ERROR_CODES
 from ortrim.spec.targets import TARGETS
 from ortrim.spec.tolerances import Tolerance
 
@@ -60,7 +60,7 @@ def test_each_problem_is_a_diagnostic_of_its_own(folder: Path) -> None:
     file.write_text("exceptions = 1\nzzz = 1\n")
     with pytest.raises(DiagnosticGroup) as caught:
         load_spec(file, target_problems)
-    assert [error.reference for error in caught.value.diagnostics] == ["wrong-type", "unknown-key", "missing-key"]
+    assert [error.code for error in caught.value.diagnostics] == ["wrong-type", "unknown-key", "missing-key"]
     assert {error.where for error in caught.value.diagnostics} == {str(file)}
     assert {type(error) for error in caught.value.diagnostics} == {SpecError}
 
@@ -76,7 +76,7 @@ def test_targets_may_be_called_by_other_names(load: Callable[[str], LoadedSpec])
     assert load(MODEL + '[[targets]]\nid = "linux-x64"\n').notes == ()
 
 
-def test_of_many_problems_the_first_are_told(refused: Callable[[str], str], folder: Path) -> None:
+def test_of_many_problems_the_first_are_reported(refused: Callable[[str], str], folder: Path) -> None:
     """And how many there are; what programs read has them all."""
     told = refused(MODEL + '[[targets]]\nid = "linux-x64"\n' * 2000)
     assert len(told) < 4000
@@ -166,7 +166,7 @@ def _told(document: dict[str, Any]) -> tuple[Diagnostic, ...]:
 def test_any_data_is_a_buildspec_or_a_diagnostic(document: dict[str, Any]) -> None:
     """Nothing that TOML can say raises anything but diagnostics, each with a known reference and printable."""
     told = _told(document)
-    assert {error.reference for error in told} <= set(REFERENCES)
+    assert {error.code for error in told} <= set(ERROR_CODES)
     assert all(line.isprintable() for error in told for line in str(error).splitlines())
 
 
@@ -210,7 +210,7 @@ def test_a_date_anywhere_is_found_where_it_stands(place: tuple[Any, ...], value:
     with pytest.raises(DiagnosticGroup) as caught:
         spec_from_data(_replaced(SOUND, place, value), FILE, target_problems)
     last = f"[{place[-1]}]" if isinstance(place[-1], int) else str(place[-1])
-    assert {error.reference for error in caught.value.diagnostics} == {"wrong-type"}
+    assert {error.code for error in caught.value.diagnostics} == {"wrong-type"}
     assert all(f"{last}'" in error.what or f"{last}[0]'" in error.what for error in caught.value.diagnostics)
 
 
@@ -218,7 +218,7 @@ def test_a_date_anywhere_is_found_where_it_stands(place: tuple[Any, ...], value:
 @given(st.sampled_from(_places(SOUND)[1:]), TREES)
 def test_any_change_to_a_good_buildspec_is_good_or_a_diagnostic(place: tuple[Any, ...], value: Any) -> None:
     """Whatever stands in the place of one part, the reader says what is wrong or returns a buildspec."""
-    assert {error.reference for error in _told(_replaced(SOUND, place, value))} <= set(REFERENCES)
+    assert {error.code for error in _told(_replaced(SOUND, place, value))} <= set(ERROR_CODES)
 
 
 def _names() -> st.SearchStrategy[str]:

@@ -14,7 +14,7 @@ import ortrim.spec
 from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import LoadedSpec
 from ortrim.spec.load import load_spec
-from ortrim.spec.problems import REFERENCES
+from ortrim.spec.problems import ERROR_CODES
 from ortrim.spec.schema import EXAMPLE, buildspec_schema, known_keys, render_reference
 from ortrim.spec.targets import TARGETS
 
@@ -89,5 +89,5 @@ def test_every_problem_is_documented() -> None:
     """The references in the reader's source are exactly the documented ones."""
     spec, platforms = Path(ortrim.spec.__path__[0]), Path(ortrim.platforms.__path__[0])
     source = "".join(file.read_text() for file in (*spec.glob("*.py"), *platforms.glob("*/spec.py")))
-    used = re.findall(r'(?:reference=|reference = |else |SpecError\(|return )"([a-z0-9]+(?:-[a-z0-9]+)+)"', source)
-    assert set(used) == set(REFERENCES)
+    used = re.findall(r'(?:code=|code = |else |SpecError\(|return )"([a-z0-9]+(?:-[a-z0-9]+)+)"', source)
+    assert set(used) == set(ERROR_CODES)

@@ -238,7 +238,7 @@ error: stray-key
   kws.toml: 'targets[0].cpu' is 'cortex-a53', which is no processor that linux-riscv64 can be built for
   hint: choose among sifive-u74 and spacemit-x60, or leave 'cpu' out for any processor of the architecture""",
     ),
-    "floor for a system compiler": (
+    "baseline for a system compiler": (
         MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\ncpu = "x86-64-v3"',
         """error: stray-key
   kws.toml: 'targets[0].cpu' has a meaning only with compiler = 'zig'
@@ -343,12 +343,12 @@ error: stray-key
   kws.toml: 'onnxruntime.path' has a meaning only beside source = 'path'
   hint: add source = 'path', or leave 'path' out""",
     ),
-    "levers beside upstream's own": (
-        'profile = "upstream"\nlevers = { hot = "-O3", folding = false }' + MODEL,
+    "build options beside upstream's own": (
+        'profile = "upstream"\nbuild_options = { hot = "-O3", icf = false }' + MODEL,
         """error: stray-key
-  kws.toml: 'levers' has no meaning beside profile = 'upstream'
+  kws.toml: 'build_options' has no meaning beside profile = 'upstream'
   why: that profile is exactly upstream's own flags
-  hint: leave 'hot' and 'folding' out, or take another profile""",
+  hint: leave 'hot' and 'icf' out, or take another profile""",
     ),
     "missing checkout": (
         'onnxruntime = { source = "path", path = "m.onnx" }' + MODEL,
@@ -388,8 +388,8 @@ def test_both_kinds_of_recorded_inputs_are_found(load: Callable[[str], LoadedSpe
     assert loaded.resolve(recorded).exists()
 
 
-@pytest.mark.parametrize("text", ['profile = "upstream"\nlevers = {}', 'levers = { hot = "-O3" }'])
-def test_levers_and_upstreams_profile_are_fine_alone(load: Callable[[str], LoadedSpec], text: str) -> None:
+@pytest.mark.parametrize("text", ['profile = "upstream"\nbuild_options = {}', 'build_options = { hot = "-O3" }'])
+def test_build_options_and_upstreams_profile_are_fine_alone(load: Callable[[str], LoadedSpec], text: str) -> None:
     """A table that chooses nothing changes nothing."""
     assert load(text + MODEL).spec.profile in {"upstream", "balanced"}
 

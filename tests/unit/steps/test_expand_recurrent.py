@@ -31,7 +31,7 @@ def test_an_expansion_gives_the_same(kind: tuple[str, dict[str, Any]], direction
     assert_same(ran(model, random_feeds(model)), ran(stepped.model, random_feeds(model)))
     found = operators(stepped.model.graph)
     assert operator not in found
-    assert stepped.notes == (f"{operator} cell: 5 turns, {len(found)} nodes",)
+    assert stepped.notes == (f"{operator} cell: 5 time steps, {len(found)} nodes",)
 
 
 @pytest.mark.parametrize("operator", ["GRU", "LSTM"])

@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_refused(model: onnx.ModelProto, options: FoldInput
     """An input that is not there, is no picture, or has other channels than the numbers."""
     with pytest.raises(ModelError) as caught:
         step(model, options)
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.MODEL)
     assert caught.value.hint or caught.value.why
 
 

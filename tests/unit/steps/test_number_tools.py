@@ -31,7 +31,7 @@ def test_a_level_is_refused_for_versions_before_it(place: Workplace) -> None:
     """1.23 brought the level for layouts alone."""
     with pytest.raises(ModelError) as caught:
         optimize(picture(), Optimize(use="optimize", level="layout"), place)
-    assert (caught.value.reference, caught.value.exit_code) == ("level-not-there", ExitCode.MODEL)
+    assert (caught.value.code, caught.value.exit_code) == ("level-not-there", ExitCode.MODEL)
     assert "1.23" in caught.value.hint
     assert list(place.folder.iterdir()) == []
 
@@ -43,7 +43,7 @@ def test_calibration_data_have_to_be_there(place: Workplace, content: bytes | No
         (place.base / "data.npz").write_bytes(content)
     with pytest.raises(ModelError) as caught:
         quantize(picture(), replace(STATIC, data=(Path("data.npz"),)), place)
-    assert caught.value.reference == "no-calibration-data"
+    assert caught.value.code == "no-calibration-data"
     assert "data.npz" in caught.value.what
     assert list(place.folder.iterdir()) == []
 

@@ -19,7 +19,7 @@ MERGE = Merge(use="merge", path=Path("other.onnx"), connect={"y": "x"}, prefix="
 
 
 def test_a_part_gives_what_its_values_are_in_the_whole(place: Workplace) -> None:
-    """Its inputs are taken from the whole model, and its outputs are held against it."""
+    """Its inputs are taken from the whole model, and its outputs are compared with it."""
     done = extract(layered(), Extract(use="extract", inputs=("m",), outputs=("r",)), place)
     assert [node.name for node in done.model.graph.node] == ["second", "third"]
     assert [tensor.name for tensor in done.model.graph.initializer] == ["b"]
@@ -101,7 +101,7 @@ def test_a_model_that_does_not_fit_is_refused(options: Merge, words: str, place:
     (tmp_path / "broken.onnx").write_bytes(b"\x0a\xff")
     with pytest.raises(ModelError, match=words) as caught:
         merge(given, options, place)
-    assert caught.value.reference == "step-failed"
+    assert caught.value.code == "step-failed"
     assert given == layered()
     assert (tmp_path / "other.onnx").read_bytes() == content
 

@@ -52,4 +52,4 @@ def test_names_that_are_unknown_or_taken_are_refused(options: Rename, words: str
     """The name is in the diagnostic."""
     with pytest.raises(ModelError, match=words) as caught:
         rename(layered(), options)
-    assert caught.value.reference == "step-failed"
+    assert caught.value.code == "step-failed"

@@ -68,7 +68,7 @@ def test_a_swollen_model_is_refused(program: SimpleNamespace, place: Workplace) 
     program.slim = swollen
     with pytest.raises(ModelError) as caught:
         simplify(layered(), Simplify(use="simplify"), place)
-    assert caught.value.reference == "model-swollen"
+    assert caught.value.code == "model-swollen"
     assert "onnxslim made 1,0" in caught.value.what
     assert "most_growth = " in caught.value.hint
     assert not (place.folder / "after.onnx").exists()
@@ -85,7 +85,7 @@ def test_no_growth_is_allowed_beyond_what_one_file_can_have(
     monkeypatch.setattr(module, "LARGEST_BYTES", 1 << 19)
     with pytest.raises(ModelError) as caught:
         simplify(layered(), options, place)
-    assert caught.value.reference == "model-swollen"
+    assert caught.value.code == "model-swollen"
 
 
 def test_what_the_program_says_is_the_why(program: SimpleNamespace, place: Workplace) -> None:
@@ -93,5 +93,5 @@ def test_what_the_program_says_is_the_why(program: SimpleNamespace, place: Workp
     program.slim = failing
     with pytest.raises(ModelError) as caught:
         simplify(layered(), Simplify(use="simplify"), place)
-    assert (caught.value.reference, caught.value.where) == ("step-failed", place.where)
+    assert (caught.value.code, caught.value.where) == ("step-failed", place.where)
     assert caught.value.why == "AssertionError: no such operator"

@@ -88,7 +88,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(as_folder(tmp_path / "x") / "pipe")
     with pytest.raises(StorageError) as caught, open_bundle(tmp_path / "x"):
         pass
-    assert (caught.value.reference, caught.value.exit_code) == ("unsafe-folder", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("unsafe-folder", ExitCode.STORAGE)
 
 
 def test_what_disappears_while_it_is_read_is_told(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_file_in_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
     with pytest.raises(StorageError) as caught:
         cache_folder("tools")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_without_a_home_folder_a_cache_has_to_be_named(chosen: str, monkeypatch:
     monkeypatch.setenv("ORTRIM_CACHE", chosen)
     with pytest.raises(StorageError) as caught:
         cache_folder("sources")
-    assert (caught.value.reference, caught.value.exit_code) == ("no-home", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("no-home", ExitCode.STORAGE)
     assert "ORTRIM_CACHE" in caught.value.hint
 
 

@@ -81,7 +81,7 @@ def refused(url: str, tmp_path: Path, reference: str, digest: str = DIGEST) -> N
     """Download, which must fail, and check that nothing but the lock is left."""
     with pytest.raises(NetworkError) as caught:
         download(url, tmp_path / "file", digest)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == ExitCode.NETWORK
     assert {path.name for path in tmp_path.iterdir()} == {".file.lock"}
     return caught.value
@@ -180,7 +180,7 @@ def test_folder_in_the_way(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").mkdir()
     with pytest.raises(StorageError) as caught:
         download(server.url("ok"), tmp_path / "file", DIGEST)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_two_threads_fetch_once(server: Server, tmp_path: Path) -> None:

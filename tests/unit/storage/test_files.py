@@ -48,7 +48,7 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError) as caught:
         write_atomically(path, "new")
-    assert caught.value.reference == "disk-full"
+    assert caught.value.code == "disk-full"
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -70,7 +70,7 @@ def test_file_where_a_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError) as caught:
         write_atomically(tmp_path / "file/inner", "x")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_each_cause_has_its_own_reference(tmp_path: Path, number: int, reference
     """What the operating system says becomes one of a few diagnostics that name the path."""
     with pytest.raises(StorageError) as caught, storage_errors(tmp_path):
         raise OSError(number, os.strerror(number))
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.where == str(tmp_path)
 
 
@@ -113,7 +113,7 @@ def test_what_may_not_be_written_has_a_remedy_of_its_own(
     assert caught.value.hint == f"give this user write access to {(tmp_path / place).parent}{remedy}"
 
 
-def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_not_be_read_is_reported_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write access would not help."""
     (tmp_path / "m.onnx").touch()
     monkeypatch.setattr(os, "access", lambda _, mode: mode != os.R_OK)
@@ -136,7 +136,7 @@ def test_a_file_in_the_way_is_found_beforehand(tmp_path: Path, name: str) -> Non
     (tmp_path / "dangling").symlink_to(tmp_path / "absent")
     with pytest.raises(StorageError) as caught:
         require_writable(tmp_path / name)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(StorageError) as caught:
         require_writable(tmp_path / "new")
-    assert caught.value.reference == "not-permitted"
+    assert caught.value.code == "not-permitted"
     assert caught.value.hint == f"give this user write access to {tmp_path}, or choose another folder with --output"
 
 
@@ -177,7 +177,7 @@ def test_something_in_the_way_of_a_changed_file_is_a_diagnostic(tmp_path: Path, 
     (tmp_path / "file").touch()
     with pytest.raises(StorageError) as caught:
         write_if_changed(tmp_path / name, "text")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
@@ -198,7 +198,7 @@ def free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int, int]
     [("cache/trees/one", "ORTRIM_CACHE"), ("temporary", "TMPDIR"), ("temporary/ortrim-x/y", "TMPDIR"),
      ("temporary/mine", ""), ("artifacts", "")],
 )  # fmt: skip
-def test_a_disk_without_room_is_told_before_the_work(
+def test_a_disk_without_room_is_reported_before_the_work(
     free: Callable[[int, int], None], tmp_path: Path, place: str, variable: str
 ) -> None:
     """How much is needed, how much is free, where, and the variable that chooses another place if there is one."""
@@ -206,7 +206,7 @@ def test_a_disk_without_room_is_told_before_the_work(
     with pytest.raises(StorageError) as caught:
         require_space(tmp_path / place, 110_000_000, "building")
     error = caught.value
-    assert (error.reference, error.exit_code, error.where) == ("disk-full", ExitCode.STORAGE, str(tmp_path / place))
+    assert (error.code, error.exit_code, error.where) == ("disk-full", ExitCode.STORAGE, str(tmp_path / place))
     assert error.what == "building takes about 110 MB, and 5.5 MB are free"
     assert error.why.endswith(" has 5.5 MB free")
     named = [name for name in ("ORTRIM_CACHE", "TMPDIR") if name in error.hint]
@@ -237,7 +237,7 @@ def test_numpy_has_no_number_for_a_full_disk(
     free(10**9, left)
     with pytest.raises(StorageError) as caught, storage_errors(tmp_path / "x.npy"):
         raise OSError("25000 requested and 8160 written")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
 
 
 def test_of_several_places_the_fullest_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

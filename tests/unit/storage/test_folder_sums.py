@@ -1,11 +1,11 @@
-"""A folder held against its `SHA256SUMS`: the words; what is found out is tested with packages and deliveries."""
+"""A folder compared with its `SHA256SUMS`: the words; what is found out is tested with packages and deliveries."""
 
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from ortrim.base.checksums import SUMS, FileEntry, check_listed, sums_text
+from ortrim.base.checksums import SUMS, FileEntry, check_listed, checksums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError, StorageError
 
 
@@ -16,7 +16,7 @@ def listing(folder: Path, **contents: bytes) -> dict[str, str]:
         (folder / name).write_bytes(content)
     digests = {name: sha256(content).hexdigest() for name, content in contents.items()}
     entries = [FileEntry(path=name, size_bytes=1, sha256=digest) for name, digest in digests.items()]
-    (folder / SUMS).write_text(sums_text(entries))
+    (folder / SUMS).write_text(checksums_text(entries))
     return digests
 
 
@@ -25,7 +25,7 @@ def test_what_is_right_is_returned(tmp_path: Path) -> None:
     assert listing(tmp_path / "a", b=b"1", c=b"2") == check_listed(tmp_path / "a", "delivery", "x")
 
 
-def test_differences_are_told_in_the_words_that_were_given(tmp_path: Path) -> None:
+def test_differences_are_reported_in_the_words_that_were_given(tmp_path: Path) -> None:
     """The folder may be one of ours that nobody knows: it is called what it holds."""
     listing(tmp_path / "a", b=b"1", c=b"2")
     (tmp_path / "a" / "b").unlink()
@@ -33,7 +33,7 @@ def test_differences_are_told_in_the_words_that_were_given(tmp_path: Path) -> No
     (tmp_path / "a" / "d").symlink_to("e")
     with pytest.raises(DiagnosticGroup) as caught:
         check_listed(tmp_path / "a", "delivery", "delivered-x")
-    found = [(each.reference, each.where, each.what) for each in caught.value.diagnostics]
+    found = [(each.code, each.where, each.what) for each in caught.value.diagnostics]
     damaged = "the delivery is damaged"
     assert found == [
         ("file-missing", "delivered-x/b", damaged),
@@ -43,14 +43,14 @@ def test_differences_are_told_in_the_words_that_were_given(tmp_path: Path) -> No
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_sums_that_are_missing_or_cut_short_are_told(tmp_path: Path) -> None:
+def test_sums_that_are_missing_or_cut_short_are_reported(tmp_path: Path) -> None:
     """Neither is taken for a folder without files."""
     listing(tmp_path / "a", b=b"1")
     (tmp_path / "a" / SUMS).write_bytes((tmp_path / "a" / SUMS).read_bytes()[:-1])
-    for reference in ("sums-damaged", "sums-missing"):
+    for reference in ("checksums-damaged", "checksums-missing"):
         with pytest.raises(PackageError) as caught:
             check_listed(tmp_path / "a", "package", "x")
-        assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
+        assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
         (tmp_path / "a" / SUMS).unlink(missing_ok=True)
 
 
@@ -60,10 +60,10 @@ def test_a_list_without_end_is_not_read(tmp_path: Path) -> None:
         file.truncate(1 << 40)
     with pytest.raises(PackageError) as caught:
         check_listed(tmp_path, "package", "shown")
-    assert caught.value.reference == "sums-damaged"
+    assert caught.value.code == "checksums-damaged"
 
 
-def test_the_first_differences_are_told(tmp_path: Path) -> None:
+def test_the_first_differences_are_reported(tmp_path: Path) -> None:
     """Not each of thousands."""
     for number in range(200):
         (tmp_path / str(number)).touch()

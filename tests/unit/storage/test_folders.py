@@ -118,7 +118,7 @@ def test_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("mine")
     with pytest.raises(StorageError) as caught:
         publish_folder(tmp_path / "d", fill)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert names(tmp_path) == ["d"]
 
 
@@ -127,7 +127,7 @@ def test_lock_in_a_place_that_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     with pytest.raises(StorageError) as caught, locked(tmp_path / "f/lock"):
         pass
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_error_of_the_body_is_passed_on_as_it_is(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_lock_that_cannot_be_made_is_a_diagnostic(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     with pytest.raises(StorageError) as caught, locked_if_free(tmp_path / "f" / "lock"):
         pass
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_an_error_under_a_free_lock_is_passed_on(tmp_path: Path) -> None:

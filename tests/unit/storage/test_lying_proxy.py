@@ -76,7 +76,7 @@ def test_a_wrong_file_is_not_kept(proxy: LyingProxy, tmp_path: Path, way: str, r
     started = time.monotonic()
     with pytest.raises(NetworkError) as caught:
         download(ADDRESS, tmp_path / "file", DIGEST)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert len(proxy.asked) == times
     assert time.monotonic() - started < 5
     assert {path.name for path in tmp_path.iterdir()} == {".file.lock"}
@@ -112,7 +112,7 @@ def test_a_proxy_that_wants_a_login_is_named(proxy: LyingProxy, tmp_path: Path, 
     proxy.way = "login"
     with pytest.raises(NetworkError) as caught:
         download(address, tmp_path / "file", DIGEST)
-    assert caught.value.reference == "download-refused"
+    assert caught.value.code == "download-refused"
     assert "407" in caught.value.what
     assert "user:password@" in caught.value.hint
     assert len(proxy.asked) == 1
@@ -169,7 +169,7 @@ def test_what_is_encrypted_stays_so(proxy: LyingProxy, tmp_path: Path, monkeypat
             fetch(f"https://127.0.0.1:{server.server_port}/", tmp_path / "file", "sha256", None)
         server.shutdown()
         thread.join()
-    assert (caught.value.reference, caught.value.why) == (
+    assert (caught.value.code, caught.value.why) == (
         "bad-address",
         "the server sends us to an address that is not https",
     )

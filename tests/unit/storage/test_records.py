@@ -265,7 +265,7 @@ def test_damage_is_told_with_what_it_is(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the damage and what stands in the way are told; nothing damaged is used."""
+    """Then the damage and what stands in the way are reported; nothing damaged is used."""
     entry = tmp_path / "entry"
     cached_folder(entry, fill)
     flip(entry, seeded(1))
@@ -276,7 +276,7 @@ def test_what_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(StorageError) as caught:
         cached_folder(entry, fill)
-    assert caught.value.reference == "damaged-cache"
+    assert caught.value.code == "damaged-cache"
     assert "has changed" in caught.value.why
 
 

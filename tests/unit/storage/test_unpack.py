@@ -74,7 +74,7 @@ def refused(tmp_path: Path, content: bytes, reference: str, *, zip_links: bool =
     archive.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         unpack(archive, tmp_path / "out", zip_links=zip_links)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == ExitCode.STORAGE
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
     return caught.value
@@ -102,7 +102,7 @@ def test_nothing_wanted_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(zip_bytes({"x": b""}))
     with pytest.raises(StorageError) as caught:
         unpack(tmp_path / "a", tmp_path / "out", members={"y": ""})
-    assert caught.value.reference == "nothing-unpacked"
+    assert caught.value.code == "nothing-unpacked"
     assert not (tmp_path / "out").exists()
 
 
@@ -113,7 +113,7 @@ def test_full_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out/mine").write_text("kept")
     with pytest.raises(StorageError) as caught:
         unpack(tmp_path / "a", tmp_path / "out")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert (tmp_path / "out/mine").read_text() == "kept"
 
 
@@ -278,7 +278,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     archive.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         unpack(archive, tmp_path / "out")
-    assert caught.value.reference in {"corrupt-archive", "nothing-unpacked"}
+    assert caught.value.code in {"corrupt-archive", "nothing-unpacked"}
     assert not (tmp_path / "out").exists()
 
 

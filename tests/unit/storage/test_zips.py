@@ -59,7 +59,7 @@ def test_members_are_read_in_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["/etc/passwd", "../escape", "jni/../../escape", "a\\b", "x" * 2000])
 def test_names_that_leave_the_archive_are_refused(tmp_path: Path, name: str) -> None:
     """Nothing is unpacked here, but who unpacks it next might."""
-    assert refused(archive((name, b"")), tmp_path / "a.zip").reference == "unsafe-archive"
+    assert refused(archive((name, b"")), tmp_path / "a.zip").code == "unsafe-archive"
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -67,7 +67,7 @@ def test_names_that_leave_the_archive_are_refused(tmp_path: Path, name: str) -> 
 def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, second: str) -> None:
     """One reader would take the first, another the second."""
     error = refused(archive(("jni/a.so", b"good"), (second, b"")), tmp_path / "a.zip")
-    assert error.reference == "unsafe-archive"
+    assert error.code == "unsafe-archive"
     assert "twice" in error.why
 
 
@@ -75,7 +75,7 @@ def test_links_and_devices_are_refused(tmp_path: Path) -> None:
     """A zip can hold a symbolic link."""
     link = zipfile.ZipInfo("link")
     link.external_attr = 0o120777 << 16
-    assert refused(archive((link, b"/etc/passwd")), tmp_path / "a.zip").reference == "unsafe-archive"
+    assert refused(archive((link, b"/etc/passwd")), tmp_path / "a.zip").code == "unsafe-archive"
 
 
 def test_encrypted_members_are_refused(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_encrypted_members_are_refused(tmp_path: Path) -> None:
     data[6] |= 1
     data[data.index(CENTRAL) + 8] |= 1
     error = refused(bytes(data), tmp_path / "a.zip")
-    assert error.reference == "corrupt-archive"
+    assert error.code == "corrupt-archive"
     assert "encrypted" in error.why
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"not a zip archive", END + bytes(18)[:3], b"\x1f\x8b" + bytes(100)])
 def test_what_is_no_zip_is_refused(tmp_path: Path, data: bytes) -> None:
     """Empty, text, a cut end, gzip."""
-    assert refused(data, tmp_path / "a.zip").reference == "corrupt-archive"
+    assert refused(data, tmp_path / "a.zip").code == "corrupt-archive"
 
 
 def test_places_before_the_beginning_are_damage(tmp_path: Path) -> None:
@@ -101,11 +101,11 @@ def test_places_before_the_beginning_are_damage(tmp_path: Path) -> None:
     references = set()
     for offset in range(12, 20):
         changed = bytes(data[: end + offset]) + b"\xff" + bytes(data[end + offset + 1 :])
-        references.add(refused(changed, tmp_path / "a.zip").reference)
+        references.add(refused(changed, tmp_path / "a.zip").code)
     assert references == {"corrupt-archive"}
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     """As what the disk says."""
     for path in (tmp_path / "absent.zip", tmp_path):
         with pytest.raises(StorageError) as caught, open_zip(path, str(path)):
@@ -117,7 +117,7 @@ def test_an_archive_that_was_cut_is_refused(tmp_path: Path) -> None:
     """At every hundredth byte."""
     data = archive(*((f"file{number}", bytes(range(256)) * 4) for number in range(8)))
     for size in range(0, len(data), 100):
-        assert refused(data[:size], tmp_path / "a.zip").reference == "corrupt-archive"
+        assert refused(data[:size], tmp_path / "a.zip").code == "corrupt-archive"
 
 
 def test_a_member_with_another_checksum_is_refused(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_member_with_another_checksum_is_refused(tmp_path: Path) -> None:
     data = bytearray(archive(("a", bytes(1000))))
     data[14] ^= 0xFF
     data[data.index(CENTRAL) + 16] ^= 0xFF
-    assert refused(bytes(data), tmp_path / "a.zip").reference == "corrupt-archive"
+    assert refused(bytes(data), tmp_path / "a.zip").code == "corrupt-archive"
 
 
 def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path) -> None:
     while (place := data.find(CENTRAL, place)) >= 0:
         struct.pack_into("<I", data, place + 24, 1 << 30)
         place += 4
-    assert refused(bytes(data), tmp_path / "a.zip").reference == "archive-too-large"
+    assert refused(bytes(data), tmp_path / "a.zip").code == "archive-too-large"
 
 
 def crowded(claimed: int) -> bytes:
@@ -151,10 +151,10 @@ def test_a_crowd_of_members_is_refused_before_they_are_listed(
 ) -> None:
     """Whatever number the end of the archive claims: Python's reader makes an object of each, which takes long."""
     monkeypatch.setattr(zipfile, "ZipInfo", None)
-    assert refused(crowded(claimed), tmp_path / "a.zip").reference == "archive-too-large"
+    assert refused(crowded(claimed), tmp_path / "a.zip").code == "archive-too-large"
     with pytest.raises(StorageError) as caught:
         unpack(tmp_path / "a.zip", tmp_path / "unpacked")
-    assert caught.value.reference == "archive-too-large"
+    assert caught.value.code == "archive-too-large"
 
 
 def test_members_may_hold_what_looks_like_many_members(tmp_path: Path) -> None:
@@ -167,14 +167,14 @@ def test_members_may_hold_what_looks_like_many_members(tmp_path: Path) -> None:
 def test_one_huge_member_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit for each."""
     monkeypatch.setattr(archives, "LARGEST_MEMBER", 999)
-    assert refused(archive(("a", bytes(1000))), tmp_path / "a.zip").reference == "archive-too-large"
+    assert refused(archive(("a", bytes(1000))), tmp_path / "a.zip").code == "archive-too-large"
 
 
 def test_a_member_that_unpacks_to_more_than_it_claims_is_refused(tmp_path: Path) -> None:
     """Reading ends at the size that was claimed, and the checksum is then another."""
     data = bytearray(archive(("a", bytes(1 << 20))))
     struct.pack_into("<I", data, data.index(CENTRAL) + 24, 10)
-    assert refused(bytes(data), tmp_path / "a.zip").reference == "corrupt-archive"
+    assert refused(bytes(data), tmp_path / "a.zip").code == "corrupt-archive"
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

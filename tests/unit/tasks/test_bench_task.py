@@ -11,7 +11,7 @@ import pytest
 from bench_samples import sample_report
 from ortrim.bench import task as bench_task
 from ortrim.bench.points import BenchReport
-from ortrim.bench.subjects import SECONDS, Wanted
+from ortrim.bench.subjects import SECONDS, BenchRequest
 from ortrim.errors import StorageError
 from ortrim.history.rows import entries_of
 from ortrim.history.store import NAME, record_all
@@ -23,10 +23,10 @@ class Asked:
     """Takes the place of measuring: what was asked for, and what is answered."""
 
     def __init__(self) -> None:
-        self.wanted: list[Wanted] = []
+        self.wanted: list[BenchRequest] = []
         self.report = sample_report(threads_is_2=0.5)
 
-    def __call__(self, wanted: Wanted, _: object) -> BenchReport:
+    def __call__(self, wanted: BenchRequest, _: object) -> BenchReport:
         """Answer without measuring."""
         self.wanted.append(wanted)
         return self.report

@@ -19,8 +19,7 @@ INTRODUCTION: Final = """\
 
 `invoke TASK` in a checkout and `ortrim TASK` in any folder run the same tasks. `--help TASK` prints what stands here.
 Those whose names begin with `ci.`, `pins.` or `release.` maintain ortrim and its workflows; a checkout also has the
-benchmarks (`invoke --list measure`). All tasks have
-the same [exit codes](errors.md#exit-codes).
+benchmarks (`invoke --list measure`). All tasks have the same [exit codes](errors.md#exit-codes).
 
 | task | what it does |
 |---|---|

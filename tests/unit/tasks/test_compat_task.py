@@ -52,8 +52,8 @@ def test_one_json_document_either_way(ortrim: Run, config: Path) -> None:
     ended = ortrim(*words(config, "--model", str(RECORDED), "--json"))
     document = ended.document()
     assert (ended.code, document["errors"][0]["reference"], len(document["models"])) == (13, "model-does-not-fit", 2)
-    (floor,) = [each for each in document["models"][0]["operators"] if each["missing"]]
-    assert floor["operator"] == {"domain": "ai.onnx", "opset": 13, "name": "Floor"}
+    (baseline,) = [each for each in document["models"][0]["operators"] if each["missing"]]
+    assert baseline["operator"] == {"domain": "ai.onnx", "opset": 13, "name": "Floor"}
 
 
 @pytest.mark.parametrize(

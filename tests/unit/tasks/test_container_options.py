@@ -80,7 +80,7 @@ def test_either_a_version_or_the_images_are_pinned(ortrim: Run, words: tuple[str
 
 
 def test_without_an_engine_nothing_is_pinned(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason of each is told."""
+    """The reason of each is reported."""
     monkeypatch.setenv("PATH", str(tmp_path))
     ended = ortrim("pins.update", "--images")
     assert ended.code == 16

@@ -10,7 +10,7 @@ from ortrim.errors import ExitCode, NetworkError
 from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin
 from ortrim.fetch.offers import EVERYTHING, Selection
 from ortrim.fetch.provenance import Attestation
-from ortrim.fetch.run import App, Fetched, Wanted
+from ortrim.fetch.run import App, Fetched, FetchRequest
 from ortrim.github.followed_run import Remote
 
 Run = Callable[..., Any]
@@ -57,7 +57,7 @@ def test_without_options_the_lock_file_says_everything(ortrim: Run, outcome: Cal
     """And what came is shown: size, attestation, commit, place and lock."""
     given = outcome(fetched())
     ended = ortrim("fetch")
-    assert given == [Wanted(), Remote(), App(folder=Path())]
+    assert given == [FetchRequest(), Remote(), App(folder=Path())]
     assert given[0].selection == EVERYTHING
     said = " ".join(ended.out.split())
     assert f"attested by {SIGNER}: 1,234,567 bytes ort.aar not attested: 1 byte b" in said
@@ -73,15 +73,15 @@ def test_every_option_arrives(ortrim: Run, outcome: Callable[[Any], list[Any]]) 
     assert ortrim("fetch", *words).code == 0
     selection = Selection(spec="kws", target="android")
     assert given == [
-        Wanted(run=5, selection=selection, offline=True, update=True),
+        FetchRequest(run=5, selection=selection, offline=True, update=True),
         Remote(repository="octo/ort", token_file=Path("t")),
         App(folder=Path(), output=Path("x/y")),
     ]
     given.clear()
     ortrim("fetch", "--latest")
     ortrim("fetch", "--release", "v1")
-    assert given[0] == Wanted(latest=True)
-    assert given[3] == Wanted(release="v1")
+    assert given[0] == FetchRequest(latest=True)
+    assert given[3] == FetchRequest(release="v1")
 
 
 def test_other_names_of_targets_are_translated(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:
@@ -122,7 +122,7 @@ def test_a_failure_has_its_code(ortrim: Run, outcome: Callable[[Any], list[Any]]
     outcome(NetworkError("lock-mismatch", "is not what ortrim.lock says any more"))
     ended = ortrim("fetch")
     assert (ended.code, ended.err.splitlines()[0]) == (ExitCode.NETWORK, "error: lock-mismatch")
-    assert ortrim("fetch", "--json").document()["errors"][0]["reference"] == "lock-mismatch"
+    assert ortrim("fetch", "--json").document()["errors"][0]["code"] == "lock-mismatch"
 
 
 def test_a_snippet_is_all_there_is_on_standard_output(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:

@@ -77,7 +77,7 @@ def test_one_json_document_and_a_sarif_file(
     ended = ortrim("lint", good, "--also", named_by_machine, "--json", "--sarif", str(tmp_path / "lint.sarif"))
     document = ended.document()
     assert (ended.code, document["schema"], len(document["models"])) == (11, "ortrim-lint/1", 2)
-    assert document["errors"][0]["reference"] == "lint-errors"
+    assert document["errors"][0]["code"] == "lint-errors"
     found = [each["reference"] for model in document["models"] for each in model["findings"]]
     assert found == ["crashes-runtime", "machine-named-value"]
     log = json.loads((tmp_path / "lint.sarif").read_text())
@@ -125,7 +125,7 @@ RELU = Leaf(component="providers", section=".text", size_bytes=20_000, operator=
 OTHER = Leaf(component="providers", section=".text", size_bytes=90_000)
 
 
-def test_what_operators_cost_is_told_of_a_library(
+def test_what_operators_cost_is_reported_of_a_library(
     ortrim: Run, looked: dict[str, Looked], good: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `size` accounts for it; code of no operator is left out."""

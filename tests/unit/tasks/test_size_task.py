@@ -70,7 +70,7 @@ def test_what_is_not_possible_is_a_diagnostic(ortrim: Run, words: tuple[str, ...
     assert ended.code == code, ended
     assert f"error: {reference}" in ended.err
     document = ortrim(*words, "--json").document()
-    assert document["errors"][0]["reference"] == reference
+    assert document["errors"][0]["code"] == reference
     assert list(Path.cwd().iterdir()) == []
 
 

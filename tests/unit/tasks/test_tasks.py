@@ -177,7 +177,7 @@ def test_a_device_that_failed_ends_the_command_after_its_report(ortrim: Run, ans
     document = ortrim(task, "--json").document()
     (report,) = document["reports"]
     assert [device["device"] for device in report["devices"]][3] == "ssh:pi@board"
-    assert report["devices"][3]["failure"]["reference"] == "device-lost"
+    assert report["devices"][3]["failure"]["code"] == "device-lost"
     assert [error["reference"] for error in document["errors"]] == ["device-lost"]
     assert ended.err.count("error: ") == 1
 

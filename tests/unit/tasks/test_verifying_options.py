@@ -26,7 +26,7 @@ def test_cores_that_are_none(text: str) -> None:
     """The form is shown."""
     with pytest.raises(UsageError) as caught:
         request_from(None, cores=text)
-    assert (caught.value.reference, caught.value.where) == ("bad-option", "--cores")
+    assert (caught.value.code, caught.value.where) == ("bad-option", "--cores")
     assert "4-7" in caught.value.hint
 
 

@@ -13,7 +13,7 @@ from ortrim.cli import ci, pins
 from ortrim.errors import NetworkError
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
-from ortrim.github.workflow_files import FOLDER, NAMES, Inputs
+from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
 from ortrim.pipeline.request import Request
 from ortrim.verify.measurements import Verdict
 from sample_plans import sample_plan, sample_target
@@ -71,7 +71,7 @@ def test_the_plan_gives_its_matrix_to_later_jobs(ortrim: Run, runner: Path, monk
     (call,) = [answer(monkeypatch, "plan_run", PLAN)]
     ended = ortrim("ci.plan")
     assert (ended.code, ended.err) == (0, "")
-    assert isinstance(call[0][0], Inputs)
+    assert isinstance(call[0][0], WorkflowInputs)
     assert call[0][0].target == "linux-*"
     written = outputs(runner)
     assert [job["target"] for job in json.loads(written["compiled"])["include"]] == ["linux-x64", "android-x86_64"]
@@ -258,7 +258,7 @@ def test_an_index_is_made_for_a_version(ortrim: Run, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("task", "name"), [("ci.app", "compile_app"), ("ci.farm", "verify_on_farms")])
-def test_farms_are_told_what_the_run_was_asked_for(
+def test_farms_are_reported_what_the_run_was_asked_for(
     ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, task: str, name: str
 ) -> None:
     """From the same document as every other step."""

@@ -74,7 +74,7 @@ def test_an_absent_program_is_named(install: Install, absent: str) -> None:
     install(*({"gcc", "g++", "ar", "ranlib"} - {absent}), printed="gcc 12.2.0")
     with pytest.raises(ToolError) as caught:
         system_toolchain("gcc")
-    assert (caught.value.reference, caught.value.exit_code) == ("compiler-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("compiler-missing", ExitCode.TOOL)
     assert caught.value.why == f"not there: {absent}"
     assert "apt-get install g++" in caught.value.hint
 
@@ -85,7 +85,7 @@ def test_what_is_too_old_or_names_no_version_is_refused(install: Install, printe
     install("gcc", "g++", "ar", "ranlib", printed=printed)
     with pytest.raises(ToolError, match="version 11 or newer is needed") as caught:
         system_toolchain("gcc")
-    assert caught.value.reference == "compiler-too-old"
+    assert caught.value.code == "compiler-too-old"
 
 
 @pytest.mark.parametrize(("kind", "printed", "level"), [

@@ -84,18 +84,18 @@ def test_arm64_features_are_spelt_as_zig_wants_them(bench: Bench) -> None:
     assert bench.given(text_of("linux-x64", "cc"), ARM64_FEATURES[0][0])[-1] == ARM64_FEATURES[0][0]
 
 
-def test_a_floor_holds_for_every_file_and_single_files_add_to_it(bench: Bench) -> None:
-    """The floor comes first; what upstream asks for in one file is said on top of it, so that it takes nothing away."""
+def test_a_baseline_holds_for_every_file_and_single_files_add_to_it(bench: Bench) -> None:
+    """The baseline comes first; what upstream adds for one file comes on top of it, so that it takes nothing away."""
     text = text_of("linux-arm64", "c++", "cortex-a76")
     assert bench.given(text, *ORDINARY)[:4] == ["c++", "-target", "aarch64-linux-gnu.2.28", "-mcpu=cortex_a76-aes-sha2"]
     assert bench.given(text, ARM64_FEATURES[0][0])[-1] == "-mcpu=cortex_a76-aes-sha2+v8_2a+fullfp16"
 
 
-def test_every_floor_for_arm_has_neon_and_none_has_optional_cryptography(bench: Bench) -> None:
+def test_every_baseline_for_arm_has_neon_and_none_has_optional_cryptography(bench: Bench) -> None:
     """NEON is part of the target, whichever processor; boards such as the Raspberry Pi lack the cryptography."""
     for cpu in (None, *CPUS[Architecture.ARM]):
-        floor = bench.given(text_of("linux-armhf", "cc", cpu), *ORDINARY)[3]
-        assert floor.endswith(("+neon", "-aes-sha2"))
+        baseline = bench.given(text_of("linux-armhf", "cc", cpu), *ORDINARY)[3]
+        assert baseline.endswith(("+neon", "-aes-sha2"))
     for cpu in CPUS[Architecture.ARM64]:
         assert bench.given(text_of("linux-arm64", "cc", cpu), *ORDINARY)[3].endswith("-aes-sha2")
 
@@ -122,7 +122,7 @@ def test_the_triple_is_zigs_word_for_the_target(bench: Bench, target: str, tripl
     assert bench.given(text_of(target, "cc"), *ORDINARY)[1:3] == ["-target", triple]
 
 
-def test_an_unknown_floor_is_no_toolchain() -> None:
+def test_an_unknown_baseline_is_no_toolchain() -> None:
     """Buildspecs are checked before; whoever comes another way is stopped all the same."""
     with pytest.raises(KeyError, match="z80"):
         text_of("linux-x64", "cc", "z80")

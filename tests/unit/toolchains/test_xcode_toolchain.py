@@ -84,7 +84,7 @@ def test_joining_takes_every_static_library_of_the_build(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "floor", "triple"),
+    ("target", "minimum", "triple"),
     [
         ("ios-arm64", "15.1", "arm64-apple-ios15.1"),
         ("ios-simulator-arm64", "16.0", "arm64-apple-ios16.0-simulator"),
@@ -94,10 +94,10 @@ def test_joining_takes_every_static_library_of_the_build(bench: Bench) -> None:
         ("maccatalyst-arm64", "14.0", "arm64-apple-ios14.0-macabi"),
     ],
 )
-def test_the_triple_is_clangs(target: str, floor: str, triple: str) -> None:
+def test_the_triple_is_clangs(target: str, minimum: str, triple: str) -> None:
     """Simulators and Mac Catalyst are environments of iOS."""
-    assert apple_triple(TARGETS[target], floor) == triple
-    assert xcode_toolchain(TARGETS[target], floor, "16.4").triple == triple
+    assert apple_triple(TARGETS[target], minimum) == triple
+    assert xcode_toolchain(TARGETS[target], minimum, "16.4").triple == triple
 
 
 @pytest.mark.parametrize("target", OURS)

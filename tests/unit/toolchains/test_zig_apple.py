@@ -35,7 +35,7 @@ def test_wrappers_hold_no_path() -> None:
     assert {value for _, value in toolchain.environment} == {"${tools}/ziglang/zig"}
 
 
-def test_levels_that_zig_takes_for_others_are_told_to_clang() -> None:
+def test_levels_that_zig_takes_for_others_are_reported_to_clang() -> None:
     """As on Linux: zig takes `-Oz` for `-Os` and `-O3` for `-O2` without a word."""
     for target in ("macos-arm64", "macos-x86_64"):
         compiler = dict(zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0").wrappers)["c++"]

@@ -52,7 +52,7 @@ def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ..
         return
     with pytest.raises(ToolError) as caught:
         require(tool)
-    assert (caught.value.reference, caught.value.where) == ("tool-too-old", str(programs / "gcc"))
+    assert (caught.value.code, caught.value.where) == ("tool-too-old", str(programs / "gcc"))
     assert "12.2.0 is too old" in caught.value.what
     assert caught.value.hint
 
@@ -62,7 +62,7 @@ def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
     write_program(programs, "apt-get", "")
     with pytest.raises(ToolError) as caught:
         require(Tool(name="clang++", package="clang"))
-    assert caught.value.reference == "tool-missing"
+    assert caught.value.code == "tool-missing"
     assert caught.value.hint.endswith("apt-get install clang")
     assert caught.value.exit_code is ExitCode.TOOL
 
@@ -73,7 +73,7 @@ def test_a_tool_that_names_no_version_is_broken(programs: Path, prints: str, exi
     write_program(programs, "gcc", prints, exit_code)
     with pytest.raises(ToolError) as caught:
         require(Tool(name="gcc", package="gcc"))
-    assert caught.value.reference == "tool-broken"
+    assert caught.value.code == "tool-broken"
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_a_tool_with_words_of_its_own(programs: Path) -> None:
     assert require(Tool(name="ssh", package="openssh-client", version_words=("-V",))).version == "9.2"
     with pytest.raises(ToolError) as caught:
         require(Tool(name="ssh", package="openssh-client"))
-    assert caught.value.reference == "tool-broken"
+    assert caught.value.code == "tool-broken"

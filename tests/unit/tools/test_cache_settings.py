@@ -110,7 +110,7 @@ def test_a_store_that_hangs_is_waited_for_only_shortly(stores: str, patience: st
 
 
 @given(st.lists(st.text(alphabet=st.characters(codec="ascii", categories=("L", "N")), min_size=5, max_size=30)))
-def test_no_secret_is_told(secrets: list[str]) -> None:
+def test_no_secret_is_reported(secrets: list[str]) -> None:
     """Neither a whole value nor the password inside an address remains."""
     told = without_secrets(
         f"failed: {' '.join(secrets)} at port 6379", [f"redis://u:{secret}@host" for secret in secrets]

@@ -31,7 +31,7 @@ def test_a_refusal_is_told_in_its_own_words(tmp_path: Path, body: str) -> None:
     """Of signing and of checking alike."""
     with pytest.raises(PackageError) as caught:
         sign(stand_in(tmp_path, body), "A", tmp_path / "a.xcframework")
-    assert (caught.value.reference, caught.value.exit_code) == ("not-signed", ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("not-signed", ExitCode.PACKAGE)
     assert ("no identity found" in caught.value.why) == ("identity" in body)
     assert "find-identity" in caught.value.hint
 
@@ -40,5 +40,5 @@ def test_where_there_is_none_it_is_said(tmp_path: Path) -> None:
     """With the command for a Mac."""
     with pytest.raises(ToolError) as caught:
         find_codesign(str(tmp_path))
-    assert (caught.value.reference, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
     assert find_codesign(str(stand_in(tmp_path, "").parent)) == tmp_path / "codesign"

@@ -117,7 +117,7 @@ def test_a_missing_program_is_a_diagnostic(tmp_path: Path) -> None:
         for start in (run, lambda argv: stream(argv, print)):
             with pytest.raises(ToolError) as caught:
                 start([program])
-            assert (caught.value.reference, caught.value.where) == ("tool-missing", program)
+            assert (caught.value.code, caught.value.where) == ("tool-missing", program)
             assert caught.value.exit_code is ExitCode.TOOL
 
 
@@ -136,7 +136,7 @@ def test_a_program_that_cannot_start_is_a_diagnostic(tmp_path: Path, content: st
     program.chmod(mode)
     with pytest.raises(ToolError) as caught:
         run([program])
-    assert caught.value.reference == "tool-not-startable"
+    assert caught.value.code == "tool-not-startable"
     assert caught.value.why
 
 
@@ -144,7 +144,7 @@ def test_a_missing_working_folder_is_not_a_missing_program(tmp_path: Path) -> No
     """The message names the folder, since that is what has to be mended."""
     with pytest.raises(ToolError) as caught:
         run([sys.executable, "-V"], cwd=tmp_path / "absent")
-    assert caught.value.reference == "tool-not-startable"
+    assert caught.value.code == "tool-not-startable"
     assert str(tmp_path / "absent") in caught.value.what
 
 
@@ -158,7 +158,7 @@ def test_a_timeout_stops_the_grandchildren(child_pid: Path) -> None:
     """A compiler's children do not go on after their build was given up."""
     with pytest.raises(ToolError) as caught:
         run([*PYTHON, PARENT, child_pid, ""], timeout_seconds=2)
-    assert caught.value.reference == "tool-timeout"
+    assert caught.value.code == "tool-timeout"
     assert "2 seconds" in caught.value.what
     assert is_gone(wait_for_pid(child_pid))
 
@@ -167,7 +167,7 @@ SILENT: Final = "import time; print({!r}, flush=True); time.sleep({})"
 """Says something, and then nothing for so many seconds."""
 
 
-def test_the_last_line_of_a_silent_program_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_line_of_a_silent_program_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """While it goes on; whoever waits knows for what."""
     monkeypatch.setattr(command, "SILENT_SECONDS", 0.2)
     told: list[str] = []
@@ -177,7 +177,7 @@ def test_the_last_line_of_a_silent_program_is_told_once(monkeypatch: pytest.Monk
     assert [line.partition(" has said nothing for ")[2] for line in told] == ["0 s; its last line: fetches x"]
 
 
-def test_a_program_that_says_nothing_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_says_nothing_at_all_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module of Python goes by its own name."""
     monkeypatch.setattr(command, "SILENT_SECONDS", 0.1)
     told: list[str] = []
@@ -193,7 +193,7 @@ def test_a_program_that_stays_silent_is_stopped(child_pid: Path) -> None:
     """With its children, and its last line is in the diagnostic."""
     with pytest.raises(ToolError) as caught:
         run([*PYTHON, PARENT, child_pid, ""], silent_seconds=1)
-    assert (caught.value.reference, caught.value.exit_code) == ("tool-silent", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("tool-silent", ExitCode.TOOL)
     assert caught.value.why == "its last line: started"
     assert is_gone(wait_for_pid(child_pid))
 
@@ -212,7 +212,7 @@ def test_a_program_that_falls_silent_over_a_full_disk_is_stopped(
     words = "write (28: No space left on device)\nIgn:3"
     with pytest.raises(StorageError) as caught:
         run([*PYTHON, SILENT.format(words, 60)], cwd=tmp_path, silent_seconds=60)
-    assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path))
+    assert (caught.value.code, caught.value.where) == ("disk-full", str(tmp_path))
     assert caught.value.why.startswith("its last line: Ign:3\n")
 
 
@@ -222,7 +222,7 @@ def test_endless_output_stops_the_program(stream: str) -> None:
     script = f"import sys\nwhile True: sys.{stream}.write('again ' * 1000)"
     with pytest.raises(ToolError) as caught:
         run([*PYTHON, script], timeout_seconds=60, most_bytes=10**6)
-    assert (caught.value.reference, caught.value.where) == ("tool-endless", sys.executable)
+    assert (caught.value.code, caught.value.where) == ("tool-endless", sys.executable)
     done = run([*PYTHON, f"import sys; sys.{stream}.write('x' * 10**6)"], timeout_seconds=60, most_bytes=10**6)
     assert len(done.stdout) + len(done.stderr) == 10**6
 
@@ -233,7 +233,7 @@ def test_a_program_that_closes_its_streams_is_waited_for() -> None:
     assert run([*PYTHON, script.format("0.3")], timeout_seconds=60).returncode == 5
     with pytest.raises(ToolError) as caught:
         run([*PYTHON, script.format("60")], timeout_seconds=1)
-    assert caught.value.reference == "tool-timeout"
+    assert caught.value.code == "tool-timeout"
 
 
 def test_a_grandchild_that_ignores_the_signal_is_killed(child_pid: Path, monkeypatch: pytest.MonkeyPatch) -> None:

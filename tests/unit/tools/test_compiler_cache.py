@@ -126,7 +126,7 @@ def test_a_line_break_cannot_become_another_setting(programs: Programs) -> None:
 
 @pytest.mark.parametrize("fault", ["absent", "not executable", "failing", "folder in the way"])
 def test_a_build_without_a_cache_is_slow_not_wrong(programs: Programs, fault: str) -> None:
-    """Whatever is wrong with ccache, the caller goes on without one and is told in one line."""
+    """Whatever is wrong with ccache, the caller goes on without one and is reported in one line."""
     program = programs.folder / "ccache"
     if fault == "absent":
         program.unlink()

@@ -36,12 +36,12 @@ def test_an_engine_tells_its_version(docker: FakeEngine) -> None:
     assert (usable.name, usable.version, usable.rootless) == ("docker", "28.0.1", False)
 
 
-def test_an_absent_engine_is_told_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_engine_is_reported_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError) as caught:
         first_that_works("buildah", fine, print)
-    assert (caught.value.reference, caught.value.exit_code) == ("tool-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("tool-missing", ExitCode.TOOL)
     assert "buildah" in caught.value.hint
 
 
@@ -51,19 +51,19 @@ def test_an_old_engine_is_refused(docker: FakeEngine) -> None:
     program.write_text(program.read_text().replace("28.0.1", "19.03.8"))
     with pytest.raises(ToolError) as caught:
         probe(DOCKER)
-    assert caught.value.reference == "tool-too-old"
+    assert caught.value.code == "tool-too-old"
 
 
-def test_a_daemon_that_does_not_run_is_told(docker: FakeEngine) -> None:
+def test_a_daemon_that_does_not_run_is_reported(docker: FakeEngine) -> None:
     """The client alone is no engine."""
     docker.answer("docker info", 1, DAEMON)
     with pytest.raises(ToolError) as caught:
         first_that_works("docker", fine, print)
-    assert caught.value.reference == "engine-not-running"
+    assert caught.value.code == "engine-not-running"
 
 
 def test_a_name_that_is_none_is_a_usage_error() -> None:
-    """The names are told."""
+    """The names are reported."""
     with pytest.raises(UsageError) as caught:
         engine_named("lxc")
     assert caught.value.where == "--engine"
@@ -82,7 +82,7 @@ def test_the_first_that_works_is_taken(both: tuple[FakeEngine, FakeEngine]) -> N
 
 
 def test_an_engine_that_cannot_make_containers_is_passed_over(both: tuple[FakeEngine, FakeEngine]) -> None:
-    """It shows only when it does; what it said is told."""
+    """It shows only when it does; what it said is reported."""
 
     def attempt(usable: UsableEngine) -> None:
         if usable.name == "docker":
@@ -91,7 +91,7 @@ def test_an_engine_that_cannot_make_containers_is_passed_over(both: tuple[FakeEn
     assert first_that_works(None, attempt, print).name == "podman"
     with pytest.raises(ToolError) as caught:
         first_that_works("docker", attempt, print)
-    assert caught.value.reference == "engine-not-permitted"
+    assert caught.value.code == "engine-not-permitted"
 
 
 def test_what_another_engine_would_not_mend_ends_the_search(both: tuple[FakeEngine, FakeEngine]) -> None:
@@ -110,6 +110,6 @@ def test_when_none_works_each_says_why(docker: FakeEngine) -> None:
     docker.answer("docker info", 1, DAEMON)
     with pytest.raises(ToolError) as caught:
         first_that_works(None, fine, lambda _: None)
-    assert caught.value.reference == "no-container-engine"
+    assert caught.value.code == "no-container-engine"
     assert [line.partition(":")[0] for line in caught.value.why.splitlines()] == ["docker", "podman", "buildah"]
     assert "--executor native" in caught.value.hint

@@ -28,14 +28,14 @@ def test_each_cause_has_words_of_its_own(file: Path) -> None:
     """Reference and exit code are by cause, whichever engine it is; its own words are the reason."""
     engine, _, cause = file.stem.partition("-")
     error = engine_error(engine, "build an image", file.read_text(), {})
-    assert (error.reference, error.exit_code) == EXPECTED[cause]
+    assert (error.code, error.exit_code) == EXPECTED[cause]
     assert error.where == f"{engine}: build an image"
     assert error.why
     assert error.hint
     assert "{" not in error.hint
 
 
-def test_a_failed_step_is_told_with_the_lines_before_it() -> None:
+def test_a_failed_step_is_reported_with_the_lines_before_it() -> None:
     """What the step printed is what helps."""
     error = engine_error("buildah", "build", (RECORDED / "buildah-step-failed.txt").read_text(), {})
     assert "something" in error.why.splitlines()
@@ -45,7 +45,7 @@ def test_a_failed_step_is_told_with_the_lines_before_it() -> None:
 def test_an_unknown_failure_shows_what_was_printed(printed: str) -> None:
     """The last lines, or that there were none."""
     error = engine_error("podman", "run a command", printed, {})
-    assert (error.reference, error.exit_code) == ("engine-failed", ExitCode.TOOL)
+    assert (error.code, error.exit_code) == ("engine-failed", ExitCode.TOOL)
     assert error.why == (printed.strip() or "it printed nothing")
 
 
@@ -63,10 +63,10 @@ def test_a_long_line_is_cut() -> None:
         "https://token@registry.example.com: connection refused",
     ],
 )
-def test_no_credentials_are_told(text: str) -> None:
+def test_no_credentials_are_reported(text: str) -> None:
     """Neither in an address, nor by themselves, as they are written or as they are meant."""
     error = engine_error("docker", "build", text, PROXY)
-    assert error.reference == "image-unreachable"
+    assert error.code == "image-unreachable"
     assert "s3" not in error.why
     assert "token" not in error.why
 

@@ -31,7 +31,7 @@ def test_an_image_is_there_once_it_was_built(docker: FakeEngine, image: ImageBui
     assert lines == ["Step 1/1 : FROM scratch"]
 
 
-def test_a_failed_build_is_told_and_shows_no_password(
+def test_a_failed_build_is_reported_and_shows_no_password(
     docker: FakeEngine, image: ImageBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither in the diagnostic nor in the log."""
@@ -40,7 +40,7 @@ def test_a_failed_build_is_told_and_shows_no_password(
     lines: list[str] = []
     with pytest.raises(StorageError) as caught:
         build_image(probe(DOCKER), image, tmp_path, lines.append)
-    assert caught.value.reference == "disk-full"
+    assert caught.value.code == "disk-full"
     assert TAG in caught.value.where
     assert lines[0] == "use http://...@proxy:8080"
     (words,) = docker.calls("build")
@@ -90,12 +90,12 @@ def test_an_image_without_a_digest_is_refused(docker: FakeEngine, answer: str) -
     program.write_text(f"#!/bin/sh\necho '{answer}'\n")
     with pytest.raises(NetworkError) as caught:
         pulled_digest(UsableEngine(engine=DOCKER, version="28", rootless=False), "python:3.13")
-    assert caught.value.reference == "image-without-digest"
+    assert caught.value.code == "image-without-digest"
 
 
-def test_an_image_that_cannot_be_pulled_is_told(docker: FakeEngine) -> None:
+def test_an_image_that_cannot_be_pulled_is_reported(docker: FakeEngine) -> None:
     """The registry's answer is a network matter."""
     docker.answer("docker pull", 1, "Error response from daemon: manifest unknown\n")
     with pytest.raises(Diagnostic) as caught:
         pulled_digest(probe(DOCKER), "python:3.13")
-    assert caught.value.reference == "image-not-found"
+    assert caught.value.code == "image-not-found"

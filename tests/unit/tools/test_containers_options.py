@@ -37,7 +37,7 @@ def test_other_mounts_are_refused(tmp_path: Path, word: str) -> None:
     """Each with what is possible; engines would say less."""
     with pytest.raises(UsageError) as caught:
         parse_mount(word.format(tmp_path))
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
     assert caught.value.where == "--mount"
     assert caught.value.hint
 
@@ -79,7 +79,7 @@ def test_other_flags_are_refused(flag: str) -> None:
     """What is no flag, and what would take back what ortrim promises of a container."""
     with pytest.raises(UsageError) as caught:
         parse_flags((flag,))
-    assert (caught.value.reference, caught.value.where) == ("bad-option", "--engine-flag")
+    assert (caught.value.code, caught.value.where) == ("bad-option", "--engine-flag")
 
 
 OWN = (
@@ -94,7 +94,7 @@ def test_a_mount_over_ours_is_refused(target: str) -> None:
     """Whether it would cover one of ours or lie inside it."""
     with pytest.raises(UsageError) as caught:
         require_mountable((Mount(source=Path("/srv"), target=target),), OWN)
-    assert caught.value.reference == "bad-option"
+    assert caught.value.code == "bad-option"
 
 
 def test_a_mount_beside_ours_is_not() -> None:
@@ -108,6 +108,6 @@ def test_a_cache_that_no_engine_can_mount_is_refused(name: str) -> None:
     folder = f"/home/user/{name}"
     with pytest.raises(UsageError) as caught:
         require_mountable((), (Mount(source=Path(folder), target=folder),))
-    assert caught.value.reference == "path-not-mountable"
+    assert caught.value.code == "path-not-mountable"
     assert caught.value.where == folder
     assert "ORTRIM_CACHE" in caught.value.hint

@@ -59,7 +59,7 @@ def test_both_streams_come_in_the_order_in_which_they_were_written(usable: Usabl
     assert lines == [f"{stream} {n}" for n in range(1, 5) for stream in ("out", "err")]
 
 
-def test_the_engine_is_told_all_and_removes_the_container(usable: UsableEngine, docker: FakeEngine) -> None:
+def test_the_engine_is_reported_all_and_removes_the_container(usable: UsableEngine, docker: FakeEngine) -> None:
     """Its name is a new one each time; the folder with the pipe is mounted, read-only, beside the command's own."""
     names = []
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_an_engine_that_starts_nothing_is_the_one_that_failed(usable: UsableEngi
     lines: list[str] = []
     with pytest.raises(ToolError) as caught:
         run_in(usable, "image:1", command("/bin/true"), lines.append)
-    assert caught.value.reference == "folder-not-shared"
+    assert caught.value.code == "folder-not-shared"
     assert lines == []
     assert folders() == []
     assert docker.calls("rm")
@@ -93,7 +93,7 @@ def test_an_engine_that_says_nothing_and_starts_nothing_failed_too(usable: Usabl
     docker.answer("docker run", 0, "")
     with pytest.raises(ToolError) as caught:
         run_in(usable, "image:1", command("/bin/true"), print)
-    assert caught.value.reference == "engine-failed"
+    assert caught.value.code == "engine-failed"
 
 
 def test_a_command_that_does_not_exist_ends_as_in_a_shell(usable: UsableEngine) -> None:

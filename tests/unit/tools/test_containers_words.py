@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.container_engines import BUILDAH, DOCKER, ENGINES, PODMAN, ContainerRun, Engine, ImageBuild, Mount
+from ortrim.build.container_engines import (
+    BUILDAH,
+    DOCKER,
+    ENGINES,
+    PODMAN,
+    ContainerEngine,
+    ContainerRun,
+    ImageBuild,
+    Mount,
+)
 
 MOUNTS = (
     Mount(source=Path("/home/user/sources"), target="/home/user/sources"),
@@ -77,7 +86,7 @@ def test_buildah_makes_a_container_and_runs_in_it_in_namespaces_of_its_own() -> 
         (BUILDAH, ("--user", "0:0")),
     ],
 )
-def test_without_root_files_are_the_users_too(engine: Engine, words: tuple[str, ...]) -> None:
+def test_without_root_files_are_the_users_too(engine: ContainerEngine, words: tuple[str, ...]) -> None:
     """A rootless engine's root is the user; podman keeps the user's number."""
     run = " ".join(engine.run(sample(rootless=True)))
     assert " ".join(words) in run
@@ -89,7 +98,7 @@ def test_buildah_without_root_makes_a_user_namespace_first() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_flags_come_before_the_image(engine: Engine) -> None:
+def test_flags_come_before_the_image(engine: ContainerEngine) -> None:
     """They are the engine's, not the command's."""
     words = engine.run(sample(flags=("--memory=8g",)))
     named = "ortrim-a-b" if engine is BUILDAH else "ortrim-linux:1"
@@ -124,13 +133,13 @@ def test_images_are_built_with_the_names_of_proxies_alone() -> None:
         (BUILDAH, "{}", 0, False),
     ],
 )
-def test_engines_say_whether_they_have_root(engine: Engine, printed: str, user: int, rootless: bool) -> None:  # noqa: FBT001
+def test_engines_say_whether_they_have_root(engine: ContainerEngine, printed: str, user: int, rootless: bool) -> None:  # noqa: FBT001
     """Docker and podman are asked; buildah is what its user is."""
     assert engine.is_rootless(printed, user) is rootless
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_word_is_one_argument(engine: Engine) -> None:
+def test_every_word_is_one_argument(engine: ContainerEngine) -> None:
     """Commands are lists with the engine's own program somewhere, never a shell's line."""
     image = ImageBuild(context=Path("/a b"), tag="t:1")
     commands = [

@@ -8,7 +8,7 @@ import pytest
 
 from aar_samples import fake_jdk
 from fake_engine import fake_engine
-from ortrim.base.tools import Finding
+from ortrim.base.tools import ToolFinding
 from ortrim.pipeline import doctor
 from ortrim.pipeline.doctor import DEVICE_TOOLS, examine
 from ortrim.platforms.android import ndk
@@ -22,7 +22,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def finding(name: str) -> Finding:
+def finding(name: str) -> ToolFinding:
     """Return one finding of an examination."""
     return next(found for found in examine() if found.name == name)
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.base.tools import Finding
+from ortrim.base.tools import ToolFinding
 from ortrim.pipeline import doctor
 from ortrim.pipeline.doctor import examine
 from ortrim.platforms.apple.xcode import Xcode
 
 
-def finding(name: str) -> Finding:
+def finding(name: str) -> ToolFinding:
     """Return one finding, which keeps nobody from other builds."""
     found = dict(doctor.APPLE_CHECKS)[name]()
     assert (found.name, found.required) == (name, False)

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.base.tools import Finding
+from ortrim.base.tools import ToolFinding
 from ortrim.pipeline import doctor
 from ortrim.pipeline.doctor import examine
 
@@ -24,7 +24,7 @@ def nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
 
 
-def finding(name: str) -> Finding:
+def finding(name: str) -> ToolFinding:
     """Return one finding, in which nothing is secret and which keeps nobody from building."""
     found = dict(doctor.FARM_CHECKS)[name]()
     assert found.name == name

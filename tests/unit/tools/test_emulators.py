@@ -58,7 +58,7 @@ def test_every_emulator_can_be_missing() -> None:
         ),
     ],
 )
-def test_what_was_fetched_is_told(record: str | None, found: str) -> None:
+def test_what_was_fetched_is_reported(record: str | None, found: str) -> None:
     """Kernel and C library are named with their versions; what cannot be read was not fetched."""
     if record is not None:
         machine_folder("arm64").mkdir(parents=True)

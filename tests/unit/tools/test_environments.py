@@ -90,7 +90,7 @@ def test_wheels_for_another_machine(wheels: Path) -> None:
     assert folder.name.startswith("tools-cp312-manylinux_2_28_aarch64-")
     with pytest.raises(ToolError) as caught:
         packages_folder("tools", line, platforms=("manylinux_2_28_s390x",))
-    assert caught.value.reference == "install-failed"
+    assert caught.value.code == "install-failed"
 
 
 def test_the_isolated_python_sees_that_folder_alone(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_a_changed_wheel_is_refused(wheels: Path, cache: Path) -> None:
     with (wheels / "onepackage-1.5-py3-none-any.whl").open("ab") as wheel:
         wheel.write(b"\0")
     error = install_error(line)
-    assert (error.reference, error.exit_code) == ("digest-mismatch", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("digest-mismatch", ExitCode.NETWORK)
     assert left_behind(cache) == []
 
 
@@ -152,14 +152,14 @@ def test_a_requirement_without_a_digest_is_refused(wheels: Path, cache: Path) ->
     write_wheel(wheels, "onepackage", "1.5")
     error = install_error("onepackage==1.5\n")
     assert isinstance(error, ToolError)
-    assert error.reference == "install-failed"
+    assert error.code == "install-failed"
     assert left_behind(cache) == []
 
 
 def test_a_package_that_the_index_lacks_is_a_diagnostic(wheels: Path, cache: Path) -> None:
     """The name and version that were wanted stand in the message."""
     error = install_error(f"absentpackage==9.9 --hash=sha256:{'0' * 64}\n")
-    assert error.reference == "install-failed"
+    assert error.code == "install-failed"
     assert "absentpackage==9.9" in error.why
     assert left_behind(cache) == []
 
@@ -173,7 +173,7 @@ def test_an_index_out_of_reach_is_an_error_of_the_network(
     monkeypatch.setenv("PIP_RETRIES", "1")
     error = install_error(f"absentpackage==9.9 --hash=sha256:{'0' * 64}\n")
     assert isinstance(error, NetworkError)
-    assert (error.reference, error.exit_code) == ("index-unreachable", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("index-unreachable", ExitCode.NETWORK)
     assert left_behind(cache) == []
 
 
@@ -201,5 +201,5 @@ def test_other_causes_are_told_apart(
     monkeypatch.setattr(scripts, "run", lambda *_, **__: failed)
     error = install_error("onepackage==1.5\n")
     assert isinstance(error, kind)
-    assert error.reference == reference
+    assert error.code == reference
     assert left_behind(cache) == []

@@ -74,7 +74,7 @@ def test_a_wheel_without_its_library(
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(ToolError) as caught:
         foreign_library("1.21.0", REQUIREMENTS, "arm64")
-    assert caught.value.reference == "baseline-incomplete"
+    assert caught.value.code == "baseline-incomplete"
     assert str(tmp_path) in caught.value.hint
 
 

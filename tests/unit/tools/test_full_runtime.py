@@ -53,7 +53,7 @@ def refused(number: str, requirements: str | None, reference: str) -> ToolError:
     """Ask for a runtime that cannot be had."""
     with pytest.raises(ToolError) as caught:
         full_runtime(number, requirements)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code == ExitCode.TOOL
     assert caught.value.hint
     return caught.value

@@ -49,7 +49,7 @@ def test_gcloud_that_is_absent(folder: Path) -> None:
     """Where to get it, since no distribution has it."""
     with pytest.raises(ToolError) as caught:
         find_gcloud()
-    assert (caught.value.reference, caught.value.exit_code) == ("tool-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("tool-missing", ExitCode.TOOL)
     assert "cloud.google.com/sdk" in caught.value.hint
 
 
@@ -62,7 +62,7 @@ def test_gcloud_that_will_not_do(folder: Path, printed: str, reference: str) -> 
     program(folder, printed)
     with pytest.raises(ToolError) as caught:
         find_gcloud()
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.hint
 
 
@@ -93,7 +93,7 @@ def test_secrets_are_removed_from_what_gcloud_prints(folder: Path) -> None:
     path = program(folder, f"echo 'out {SECRETS[0]}'; echo 'err {SECRETS[0]}' >&2")
     gcloud = Gcloud(program=path, environment={})
     heard: list[str] = []
-    watched = gcloud.watch("run", hear=heard.append, check=lambda: None)
+    watched = gcloud.watch("run", on_output=heard.append, check=lambda: None)
     run = gcloud.run("run", timeout_seconds=10)
     assert (run.stdout, run.stderr) == (watched.stdout, watched.stderr) == ("out (removed)\n", "err (removed)\n")
     assert heard == ["err (removed)"]
@@ -105,13 +105,13 @@ def test_a_test_is_cancelled_while_gcloud_speaks(tmp_path: Path) -> None:
     gcloud = Gcloud(program=program(tmp_path, f"exec '{sys.executable}' '{tmp_path / 'talker.py'}'"), environment={})
     heard: list[str] = []
 
-    def hear(line: str) -> None:
+    def on_output(line: str) -> None:
         heard.append(line)
         if len(heard) == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        gcloud.watch("run", hear=hear, check=lambda: None)
+        gcloud.watch("run", on_output=on_output, check=lambda: None)
     assert heard[-1] == "Test matrix has been cancelled."
 
 

@@ -25,12 +25,12 @@ def test_it_answers(programs: FakePrograms) -> None:
     assert programs.calls == [["gh", "release", "view", "v1.0.0"]]
 
 
-def test_a_failure_is_told_in_its_words_without_the_token(programs: FakePrograms) -> None:
+def test_a_failure_is_reported_in_its_words_without_the_token(programs: FakePrograms) -> None:
     """Also when it prints that itself."""
     programs.answer("gh", stderr=f"HTTP 401: Bad credentials ({SECRET})\n", code=1)
     with pytest.raises(NetworkError) as caught:
         gh("release", "view", "v1.0.0")
-    assert (caught.value.reference, caught.value.exit_code) == ("gh-failed", ExitCode.NETWORK)
+    assert (caught.value.code, caught.value.exit_code) == ("gh-failed", ExitCode.NETWORK)
     assert caught.value.why == "HTTP 401: Bad credentials (...)"
     assert SECRET not in str(caught.value)
 
@@ -43,5 +43,5 @@ def test_without_a_token_it_is_not_started(
     monkeypatch.delenv(TOKEN) if token is None else monkeypatch.setenv(TOKEN, token)
     with pytest.raises(ToolError) as caught:
         gh("release", "view", "v1.0.0")
-    assert caught.value.reference == "gh-without-token"
+    assert caught.value.code == "gh-without-token"
     assert programs.calls == []

@@ -43,7 +43,7 @@ def test_a_compiler_that_will_not_do_is_refused(tmp_path: Path, script: str, ref
     program(tmp_path, script)
     with pytest.raises(ToolError) as caught:
         find_jdk({"JAVA_HOME": str(tmp_path)})
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.TOOL)
     assert "JAVA_HOME" in caught.value.hint
 
 
@@ -55,7 +55,7 @@ def test_an_absent_compiler_says_where_it_was_looked_for(tmp_path: Path) -> None
     ):
         with pytest.raises(ToolError) as caught:
             find_jdk(environment)
-        assert caught.value.reference == "javac-missing"
+        assert caught.value.code == "javac-missing"
         assert why in caught.value.why
 
 
@@ -87,10 +87,10 @@ def test_the_compiler_is_asked_for_old_classes_and_told_nothing_else(
     assert "/elsewhere" not in said
 
 
-def test_an_error_of_the_compiler_is_told_in_its_words(tmp_path: Path) -> None:
+def test_an_error_of_the_compiler_is_reported_in_its_words(tmp_path: Path) -> None:
     """The first lines of it."""
     javac = program(tmp_path, 'for n in 1 2 3 4 5 6 7 8; do echo "A.java:$n: error" >&2; done; exit 1')
     with pytest.raises(BuildError) as caught:
         compile_java(Jdk(javac=javac, version="17"), [Path("A.java")], tmp_path, tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
+    assert (caught.value.code, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
     assert caught.value.why.splitlines() == [f"A.java:{number}: error" for number in range(1, 6)]

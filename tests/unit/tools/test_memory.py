@@ -69,7 +69,7 @@ def test_without_a_limit_the_model_asks_for_too_much(monkeypatch: pytest.MonkeyP
 def test_the_limit_is_named() -> None:
     """With what raises it."""
     error = out_of_memory("m.onnx", "Arena alloc failed")
-    assert (error.reference, error.exit_code) == ("out-of-memory", ExitCode.MEMORY)
+    assert (error.code, error.exit_code) == ("out-of-memory", ExitCode.MEMORY)
     assert error.what == "memory ran out: a process may take 2,000 MB here"
     assert error.hint == "raise the limit: ulimit -v unlimited"
 

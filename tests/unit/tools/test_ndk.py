@@ -80,7 +80,7 @@ def test_a_link_is_followed_to_where_the_ndk_is(ndk: Path, tmp_path: Path) -> No
 def test_without_an_ndk_it_is_said_which_one_to_get(environment: dict[str, str]) -> None:
     """The version that the plan wants, and both ways to name its folder; an SDK without NDKs is none."""
     error = refused(environment=environment)
-    assert error.reference == "ndk-missing"
+    assert error.code == "ndk-missing"
     assert f"sdkmanager 'ndk;{VERSION}'" in error.hint
     assert "--ndk" in error.hint
     assert "ANDROID_NDK_HOME" in error.hint
@@ -90,14 +90,14 @@ def test_without_an_ndk_it_is_said_which_one_to_get(environment: dict[str, str])
 def test_a_folder_that_is_not_there_is_said_with_who_named_it(tmp_path: Path, name: str) -> None:
     """A name that no system has is as absent as one that is misspelt."""
     error = refused(named=tmp_path / name)
-    assert (error.reference, error.where) == ("ndk-not-a-folder", f"--ndk {tmp_path / name}")
+    assert (error.code, error.where) == ("ndk-not-a-folder", f"--ndk {tmp_path / name}")
     assert error.what == "there is no such folder"
 
 
 def test_a_file_is_no_ndk(ndk: Path) -> None:
     """The archive that was not unpacked, for one."""
     error = refused(environment={"ANDROID_NDK_ROOT": str(ndk / PROPERTIES)})
-    assert (error.reference, error.where) == ("ndk-not-a-folder", f"ANDROID_NDK_ROOT {ndk / PROPERTIES}")
+    assert (error.code, error.where) == ("ndk-not-a-folder", f"ANDROID_NDK_ROOT {ndk / PROPERTIES}")
     assert "is a file" in error.what
 
 
@@ -106,7 +106,7 @@ def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
     """Each part is looked for and named; the parts of another system's NDK are missing here."""
     remove(ndk / part)
     error = refused(named=ndk)
-    assert (error.reference, error.why) == ("ndk-incomplete", f"not there: {part}")
+    assert (error.code, error.why) == ("ndk-incomplete", f"not there: {part}")
 
 
 def test_an_empty_folder_lacks_everything(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_an_empty_folder_lacks_everything(tmp_path: Path) -> None:
 def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
     """Get the one of the plan, or plan for the one that is here."""
     error = refused(named=ndk, version=OTHER)
-    assert error.reference == "ndk-wrong-version"
+    assert error.code == "ndk-wrong-version"
     assert error.what == f"is version {VERSION}; the plan is for {OTHER}"
     assert f"'ndk;{OTHER}'" in error.hint
     assert f'android.ndk = "{VERSION}"' in error.hint
@@ -126,7 +126,7 @@ def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
 def test_a_preview_is_another_version(tmp_path: Path) -> None:
     """Its number is that of the release, and its compiler is not."""
     error = refused(named=lay_out_ndk(tmp_path / "ndk", f"{VERSION}-beta1"))
-    assert (error.reference, f"{VERSION}-beta1" in error.what) == ("ndk-wrong-version", True)
+    assert (error.code, f"{VERSION}-beta1" in error.what) == ("ndk-wrong-version", True)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_an_ndk_that_does_not_say_its_version_is_damaged(ndk: Path, properties: 
     """Whatever the file holds instead is shown in few words."""
     (ndk / PROPERTIES).write_bytes(properties)
     error = refused(named=ndk)
-    assert error.reference == "ndk-damaged"
+    assert error.code == "ndk-damaged"
     assert len(error.why) < 300
 
 
@@ -146,7 +146,7 @@ def test_an_ndk_that_does_not_say_its_version_is_damaged(ndk: Path, properties: 
 def test_no_properties_are_a_traceback(ndk: Path, properties: bytes) -> None:
     """Any bytes either name the version or are refused."""
     (ndk / PROPERTIES).write_bytes(properties)
-    assert refused(named=ndk).reference in {"ndk-damaged", "ndk-wrong-version"}
+    assert refused(named=ndk).code in {"ndk-damaged", "ndk-wrong-version"}
 
 
 @pytest.mark.parametrize("api", [20, 36])
@@ -155,7 +155,7 @@ def test_a_level_that_the_ndk_does_not_know_is_refused(ndk: Path, api: int) -> N
     levels(ndk, '{"min": 21, "max": 35, "aliases": {"20": 19}}')
     assert find_ndk(VERSION, named=ndk, api=35).levels == (21, 35)
     error = refused(named=ndk, api=api)
-    assert error.reference == "ndk-api-level"
+    assert error.code == "ndk-api-level"
     assert error.what == f"knows the API levels 21 to 35, not {api}"
 
 
@@ -167,12 +167,12 @@ def test_levels_that_cannot_be_read_refuse_nothing(ndk: Path, text: str) -> None
 
 
 @pytest.mark.parametrize(("system", "machine"), [("Linux", "aarch64"), ("Darwin", "arm64"), ("Windows", "AMD64")])
-def test_other_hosts_are_told_so(ndk: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
+def test_other_hosts_are_reported_so(ndk: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
     """The compilers of the NDK for Linux do not run there; nobody is sent to look for files."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     error = refused(named=ndk)
-    assert error.reference == "ndk-unsupported-host"
+    assert error.code == "ndk-unsupported-host"
     assert f"{system} {machine}" in error.what
     assert "invoke plan" in error.hint
 
@@ -181,14 +181,14 @@ def test_without_an_environment_the_doctors_ndk_is_missing() -> None:
     """No version is asked for, since each buildspec may want its own."""
     with pytest.raises(ToolError, match="is needed") as caught:
         installed_ndk({})
-    assert caught.value.reference == "ndk-missing"
+    assert caught.value.code == "ndk-missing"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_properties_that_may_not_be_read_are_damage(ndk: Path) -> None:
     """A file of another user says nothing."""
     (ndk / PROPERTIES).chmod(0)
-    assert refused(named=ndk).reference == "ndk-damaged"
+    assert refused(named=ndk).code == "ndk-damaged"
 
 
 def levels(ndk: Path, text: str) -> None:

@@ -72,15 +72,15 @@ def test_an_index_that_cannot_be_reached_is_not_an_absent_wheel(monkeypatch: pyt
     answered(monkeypatch, "WARNING: Retrying (Retry(total=0\nERROR: No matching distribution found for x==1")
     with pytest.raises(NetworkError) as caught:
         resolved(["x==1"], "3.12", LINUX)
-    assert caught.value.reference == "index-unreachable"
+    assert caught.value.code == "index-unreachable"
 
 
-def test_anything_else_is_told_in_pips_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anything_else_is_reported_in_pips_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken configuration, say."""
     answered(monkeypatch, "ERROR: something odd")
     with pytest.raises(ToolError) as caught:
         resolved(["x==1"], "3.12", LINUX)
-    assert (caught.value.reference, caught.value.why) == ("install-failed", "ERROR: something odd")
+    assert (caught.value.code, caught.value.why) == ("install-failed", "ERROR: something odd")
 
 
 @pytest.mark.parametrize("hashes", ["{}", '{"hashes": {}}', '{"hashes": {"sha256": "no"}}', '{"hashes": {"md5": "a"}}'])
@@ -90,4 +90,4 @@ def test_an_index_without_digests_is_refused(monkeypatch: pytest.MonkeyPatch, ha
     answered(monkeypatch, "", f'{{"install": [{entry}]}}')
     with pytest.raises(NetworkError) as caught:
         resolved(["x==1"], "3.12", LINUX)
-    assert caught.value.reference == "bad-index-answer"
+    assert caught.value.code == "bad-index-answer"

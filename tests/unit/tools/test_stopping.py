@@ -60,7 +60,7 @@ def test_the_time_limit_holds_there_too() -> None:
     for seconds in (0.05, 0.5):
         with pytest.raises(ToolError) as caught:
             run(["sleep", "60"], timeout_seconds=seconds)
-        assert caught.value.reference == "tool-timeout"
+        assert caught.value.code == "tool-timeout"
 
 
 @pytest.mark.usefixtures("asked")

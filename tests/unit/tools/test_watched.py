@@ -31,9 +31,9 @@ def nothing() -> None:
     """Check nothing."""
 
 
-def watched(program: str, hear: Callable[[str], None], check: Callable[[], None] = nothing) -> Completed:
+def watched(program: str, on_output: Callable[[str], None], check: Callable[[], None] = nothing) -> Completed:
     """Watch a program in Python."""
-    return watch([sys.executable, "-c", program], hear, check, most_bytes=MOST_BYTES)
+    return watch([sys.executable, "-c", program], on_output, check, most_bytes=MOST_BYTES)
 
 
 def test_both_streams_and_the_exit_code_come_back() -> None:
@@ -55,12 +55,12 @@ def test_a_program_that_says_nothing() -> None:
 def test_lines_are_heard_while_the_program_runs() -> None:
     """Or it could not be stopped for what it says."""
 
-    def hear(line: str) -> None:
+    def on_output(line: str) -> None:
         assert line == "one"
         raise Enough
 
     with pytest.raises(Enough):
-        watched(TALKER, hear)
+        watched(TALKER, on_output)
 
 
 def test_a_program_that_is_stopped_is_heard_to_its_last_word() -> None:
@@ -107,11 +107,11 @@ def test_output_without_an_end() -> None:
     """It is stopped."""
     with pytest.raises(ToolError) as caught:
         watched("import sys\nwhile True: sys.stderr.write('x' * 4096)", lambda _: None)
-    assert caught.value.reference == "tool-endless"
+    assert caught.value.code == "tool-endless"
 
 
 def test_a_program_that_is_absent() -> None:
     """It is told like everywhere."""
     with pytest.raises(ToolError) as caught:
         watch(["ortrim-no-such-program"], lambda _: None, nothing, most_bytes=MOST_BYTES)
-    assert caught.value.reference == "tool-missing"
+    assert caught.value.code == "tool-missing"

@@ -78,7 +78,7 @@ def test_only_a_mac_has_xcode() -> None:
     """Elsewhere nothing is looked for; the way out is named."""
     with pytest.raises(ToolError) as caught:
         find_xcode()
-    assert caught.value.reference == "xcode-unsupported-host"
+    assert caught.value.code == "xcode-unsupported-host"
     assert "--executor github" in caught.value.hint
 
 
@@ -86,25 +86,25 @@ def test_a_mac_without_developer_tools_is_told_what_to_install(mac: Mac) -> None
     """Whether `xcode-select` finds nothing or is not there."""
     mac.programs.says("xcode-select", SAID["none"], code=2)
     error = mac.refused()
-    assert (error.reference, error.why) == ("xcode-missing", SAID["none"][-300:])
+    assert (error.code, error.why) == ("xcode-missing", SAID["none"][-300:])
     (mac.programs.folder / "xcode-select").unlink()
-    assert mac.refused().reference == "xcode-missing"
+    assert mac.refused().code == "xcode-missing"
     mac.programs.says("xcode-select", "")
-    assert mac.refused().reference == "xcode-missing"
+    assert mac.refused().code == "xcode-missing"
 
 
 def test_the_command_line_tools_are_not_enough(mac: Mac) -> None:
     """They have no SDK for phones, and would fail in the middle of a build."""
     mac.programs.says("xcode-select", "/Library/Developer/CommandLineTools")
     error = mac.refused()
-    assert error.reference == "xcode-tools-only"
+    assert error.code == "xcode-tools-only"
     assert "xcode-select -s" in error.hint
 
 
 def test_a_folder_that_is_gone_is_named(mac: Mac, tmp_path: Path) -> None:
     """`xcode-select` goes on naming an application that was moved."""
     error = mac.refused(DEVELOPER_DIR=str(tmp_path / "gone"))
-    assert (error.reference, error.where) == ("xcode-not-a-folder", str(tmp_path / "gone"))
+    assert (error.code, error.where) == ("xcode-not-a-folder", str(tmp_path / "gone"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -112,7 +112,7 @@ def test_an_xcode_that_lacks_a_part_is_not_whole(mac: Mac, program: str) -> None
     """A download that was cut short, for one; the part is named."""
     (mac.chosen / PROGRAMS[program]).unlink()
     error = mac.refused()
-    assert (error.reference, error.why) == ("xcode-incomplete", f"not there: {PROGRAMS[program]}")
+    assert (error.code, error.why) == ("xcode-incomplete", f"not there: {PROGRAMS[program]}")
 
 
 @pytest.mark.parametrize(("words", "code"), [(SAID["licence"], 69), (SAID["licence"], 1), ("", 69)])
@@ -120,35 +120,35 @@ def test_a_licence_that_was_not_accepted_has_its_own_message(mac: Mac, words: st
     """With the command that accepts it, which only an administrator may run."""
     mac.programs.says("xcrun", words, code=code)
     error = mac.refused()
-    assert (error.reference, error.hint) == ("xcode-licence", "run: sudo xcodebuild -license accept")
+    assert (error.code, error.hint) == ("xcode-licence", "run: sudo xcodebuild -license accept")
 
 
 def test_parts_that_are_not_installed_yet_have_their_own_message(mac: Mac) -> None:
     """A new Xcode installs them when it is first started."""
     mac.programs.says("xcodebuild-first", "", code=69)
     error = mac.refused()
-    assert (error.reference, error.hint) == ("xcode-first-launch", "run: sudo xcodebuild -runFirstLaunch")
+    assert (error.code, error.hint) == ("xcode-first-launch", "run: sudo xcodebuild -runFirstLaunch")
 
 
 @pytest.mark.parametrize("text", ["", "Xcode\n", "Build version 16F6\n", "Xcode sixteen\n", "\0\xff"])
 def test_an_xcode_that_does_not_tell_its_version_is_damaged(mac: Mac, text: str) -> None:
     """Whatever it says instead."""
     (mac.chosen / "version").write_text(text)
-    assert mac.refused().reference == "xcode-damaged"
+    assert mac.refused().code == "xcode-damaged"
 
 
 def test_an_xcode_that_is_too_old_is_refused(mac: Mac) -> None:
     """With the oldest that will do."""
     lay_out_xcode(mac.applications / "Xcode.app", "14.3.1")
     error = mac.refused()
-    assert (error.reference, error.what) == ("xcode-too-old", "version 14.3.1 is too old, 15.0 or newer is needed")
+    assert (error.code, error.what) == ("xcode-too-old", "version 14.3.1 is too old, 15.0 or newer is needed")
 
 
 def test_another_version_is_refused_with_both_ways_out(mac: Mac) -> None:
     """Choose the one of the plan, or plan for the one that is here; one that only has its name is no other version."""
     lay_out_xcode(mac.applications / "Xcode_15.4.app", "15.3")
     error = mac.refused("15.4")
-    assert error.reference == "xcode-wrong-version"
+    assert error.code == "xcode-wrong-version"
     assert "15.4" in error.what
     assert "DEVELOPER_DIR" in error.hint
     assert f'apple.xcode = "{XCODE_VERSION}"' in error.hint
@@ -163,7 +163,7 @@ def test_an_sdk_that_is_missing_is_named_with_its_command(mac: Mac, target: str)
     (found.folder / folder).rmdir()
     with pytest.raises(ToolError) as caught:
         require_sdks(found, (folder, folder))
-    assert (caught.value.reference, caught.value.what) == ("xcode-sdk-missing", f"has no SDK {Path(folder).stem}")
+    assert (caught.value.code, caught.value.what) == ("xcode-sdk-missing", f"has no SDK {Path(folder).stem}")
     command = "install Xcode again" if "MacOSX" in folder else "run: xcodebuild -downloadPlatform iOS"
     assert caught.value.hint == command
 

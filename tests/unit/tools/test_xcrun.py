@@ -50,7 +50,7 @@ def test_an_xcode_that_is_not_enough(
     installed(tmp_path, monkeypatch, f'echo "{said}" >&2; exit 72'.replace('"simctl"', "'simctl'"))
     with pytest.raises(ToolError) as caught:
         find_xcrun("simctl")
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.TOOL)
     assert remedy in caught.value.hint
     assert caught.value.where == "xcrun"
 
@@ -60,5 +60,5 @@ def test_a_machine_without_xcrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError) as caught:
         find_xcrun("devicectl")
-    assert (caught.value.reference, caught.value.where) == ("tool-missing", "xcrun")
+    assert (caught.value.code, caught.value.where) == ("tool-missing", "xcrun")
     assert "Mac" in caught.value.what

@@ -79,7 +79,7 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, content: bytes) -> N
     (tmp_path / name).write_bytes(content)
     with pytest.raises(VerifyError) as caught:
         load_array(tmp_path / name)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-output", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-output", ExitCode.VERIFY)
     assert name in caught.value.where
 
 

@@ -81,7 +81,7 @@ def test_a_run_that_failed_is_found_at_the_farm_too(task: Task, tmp_path: Path) 
     (tmp_path / "ours.so").write_text("it refuses")
     (failed,) = verify_target(IDENTITY, task, [PIXEL], lambda _: on_a_farm(tmp_path)).devices
     assert failed.failure is not None
-    assert failed.failure.reference == "illegal-instruction"
+    assert failed.failure.code == "illegal-instruction"
     assert (failed.provider_url, failed.log, failed.exit_code, failed.signal) == (URL, None, None, "SIGILL")
 
 
@@ -116,4 +116,4 @@ def test_results_that_are_cut_short_are_no_verdict(task: Task, tmp_path: Path) -
 
     with pytest.raises(VerifyError) as caught:
         verify_on(on_a_farm(tmp_path, work), task)
-    assert caught.value.reference == "farm-results-unreadable"
+    assert caught.value.code == "farm-results-unreadable"

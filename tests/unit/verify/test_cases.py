@@ -109,7 +109,7 @@ def test_cases_that_do_not_fit_are_refused(make_model: MakeModel, tmp_path: Path
     """Each misfit is a diagnostic of the buildspec that names model, case and input, and nothing is left behind."""
     with pytest.raises(SpecError) as caught:
         made(make_model(X), BAD[reference], tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.SPEC)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.SPEC)
     assert "case 'c'" in caught.value.where
     assert not list((tmp_path / "cases").glob("c-*"))
 
@@ -118,7 +118,7 @@ HUGE = 2**31 - 1
 BEYOND: dict[str, tuple[list[tuple[str, str, tuple[int | str, ...]]], dict[str, int]]] = {
     "a product beyond 64 bits": ([("x", "float32", ("n", "n", "n"))], {"n": HUGE}),
     "a product beyond 64 bits, were it not for the 0": ([("x", "float32", ("n", "n", "n", 0))], {"n": HUGE}),
-    "many inputs that are large together": ([(f"x{n}", "float32", ("n",)) for n in range(40)], {"n": 10_000_000}),
+    "many inputs that are large aggregate": ([(f"x{n}", "float32", ("n",)) for n in range(40)], {"n": 10_000_000}),
     "strings, which take more than their pointers": ([("x", "string", ("n",))], {"n": 20_000_000}),
     "64 dimensions": ([("x", "float32", (1,) * 64)], {}),
     "65 dimensions, more than NumPy has": ([("x", "float32", (1,) * 65)], {}),
@@ -132,7 +132,7 @@ def test_inputs_that_no_machine_should_make_are_refused(make_model: MakeModel, t
     started = time.monotonic()
     with pytest.raises(SpecError) as caught:
         made(make_model(*inputs), CaseSpec(name="c", dimensions=dimensions), tmp_path)
-    assert caught.value.reference == "input-too-large"
+    assert caught.value.code == "input-too-large"
     assert "case 'c'" in caught.value.where
     assert time.monotonic() - started < 1
     assert not list((tmp_path / "cases").glob("c-*"))
@@ -162,7 +162,7 @@ def test_memory_that_does_not_suffice_is_said(
     monkeypatch.setattr(cases, "generated_array", short)
     with pytest.raises(VerifyError) as caught:
         made(make_model(X), CaseSpec(name="c"), tmp_path)
-    assert caught.value.reference == "out-of-memory"
+    assert caught.value.code == "out-of-memory"
     assert "1.00 GiB" in caught.value.why
 
 
@@ -185,7 +185,7 @@ def test_values_that_a_type_does_not_have(make_model: MakeModel, tmp_path: Path,
     """A value is never rounded or wrapped to make it fit."""
     with pytest.raises(SpecError) as caught:
         made(make_model(("x", kind, (1,))), CaseSpec(name="c", inputs={"x": spec}), tmp_path)
-    assert caught.value.reference == "wrong-value"
+    assert caught.value.code == "wrong-value"
 
 
 def test_a_near_miss_is_hinted_at(make_model: MakeModel, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_an_input_of_unknown_rank_needs_a_shape(make_model: MakeModel, tmp_path:
     model = make_model(("input:0", "float32", None))
     with pytest.raises(SpecError) as caught:
         made(model, None, tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("unknown-rank", ExitCode.SPEC)
+    assert (caught.value.code, caught.value.exit_code) == ("unknown-rank", ExitCode.SPEC)
     assert 'inputs = { "input:0" = { shape = ' in caught.value.hint
     assert not list((tmp_path / "cases").glob("default-*"))
     for shape in ((), (2, 3)):

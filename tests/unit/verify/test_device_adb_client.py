@@ -43,7 +43,7 @@ def test_adb_is_found_and_its_server_started(program: Path, tmp_path: Path) -> N
 def test_without_adb(program: Path) -> None:
     """How to install it is said, under all its names."""
     error = refused()
-    assert error.reference == "tool-missing"
+    assert error.code == "tool-missing"
     assert "android-tools" in error.hint
 
 
@@ -51,21 +51,21 @@ def test_an_old_adb(program: Path) -> None:
     """An adb of another protocol than all of today's is refused."""
     program.write_text("#!/bin/sh\necho 'Android Debug Bridge version 1.0.39'\n")
     program.chmod(0o755)
-    assert refused().reference == "tool-too-old"
+    assert refused().code == "tool-too-old"
 
 
 def test_a_broken_adb(program: Path) -> None:
     """A program that names no version is not taken for adb."""
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
-    assert refused().reference == "tool-broken"
+    assert refused().code == "tool-broken"
 
 
 def test_a_server_that_does_not_start(program: Path) -> None:
     """The program's own words are passed on."""
     write(program, "echo 'cannot bind: Address already in use' >&2; exit 1")
     error = refused()
-    assert (error.reference, error.why) == ("adb-server-failed", "cannot bind: Address already in use")
+    assert (error.code, error.why) == ("adb-server-failed", "cannot bind: Address already in use")
 
 
 @pytest.mark.parametrize("version", [39, 42])
@@ -76,7 +76,7 @@ def test_another_programs_server_is_left_alone(
     write(program, f"echo called >> {tmp_path}/calls")
     monkeypatch.setattr(adb, "server_version", lambda _: version)
     error = refused()
-    assert error.reference == "adb-server-mismatch"
+    assert error.code == "adb-server-mismatch"
     assert f"version {version}" in error.what
     assert not (tmp_path / "calls").exists()
 

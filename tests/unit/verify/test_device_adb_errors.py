@@ -23,7 +23,7 @@ DATA = Path(__file__).parent / "data" / "adb"
 def test_recorded_outputs(name: str, reference: str | None) -> None:
     """What adb says is told apart; what it says of files that are not there is left to whoever asked."""
     error = known_error((DATA / f"{name}.txt").read_text(), "x")
-    assert (error.reference if error else None) == reference
+    assert (error.code if error else None) == reference
     assert error is None or (error.where == "adb:x" and error.why and error.hint)
 
 
@@ -43,7 +43,7 @@ def test_recorded_outputs(name: str, reference: str | None) -> None:
 )
 def test_words_of_adb(printed: str, reference: str) -> None:
     """Each cause has its reference; without a word, the device has gone."""
-    assert adb_error(printed, "x").reference == reference
+    assert adb_error(printed, "x").code == reference
 
 
 @given(st.text(max_size=200))
@@ -56,5 +56,5 @@ def test_any_output_has_a_diagnostic(printed: str) -> None:
 def test_any_state_has_a_diagnostic(state: str) -> None:
     """A state that nobody knows is not ready."""
     error = state_error(state, "x")
-    assert error.reference.startswith("device-")
+    assert error.code.startswith("device-")
     assert state in error.why

@@ -86,18 +86,18 @@ def test_a_device_is_taken_by_its_serial_number() -> None:
 def test_a_device_that_cannot_be_used(serial: str | None, reference: str, code: ExitCode) -> None:
     """Each cause has a diagnostic of its own that says what to do."""
     error = refused(listed("many-states"), serial)
-    assert (error.reference, error.exit_code) == (reference, code)
+    assert (error.code, error.exit_code) == (reference, code)
     assert error.hint
 
 
 def test_no_device() -> None:
     """Without any device, how to connect one is said, named or not."""
-    assert refused(listed("none"), None).reference == "no-device"
-    assert refused(listed("none"), "absent").reference == "unknown-device"
+    assert refused(listed("none"), None).code == "no-device"
+    assert refused(listed("none"), "absent").code == "unknown-device"
     assert "USB debugging" in refused(listed("none"), None).hint
 
 
 def test_a_single_device_that_is_not_online() -> None:
     """Not that there is none is said, but what is wrong with it."""
     error = refused((AdbListing(serial="x", state="unauthorized", model=""),), None)
-    assert (error.reference, error.where) == ("device-unauthorized", "adb:x")
+    assert (error.code, error.where) == ("device-unauthorized", "adb:x")

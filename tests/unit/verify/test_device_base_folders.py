@@ -28,7 +28,7 @@ def test_what_is_no_whole_path(monkeypatch: pytest.MonkeyPatch, folder: str) -> 
     monkeypatch.setenv("ORTRIM_ADB_FOLDER", folder)
     with pytest.raises(UsageError) as caught:
         base_folder("adb", "/data/local/tmp")
-    assert (caught.value.reference, caught.value.where) == ("bad-folder", "ORTRIM_ADB_FOLDER")
+    assert (caught.value.code, caught.value.where) == ("bad-folder", "ORTRIM_ADB_FOLDER")
     assert caught.value.exit_code == ExitCode.USAGE
     assert "/data/local/tmp" in caught.value.hint
 

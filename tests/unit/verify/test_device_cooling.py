@@ -8,7 +8,7 @@ from ortrim.verify.devices.device import MemoryUse, RunnerOutput, RunRequest
 from ortrim.verify.devices.facts import Thermal
 from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
 from ortrim.verify.devices.several import CooledDevice
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 
 REQUEST = RunRequest(runner=Path("r"), library=Path("l"), model=Path("m"), cases=())
 MEMORY = MemoryUse(
@@ -41,7 +41,7 @@ class Phone:
             name="adb:x",
             transport=NoTransport(),  # type: ignore[arg-type]
             base="/data/local/tmp",
-            describe=lambda: Host(system="Linux", machine="aarch64", cpu="", cores=1, memory_bytes=1),
+            describe=lambda: HostFacts(system="Linux", machine="aarch64", cpu="", cores=1, memory_bytes=1),
             thermal=self.thermal,
         )
         self.told: list[str] = []
@@ -140,4 +140,4 @@ def test_a_phone_that_vanishes_while_it_cools(monkeypatch: pytest.MonkeyPatch) -
     phone.device._thermal = gone
     with pytest.raises(VerifyError) as caught:
         phone.device.run(REQUEST)
-    assert (caught.value.reference, phone.runs) == ("device-lost", 0)
+    assert (caught.value.code, phone.runs) == ("device-lost", 0)

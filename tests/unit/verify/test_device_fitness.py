@@ -17,18 +17,18 @@ from ortrim.spec.targets import TARGETS
 from ortrim.verify.devices.facts import ANDROID_SURVEY, adb_host
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.judge import failed_device
-from ortrim.verify.measurements import Host, Verdict
+from ortrim.verify.measurements import HostFacts, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan
 
 PHONE = replace(MACHINE, abi="arm64-v8a,armeabi-v7a,armeabi", api_level=28, os_version="Android 9")
 
 
-def refused(host: Host, target: str, api: int | None = 24) -> VerifyError:
+def refused(host: HostFacts, target: str, api: int | None = 24) -> VerifyError:
     """Return why a device is not for a target."""
     with pytest.raises(VerifyError) as caught:
         require_fitting(host, "adb:R58", TARGETS[target], api)
-    assert (caught.value.reference, caught.value.where) == (NOT_FOR_DEVICE, "adb:R58")
+    assert (caught.value.code, caught.value.where) == (NOT_FOR_DEVICE, "adb:R58")
     assert caught.value.exit_code == ExitCode.VERIFY
     return caught.value
 
@@ -70,7 +70,7 @@ class Phone:
     def __init__(self, *_: object, **__: object) -> None:
         self.closed = 0
 
-    def facts(self) -> Host:
+    def facts(self) -> HostFacts:
         """Answer."""
         return PHONE
 

@@ -39,28 +39,28 @@ def refused(request: RunRequest) -> VerifyError:
 )
 def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
     """Each kind of end has its own diagnostic."""
-    assert refused(request_with(tmp_path, script)).reference == reference
+    assert refused(request_with(tmp_path, script)).code == reference
 
 
 def test_a_hanging_runner_is_stopped(tmp_path: Path) -> None:
     """The time limit ends a runner that never would."""
     request = dataclasses.replace(request_with(tmp_path, "sleep 600"), repetition=Repetition(timeout_seconds=0.3))
     error = refused(request)
-    assert error.reference == "runner-timeout"
+    assert error.code == "runner-timeout"
     assert "0.3 seconds" in error.what
 
 
 def test_an_absent_runner() -> None:
     """A runner that does not exist is named."""
     error = refused(REQUEST)
-    assert (error.reference, error.where) == ("runner-not-startable", "/absent/runner")
+    assert (error.code, error.where) == ("runner-not-startable", "/absent/runner")
 
 
 def test_a_runner_for_another_machine(tmp_path: Path) -> None:
     """A file that the kernel cannot run is told apart from a failure of the runner's own."""
     request = request_with(tmp_path, "")
     request.runner.write_bytes(b"\x7fELF" + bytes(60))
-    assert refused(request).reference == "runner-not-startable"
+    assert refused(request).code == "runner-not-startable"
 
 
 def test_the_users_environment_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +89,14 @@ def test_cores_that_this_machine_does_not_have(cores: tuple[int, ...]) -> None:
     """All of them have to be there, or the number would be of others than asked for."""
     with pytest.raises(UsageError) as caught:
         Host(cores)
-    assert (caught.value.reference, caught.value.where) == ("cannot-pin", "host")
+    assert (caught.value.code, caught.value.where) == ("cannot-pin", "host")
 
 
 def test_a_runner_that_cannot_be_started_on_chosen_cores(tmp_path: Path) -> None:
     """What ends with 127 then is `taskset`, not the runner."""
     with pytest.raises(VerifyError) as caught:
         Host((only_core(),)).run(REQUEST)
-    assert (caught.value.reference, caught.value.where) == ("runner-not-startable", "/absent/runner")
+    assert (caught.value.code, caught.value.where) == ("runner-not-startable", "/absent/runner")
 
 
 def test_the_machine_is_described() -> None:

@@ -8,7 +8,7 @@ from fake_machine import fake_tool
 from fake_xcrun import FakeXcrun, says
 from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.base.json import to_data
-from ortrim.base.tools import Finding, InstalledTool, Tool
+from ortrim.base.tools import InstalledTool, Tool, ToolFinding
 from ortrim.errors import ToolError
 from ortrim.pipeline import devices as listing
 from ortrim.pipeline import doctor
@@ -37,11 +37,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "FARM_CHECKS", tuple((name, partial(farm, name)) for name in listing.FARM_TOOLS))
 
 
-def farm(name: str) -> Finding:
+def farm(name: str) -> ToolFinding:
     """Find all of a farm but BrowserStack's key."""
     if name != "BrowserStack":
-        return Finding(name=name, found="1.2, with an account", needed_for="farms", required=False)
-    return Finding(name=name, found="", needed_for="farms", required=False, problem="no key", remedy="set it")
+        return ToolFinding(name=name, found="1.2, with an account", needed_for="farms", required=False)
+    return ToolFinding(name=name, found="", needed_for="farms", required=False, problem="no key", remedy="set it")
 
 
 def named(name: str) -> ListedDevice:

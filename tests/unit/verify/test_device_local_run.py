@@ -48,7 +48,7 @@ def test_an_endless_runner_is_stopped(tmp_path: Path, monkeypatch: pytest.Monkey
     """Whatever prints without an end is stopped long before this machine's memory is full, and its time is up."""
     monkeypatch.setattr(host, "MOST_PRINTED_BYTES", 1 << 20)
     error = refused(("/bin/sh", "-c", f": {tmp_path}; while :; do echo again; done >&2"), sample_request(tmp_path))
-    assert (error.reference, error.where) == ("endless-output", "libonnxruntime.so with tiny.ort")
+    assert (error.code, error.where) == ("endless-output", "libonnxruntime.so with tiny.ort")
     wait_until_gone(str(tmp_path))
 
 
@@ -61,7 +61,7 @@ def test_the_limit_leaves_room_for_reports() -> None:
 def test_a_child_that_left_is_killed(tmp_path: Path) -> None:
     """A runner's child in a session of its own does not outlive the time limit."""
     error = refused(escaping(tmp_path / "escaped"), sample_request(tmp_path, seconds=1))
-    assert error.reference == "runner-timeout"
+    assert error.code == "runner-timeout"
     assert (tmp_path / "escaped").exists()
     wait_until_gone(str(tmp_path / "escaped"))
 
@@ -94,4 +94,4 @@ def test_a_runner_for_another_machine(tmp_path: Path, content: bytes) -> None:
     request = sample_request(tmp_path)
     request.runner.write_bytes(content)
     error = refused((str(request.runner),), request)
-    assert (error.reference, error.where) == ("runner-not-startable", str(request.runner))
+    assert (error.code, error.where) == ("runner-not-startable", str(request.runner))

@@ -92,7 +92,7 @@ def test_a_mac_without_rosetta(programs: Path, script: str) -> None:
     program(programs, "arch", script) if script else (programs / "arch").chmod(0)
     with pytest.raises(VerifyError) as caught:
         MacHost(translated=True)
-    assert (caught.value.reference, caught.value.exit_code) == ("no-rosetta", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("no-rosetta", ExitCode.VERIFY)
     assert "--install-rosetta" in caught.value.hint
     assert caught.value.why
 
@@ -101,4 +101,4 @@ def test_no_cores_can_be_chosen() -> None:
     """There is no way to on macOS."""
     with pytest.raises(UsageError) as caught:
         MacHost((0, 1))
-    assert (caught.value.reference, caught.value.where) == ("cannot-pin", "host")
+    assert (caught.value.code, caught.value.where) == ("cannot-pin", "host")

@@ -60,21 +60,21 @@ def test_a_connection_that_ends_well_too_early_is_lost() -> None:
     """An exit code of 0 without an end is what `adb shell` gives when a device vanishes; the command is ended."""
     machine = Machine(cut=True)
     error = failed(machine, "echo", "half")
-    assert (error.reference, error.what) == ("device-lost", "cut")
+    assert (error.code, error.what) == ("device-lost", "cut")
     assert "kill -9" in machine.scripts[1]
 
 
 def test_a_command_over_its_limit() -> None:
     """The machine's own clock ends it."""
     error = failed(Machine(), "/bin/sleep", "641", limit=1)
-    assert (error.reference, error.where) == ("device-timeout", "adb:x")
+    assert (error.code, error.where) == ("device-timeout", "adb:x")
     assert "'sleep' did not end within 1 seconds" in error.what
 
 
 def test_a_connection_over_its_limit() -> None:
     """When nothing comes back in time, the command is ended by a second call."""
     machine = Machine(error=ToolError("tool-timeout", "did not end"))
-    assert failed(machine, "true").reference == "device-timeout"
+    assert failed(machine, "true").code == "device-timeout"
     assert len(machine.scripts) == 2
 
 
@@ -82,7 +82,7 @@ def test_an_endless_command() -> None:
     """A command that prints and prints is ended on the machine, by a second call, and told apart from a slow one."""
     machine = Machine(error=ToolError("tool-endless", "printed too much"))
     error = failed(machine, "yes")
-    assert (error.reference, error.where, error.exit_code) == ("endless-output", "adb:x", ExitCode.VERIFY)
+    assert (error.code, error.where, error.exit_code) == ("endless-output", "adb:x", ExitCode.VERIFY)
     assert "kill -9" in machine.scripts[1]
 
 
@@ -91,7 +91,7 @@ def test_a_program_that_is_not_there() -> None:
     machine = Machine(error=ToolError("tool-missing", "is not installed"))
     with pytest.raises(ToolError) as caught:
         marked(machine, "true")
-    assert (caught.value.reference, len(machine.scripts)) == ("tool-missing", 1)
+    assert (caught.value.code, len(machine.scripts)) == ("tool-missing", 1)
 
 
 def test_an_interruption_leaves_no_command_behind() -> None:

@@ -127,7 +127,7 @@ def test_names_that_lead_nowhere(target: str, name: str, reference: str, hint: s
     """A name that is not one, or not for this target, is refused with what there is."""
     with pytest.raises(UsageError) as caught:
         read_name(TARGETS[target], name)
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.USAGE)
     assert hint in caught.value.hint
     assert reference == "bad-destination" or "--device" in caught.value.where
 
@@ -162,7 +162,7 @@ def test_a_processor_below_the_floor(target: str, cpu: str, name: str, hint: str
     """It would end a correct library by an illegal instruction."""
     with pytest.raises(UsageError) as caught:
         read_name(TARGETS[target], name, cpu)
-    assert (caught.value.reference, caught.value.exit_code) == ("wrong-device", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("wrong-device", ExitCode.USAGE)
     assert cpu in caught.value.why
     assert caught.value.hint.startswith(hint)
 
@@ -203,7 +203,7 @@ def test_one_device_twice(names: tuple[str, ...]) -> None:
     """A device that is named twice, however, is refused."""
     with pytest.raises(UsageError) as caught:
         read_names(ARM64, names)
-    assert (caught.value.reference, caught.value.where) == ("device-twice", f"--device {names[-1]}")
+    assert (caught.value.code, caught.value.where) == ("device-twice", f"--device {names[-1]}")
 
 
 def test_several_names() -> None:
@@ -337,5 +337,5 @@ def test_devices_that_do_not_run_a_target_on_a_mac(monkeypatch: pytest.MonkeyPat
     pretend(monkeypatch, "Darwin", "arm64")
     with pytest.raises(UsageError) as caught:
         read_name(TARGETS[target], asked)
-    assert caught.value.reference == "wrong-device"
+    assert caught.value.code == "wrong-device"
     assert kinds_for(TARGETS[target]) in caught.value.hint

@@ -45,7 +45,7 @@ def test_cores_that_are_partly_there() -> None:
     check_pinning(Machine(status="Name:\tcat\nCpus_allowed_list:\t4-5\n"), (5, 4), "adb:x")
     with pytest.raises(UsageError) as caught:
         check_pinning(Machine(status="Cpus_allowed_list:\t4-5\n"), (4, 5, 6, 7), "adb:x")
-    assert (caught.value.reference, caught.value.why) == ("cannot-pin", "of these it has 4-5 alone")
+    assert (caught.value.code, caught.value.why) == ("cannot-pin", "of these it has 4-5 alone")
 
 
 @pytest.mark.parametrize("returncode", [1, 126, 127])
@@ -53,7 +53,7 @@ def test_machines_that_cannot_pin(returncode: int) -> None:
     """Without taskset, or without these cores, the machine's words are passed on."""
     with pytest.raises(UsageError) as caught:
         check_pinning(Machine(returncode), (9,), "adb:x")
-    assert (caught.value.reference, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
     assert caught.value.why == "taskset: Invalid argument"
 
 
@@ -63,4 +63,4 @@ def test_cores_that_no_machine_has(cores: tuple[int, ...]) -> None:
     machine = Machine()
     with pytest.raises(UsageError) as caught:
         check_pinning(machine, cores, "adb:x")
-    assert (caught.value.reference, machine.calls) == ("cannot-pin", [])
+    assert (caught.value.code, machine.calls) == ("cannot-pin", [])

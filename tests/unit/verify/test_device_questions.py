@@ -8,31 +8,31 @@ from device_samples import MACHINE, LocalTransport
 from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, UsageError
 from ortrim.verify.devices.facts import Thermal
-from ortrim.verify.devices.remote import Questions, asked_machine
-from ortrim.verify.measurements import Host
+from ortrim.verify.devices.remote import Probes, probed_machine
+from ortrim.verify.measurements import HostFacts
 
 NO_CORE = 100_000
 
 
-def described(answer: str) -> Host:
+def described(answer: str) -> HostFacts:
     """Return a machine whose model is what it answers."""
     return replace(MACHINE, model=answer.strip())
 
 
-QUESTIONS = Questions(
+PROBES = Probes(
     facts="echo 'a board'",
     read_facts=described,
     heat="echo 3",
     read_heat=lambda answer: Thermal(status=int(answer), battery_celsius=None),
     keeps_time=lambda answer: answer.strip() == "a board",
 )
-asked = partial(asked_machine, name="local:1", base="/base", cores=())
+asked = partial(probed_machine, name="local:1", base="/base", cores=())
 
 
 def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
     """Its facts and its heat are asked for whenever they are wanted, whether its times count at once and once."""
     transport = LocalTransport()
-    machine = asked(transport, QUESTIONS)
+    machine = asked(transport, PROBES)
     assert transport.commands == [("sh", "-c", "echo 'a board'")]
     assert (machine.name, machine.base, machine.cores, machine.time_meaningful) == ("local:1", "/base", (), True)
     assert (machine.describe().model, machine.thermal().status) == ("a board", 3)
@@ -41,7 +41,7 @@ def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
 
 def test_a_machine_whose_times_mean_nothing() -> None:
     """The answer decides, whatever it is."""
-    assert not asked(LocalTransport(), replace(QUESTIONS, facts="exit 1")).time_meaningful
+    assert not asked(LocalTransport(), replace(PROBES, facts="exit 1")).time_meaningful
 
 
 class PinningTransport(LocalTransport):
@@ -56,7 +56,7 @@ class PinningTransport(LocalTransport):
 def test_chosen_cores_go_before_the_runner() -> None:
     """They are tried before anything else is asked."""
     transport = PinningTransport()
-    assert asked(transport, QUESTIONS, cores=(0,)).cores == (0,)
+    assert asked(transport, PROBES, cores=(0,)).cores == (0,)
     assert transport.commands[0] == ("taskset", "1", "cat", "/proc/self/status")
 
 
@@ -64,6 +64,6 @@ def test_cores_that_are_not_there() -> None:
     """Nothing is asked of a machine that cannot do what it is to do."""
     transport = LocalTransport()
     with pytest.raises(UsageError) as caught:
-        asked(transport, QUESTIONS, cores=(NO_CORE,))
-    assert (caught.value.reference, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
+        asked(transport, PROBES, cores=(NO_CORE,))
+    assert (caught.value.code, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
     assert (caught.value.where, transport.commands) == ("local:1", [])

@@ -10,7 +10,7 @@ from failing_runs import refused
 from ortrim.base.command import Completed
 from ortrim.errors import VerifyError
 from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_cores_and_preparation(machine: Path, tmp_path: Path) -> None:
 def test_runners_that_end_badly_leave_nothing(machine: Path, tmp_path: Path, script: str, reference: str) -> None:
     """Each kind of end has its own diagnostic, and the run's folder is removed all the same."""
     device = device_on(machine)
-    assert refused(device, sample_request(tmp_path, script)).reference == reference
+    assert refused(device, sample_request(tmp_path, script)).code == reference
     assert runs_left(machine) == []
     device.close()
     assert left(machine) == []
@@ -117,7 +117,7 @@ def test_the_runners_own_words_come_back(machine: Path, tmp_path: Path) -> None:
 def test_a_runner_that_hangs(machine: Path, tmp_path: Path) -> None:
     """The transport's time limit is the runner's, and is worded as on every device."""
     error = refused(device_on(machine), sample_request(tmp_path, "sleep 600", seconds=0.4))
-    assert error.reference == "runner-timeout"
+    assert error.code == "runner-timeout"
     assert "0.4 seconds" in error.what
     assert runs_left(machine) == []
 
@@ -158,7 +158,7 @@ def test_a_machine_that_goes_away(machine: Path, tmp_path: Path, step: str, refe
     device = device_on(machine, transport)
     request = sample_request(tmp_path)
     transport.gone_for = lambda what: what == step
-    assert refused(device, request).reference == reference
+    assert refused(device, request).code == reference
     transport.gone_for = lambda _: False
     device.close()
     assert not (machine / "tmp").exists() or left(machine) == []
@@ -177,7 +177,7 @@ def test_a_base_that_cannot_be_written(tmp_path: Path) -> None:
     """A base folder in which nothing can be made is said to be unusable."""
     (tmp_path / "tmp").write_text("a file")
     error = refused(device_on(tmp_path), sample_request(tmp_path))
-    assert error.reference == "device-unusable"
+    assert error.code == "device-unusable"
     assert error.why
 
 
@@ -194,10 +194,10 @@ def test_a_report_that_is_a_link_is_not_read(machine: Path, tmp_path: Path) -> N
     """The machine cannot have a file of this one shown as its report."""
     (tmp_path / "report").write_text(REPORT)
     script = f'ln -s {tmp_path}/report "$json"'
-    assert refused(device_on(machine), sample_request(tmp_path, script)).reference == "runner-garbage"
+    assert refused(device_on(machine), sample_request(tmp_path, script)).code == "runner-garbage"
 
 
-def test_heat_is_told_before_and_after(machine: Path, tmp_path: Path) -> None:
+def test_heat_is_reported_before_and_after(machine: Path, tmp_path: Path) -> None:
     """The state before the first run is kept; facts also say what means something there."""
     states = iter([1, 2, 3])
     hot = dataclasses.replace(
@@ -211,7 +211,7 @@ def test_heat_is_told_before_and_after(machine: Path, tmp_path: Path) -> None:
     assert (first.thermal_before, first.thermal_after) == (1, 2)
     assert (second.thermal_before, second.thermal_after) == (1, 3)
     assert (first.memory_meaningful, first.time_meaningful) == (True, False)
-    assert isinstance(first, Host)
+    assert isinstance(first, HostFacts)
 
 
 def test_devices_side_by_side_do_not_meet(machine: Path, tmp_path: Path) -> None:

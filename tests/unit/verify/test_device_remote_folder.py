@@ -70,8 +70,8 @@ def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:
     folder = folder_below(base, transport)
     payload = payload_for(folder, tmp_path)
     error = refused(lambda: folder.push(payload))
-    assert error.reference == "push-incomplete"
-    assert refused(lambda: folder.push(payload)).reference == "push-incomplete"
+    assert error.code == "push-incomplete"
+    assert refused(lambda: folder.push(payload)).code == "push-incomplete"
     assert len(transport.pushed) == 8
 
 
@@ -84,7 +84,7 @@ def test_files_that_did_not_arrive(base: Path, tmp_path: Path) -> None:
 
     folder = folder_below(base, Silent())
     error = refused(lambda: folder.push(payload_for(folder, tmp_path)))
-    assert error.reference == "push-incomplete"
+    assert error.code == "push-incomplete"
     assert "No such file" in error.why
 
 
@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_made(base: Path) -> None:
     base.parent.mkdir()
     base.write_text("a file")
     error = refused(folder_below(base).open)
-    assert (error.reference, error.what) == ("device-unusable", "'mkdir' failed with 1")
+    assert (error.code, error.what) == ("device-unusable", "'mkdir' failed with 1")
     assert "tmp" in error.why
 
 

@@ -130,7 +130,7 @@ def test_the_host_on_chosen_cores() -> None:
     """They are checked when it is opened."""
     with pytest.raises(UsageError) as caught:
         open_device(ARM64, DeviceName(kind="host").on((1000,)))
-    assert caught.value.reference == "cannot-pin"
+    assert caught.value.code == "cannot-pin"
     assert DeviceName(kind="qemu-user", detail="cortex-a53").on((0,)).cores == ()
 
 

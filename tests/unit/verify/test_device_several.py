@@ -10,7 +10,7 @@ from ortrim.base.command import run
 from ortrim.errors import UsageError, VerifyError
 from ortrim.verify.devices.device import Device, RunnerOutput, RunRequest
 from ortrim.verify.devices.several import on_each
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 
 
 class Fake:
@@ -22,9 +22,9 @@ class Fake:
         self.name = name
         self.closed = False
 
-    def facts(self) -> Host:
+    def facts(self) -> HostFacts:
         """Describe nothing."""
-        return Host(system=self.name, machine="", cpu="", cores=1, memory_bytes=1)
+        return HostFacts(system=self.name, machine="", cpu="", cores=1, memory_bytes=1)
 
     def run(self, request: RunRequest) -> RunnerOutput:
         """Refuse."""
@@ -69,7 +69,7 @@ def test_one_failure_is_one_devices_own() -> None:
     devices = [Fake("a"), Fake("b"), Fake("c")]
     results = on_each([*openers(devices), ("d", absent)], act)
     assert [result.result for result in results] == ["a", None, "c", None]
-    references = [result.error.reference if result.error else None for result in results]
+    references = [result.error.code if result.error else None for result in results]
     assert references == [None, "device-lost", None, "unknown-device"]
     assert all(device.closed for device in devices)
 
@@ -98,7 +98,7 @@ def test_two_names_of_one_device() -> None:
     devices = [Fake("a"), Fake("a")]
     results = on_each(openers(devices), lambda device: device.name)
     assert sorted(result.result or "" for result in results) == ["", "a"]
-    assert [result.error.reference for result in results if result.error] == ["device-twice"]
+    assert [result.error.code for result in results if result.error] == ["device-twice"]
     assert all(device.closed for device in devices)
 
 

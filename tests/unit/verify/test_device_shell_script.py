@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.base.command import Completed, run
-from ortrim.verify.devices.remote_shell import Ended, kill_script, marked_script, quoted, read_ended, signalled
+from ortrim.verify.devices.remote_shell import EndedCommand, kill_script, marked_script, quoted, read_ended, signalled
 from running import running
 
 MARK = f"@@{secrets.token_hex(8)}"
@@ -18,7 +18,7 @@ SHELLS = [shell for shell in ("sh", "bash", "mksh", "busybox") if shutil.which(s
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 
 
-def shell_run(shell: str, words: tuple[str, ...], limit: float = 20) -> tuple[Completed, Ended]:
+def shell_run(shell: str, words: tuple[str, ...], limit: float = 20) -> tuple[Completed, EndedCommand]:
     """Run a command by a shell of this machine."""
     called = ("busybox", "sh") if shell == "busybox" else (shell,)
     done = run((*called, "-c", marked_script(words, MARK, limit)), timeout_seconds=60)
@@ -32,7 +32,7 @@ def shell_run(shell: str, words: tuple[str, ...], limit: float = 20) -> tuple[Co
 def test_exit_codes_come_back(shell: str, code: int) -> None:
     """A command's exit code and its streams are its own."""
     done, ended = shell_run(shell, ("sh", "-c", f"echo out; echo err >&2; exit {code}"))
-    assert ended == Ended(returncode=code, timed_out=False, stdout="out\n")
+    assert ended == EndedCommand(returncode=code, timed_out=False, stdout="out\n")
     assert done.stderr == "err\n"
 
 
@@ -40,7 +40,9 @@ def test_exit_codes_come_back(shell: str, code: int) -> None:
 def test_signals_come_back(shell: str) -> None:
     """A command that a signal ended has 128 and its number; SIGKILL is not taken for the time limit."""
     assert shell_run(shell, ("sh", "-c", "kill -SEGV $$"))[1].returncode == 139
-    assert shell_run(shell, ("sh", "-c", "kill -KILL $$"))[1] == Ended(returncode=137, timed_out=False, stdout="")
+    assert shell_run(shell, ("sh", "-c", "kill -KILL $$"))[1] == EndedCommand(
+        returncode=137, timed_out=False, stdout=""
+    )
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -50,7 +52,7 @@ def test_signals_come_back(shell: str) -> None:
 def test_the_limit_ends_a_command_and_its_children(shell: str, script: str) -> None:
     """A command is killed at its limit with whatever it started: nothing keeps the streams open."""
     _, ended = shell_run(shell, ("sh", "-c", f"echo before; {script.replace('{ours}', OURS)}"), 1)
-    assert ended == Ended(returncode=137, timed_out=True, stdout="before\n")
+    assert ended == EndedCommand(returncode=137, timed_out=True, stdout="before\n")
     assert not {f"sleep {digit}{OURS}" for digit in (1, 2, 3)} & set(running().splitlines())
 
 
@@ -91,7 +93,7 @@ def test_any_output_can_be_read(printed: str) -> None:
     """Without the mark, an output was cut off; with it, all that came before is the command's."""
     assert read_ended(printed, MARK) is None
     ended = read_ended(f"{printed}\n{MARK} 3 137\n", MARK)
-    assert ended == Ended(returncode=3, timed_out=False, stdout=printed)
+    assert ended == EndedCommand(returncode=3, timed_out=False, stdout=printed)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_an_end_that_was_cut_is_none(tail: str) -> None:
 def test_a_command_can_print_marks() -> None:
     """Only the last mark counts."""
     ended = read_ended(f"\n{MARK} 5 5\nmore\n{MARK} 0 137\n", MARK)
-    assert ended == Ended(returncode=0, timed_out=False, stdout=f"\n{MARK} 5 5\nmore")
+    assert ended == EndedCommand(returncode=0, timed_out=False, stdout=f"\n{MARK} 5 5\nmore")
 
 
 def test_only_the_marked_are_killed() -> None:

@@ -67,7 +67,7 @@ def test_a_connection_that_fails_leaves_nothing(calls: Path, short: Path, monkey
     monkeypatch.setenv("FAIL", "ssh: connect to host board port 22: Connection refused")
     with pytest.raises(VerifyError) as caught:
         SshClient("board").connect()
-    assert caught.value.reference == "ssh-refused"
+    assert caught.value.code == "ssh-refused"
     assert list(short.iterdir()) == []
 
 
@@ -89,5 +89,5 @@ def test_without_ssh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError) as caught:
         SshClient("board")
-    assert (caught.value.reference, caught.value.where) == ("tool-missing", "ssh")
+    assert (caught.value.code, caught.value.where) == ("tool-missing", "ssh")
     assert "openssh-client" in caught.value.hint

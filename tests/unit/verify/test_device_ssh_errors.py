@@ -32,7 +32,7 @@ REFUSALS = [
 def test_words_of_ssh(printed: str, reference: str) -> None:
     """Each cause has its reference, the machine's words and a hint."""
     error = ssh_error(printed, "u@board")
-    assert (error.reference, error.where, error.exit_code) == (reference, "ssh:u@board", ExitCode.VERIFY)
+    assert (error.code, error.where, error.exit_code) == (reference, "ssh:u@board", ExitCode.VERIFY)
     assert error.why
     assert error.hint
     assert "{}" not in error.hint
@@ -40,9 +40,9 @@ def test_words_of_ssh(printed: str, reference: str) -> None:
 
 def test_what_nobody_knows() -> None:
     """A connection that ends without a word is lost, a copy that fails without one has failed."""
-    assert ssh_error("", "b").reference == "device-lost"
-    assert ssh_error("client_loop: send disconnect: Broken pipe", "b").reference == "device-lost"
-    assert copy_error("tar: short read", "b").reference == "copy-failed"
+    assert ssh_error("", "b").code == "device-lost"
+    assert ssh_error("client_loop: send disconnect: Broken pipe", "b").code == "device-lost"
+    assert copy_error("tar: short read", "b").code == "copy-failed"
     assert known_error("", "b") is None
 
 

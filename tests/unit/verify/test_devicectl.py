@@ -147,7 +147,7 @@ def test_runs_that_end_badly(tmp_path: Path, files: dict[str, str], launch: str,
     """Each end has its own diagnostic, whatever devicectl itself ends with."""
     phone = Phone(tmp_path / "phone", launch=launch).leaves(**files)
     request = sample_request(tmp_path)
-    assert refused(phone.prepared(request), request).reference == reference
+    assert refused(phone.prepared(request), request).code == reference
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_an_app_that_is_not_launched(tmp_path: Path, answer: str, reference: str
     phone = Phone(tmp_path / "phone", launch=launch, copy="exit 1")
     request = sample_request(tmp_path)
     error = refused(phone.prepared(request), request)
-    assert (error.reference, error.where) == (reference, "devicectl:Jo's iPhone")
+    assert (error.code, error.where) == (reference, "devicectl:Jo's iPhone")
     assert error.hint
 
 
@@ -172,7 +172,7 @@ def test_a_document_tells_what_was_not_printed(tmp_path: Path) -> None:
     launch = f"cp '{DATA}/device-unknown.json' \"$document\"; exit 1"
     request = sample_request(tmp_path)
     phone = Phone(tmp_path / "phone", launch=launch, copy="exit 1")
-    assert refused(phone.prepared(request), request).reference == "device-lost"
+    assert refused(phone.prepared(request), request).code == "device-lost"
 
 
 def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
     device = phone.opened()
     with pytest.raises(VerifyError) as caught:
         device.prepare((sample_request(tmp_path),))
-    assert (caught.value.reference, caught.value.exit_code) == ("app-refused", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("app-refused", ExitCode.VERIFY)
     device.close()
     assert "uninstall app" in phone.mac.calls[-1]
 
@@ -191,7 +191,7 @@ def test_a_run_without_an_end_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("ortrim.platforms.apple.devicectl.START_SECONDS", 0.0)
     phone = Phone(tmp_path / "phone", launch="exec sleep 600")
     request = sample_request(tmp_path, seconds=0.3)
-    assert refused(phone.prepared(request), request).reference == "runner-timeout"
+    assert refused(phone.prepared(request), request).code == "runner-timeout"
 
 
 def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("ortrim.platforms.apple.devicectl.COPY_SECONDS", 0.3)
     phone = Phone(tmp_path / "phone", copy="exec sleep 600")
     request = sample_request(tmp_path)
-    assert refused(phone.prepared(request), request).reference == "device-lost"
+    assert refused(phone.prepared(request), request).code == "device-lost"
 
 
 def test_links_from_a_phone_are_not_followed(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_links_from_a_phone_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(end())
     (phone.left / "end.json").symlink_to(tmp_path / "secret")
     request = sample_request(tmp_path)
-    assert refused(phone.prepared(request), request).reference == "phone-trouble"
+    assert refused(phone.prepared(request), request).code == "phone-trouble"
 
 
 def test_a_request_that_was_not_told_is_our_own_fault(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_list_that_does_not_come(tmp_path: Path, fault: str) -> None:
 
     with pytest.raises(Diagnostic) as caught:
         open_phone("", never, xcrun=mac.xcrun)
-    assert caught.value.reference == "phone-trouble"
+    assert caught.value.code == "phone-trouble"
 
 
 def contents(make: Callable[[Path], RunRequest], folder: Path) -> HarnessContent:

@@ -58,7 +58,7 @@ def test_phones_that_cannot_be_used(change: Callable[[dict[str, Any]], object], 
     phones = read_phones(changed(change))
     for name in ("", "Jo's iPhone"):
         error = refused(phones, name) if name else refused(tuple(p for p in phones if p.name == "Jo's iPhone"))
-        assert (error.reference, error.where, error.exit_code) == (
+        assert (error.code, error.where, error.exit_code) == (
             "device-not-ready", "devicectl:Jo's iPhone", ExitCode.VERIFY
         )  # fmt: skip
         assert words in error.what
@@ -69,16 +69,16 @@ def test_which_of_several_is_never_guessed() -> None:
     """They are listed by the names that choose them."""
     both = changed(lambda each: each["connectionProperties"].update()).replace("unavailable", "connected")
     error = refused(read_phones(both))
-    assert (error.reference, error.exit_code) == ("several-devices", ExitCode.USAGE)
+    assert (error.code, error.exit_code) == ("several-devices", ExitCode.USAGE)
     assert error.hint == "name one or more of them: devicectl:Old iPhone, devicectl:Jo's iPhone"
 
 
 def test_no_phone_and_an_unknown_one() -> None:
     """Both say what to do."""
-    assert refused(()).reference == "no-device"
+    assert refused(()).code == "no-device"
     error = refused(read_phones(LIST), "Anna's")
     assert isinstance(error, UsageError)
-    assert (error.reference, error.hint) == ("unknown-device", "this Mac sees: Jo's iPhone, Old iPhone")
+    assert (error.code, error.hint) == ("unknown-device", "this Mac sees: Jo's iPhone, Old iPhone")
     assert "cable" in refused((), "Anna's").hint
 
 
@@ -90,7 +90,7 @@ def test_what_is_no_list(document: str) -> None:
     """Absent, cut off, of another shape, or with an identifier that could be an option."""
     with pytest.raises(VerifyError) as caught:
         read_phones(document)
-    assert (caught.value.reference, caught.value.where) == ("phone-trouble", "devicectl")
+    assert (caught.value.code, caught.value.where) == ("phone-trouble", "devicectl")
 
 
 @given(st.text(max_size=60))

@@ -109,7 +109,7 @@ def test_an_app_that_died_before_it_wrote_results(tmp_path: Path) -> None:
     farm.log = tmp_path / "device.log"
     with pytest.raises(VerifyError) as caught:
         device_on(farm, tmp_path).prepare((sample_request(tmp_path / "files"),))
-    assert (caught.value.reference, caught.value.where) == ("farm-results-missing", WHERE)
+    assert (caught.value.code, caught.value.where) == ("farm-results-missing", WHERE)
     assert caught.value.why == "F libc: Fatal signal 11 (SIGSEGV)"
 
 
@@ -159,7 +159,7 @@ def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, ref
     good = replace(bad, outputs=tmp_path / "outputs")
     (tmp_path / "outputs").mkdir()
     device = prepared(tmp_path, carry_out, bad, good)
-    assert refused(device, bad).reference == reference
+    assert refused(device, bad).code == reference
     assert device.run(good).status == "ok"
 
 
@@ -175,9 +175,9 @@ def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, ref
     ],
 )
 def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[str, Any], reference: str) -> None:
-    """A limit that was not the run's own was that of all runs together."""
+    """A limit that was not the run's own was that of all runs aggregate."""
     request = sample_request(tmp_path / "files")
-    assert refused(prepared(tmp_path, leaving(ENDED | end), request), request).reference == reference
+    assert refused(prepared(tmp_path, leaving(ENDED | end), request), request).code == reference
 
 
 def test_an_app_that_died_leaves_what_was_done(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_an_app_that_died_leaves_what_was_done(tmp_path: Path) -> None:
     device = prepared(tmp_path, leaving(ENDED, complete=False), request, request)
     assert device.run(request).status == "ok"
     error = refused(device, request)
-    assert (error.reference, error.where) == ("farm-run-missing", WHERE)
+    assert (error.code, error.where) == ("farm-run-missing", WHERE)
     assert error.what == "run 2 of 2 was not carried out"
     assert "the app ended before it" in error.why
 
@@ -198,7 +198,7 @@ def test_what_could_not_be_carried_out_has_the_apps_reason(tmp_path: Path) -> No
     assert refused(device, request).why == "libortrim_1.so is not what was sent"
 
 
-def test_a_phone_that_throttled_is_told(tmp_path: Path) -> None:
+def test_a_phone_that_throttled_is_reported(tmp_path: Path) -> None:
     """Its times mean nothing, its memory does."""
     request = sample_request(tmp_path / "files")
     device = prepared(tmp_path, leaving(ENDED, ENDED | {"thermal": 2}), request, request)
@@ -285,7 +285,7 @@ def test_links_lead_nowhere(tmp_path: Path, spoil: Spoil, reference: str) -> Non
     request = replace(sample_request(tmp_path / "files"), outputs=outputs)
     device = prepared(tmp_path, work, request)
     if reference:
-        assert refused(device, request).reference == reference
+        assert refused(device, request).code == reference
     else:
         assert device.run(request).status == "ok"
     left = [path for path in outputs.rglob("*") if not path.is_dir() or path.is_symlink()]
@@ -299,7 +299,7 @@ def test_names_of_outputs_lead_nowhere(tmp_path: Path, name: str) -> None:
     report = REPORT.replace('"outputs":[]', f'"outputs":{saved}')
     request = sample_request(tmp_path / "files")
     error = refused(prepared(tmp_path, leaving(ENDED | {"stdout": report}), request), request)
-    assert error.reference == "runner-garbage"
+    assert error.code == "runner-garbage"
     assert "has a path for its name" in error.why
 
 
@@ -312,4 +312,4 @@ def test_a_report_without_an_end(tmp_path: Path) -> None:
             file.truncate((64 << 20) + 1)
 
     request = sample_request(tmp_path / "files")
-    assert refused(prepared(tmp_path, work, request), request).reference == "endless-output"
+    assert refused(prepared(tmp_path, work, request), request).code == "endless-output"

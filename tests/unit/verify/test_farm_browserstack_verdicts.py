@@ -6,9 +6,9 @@ from pydantic import TypeAdapter, ValidationError
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.farms.browserstack_answers import (
     Begun,
-    Build,
+    BrowserStackBuild,
+    BrowserStackModel,
     Complaint,
-    Model,
     SessionDetails,
     Uploaded,
     clean,
@@ -29,11 +29,11 @@ def test_verdicts_of_the_instrumentation() -> None:
 @pytest.mark.parametrize(
     ("status", "words", "ran", "reference"),
     [
-        ("error", "", True, "farm-trouble"),
-        ("error", "Could not start a session", False, "farm-trouble"),
+        ("error", "", True, "farm-failed"),
+        ("error", "Could not start a session", False, "farm-failed"),
         ("error", "INSTALL_FAILED_NO_MATCHING_ABIS", False, "farm-unsupported"),
         ("error", "waited in the queue for 15 minutes, cancelled", False, "farm-timeout"),
-        ("error", "the message queue broke", True, "farm-trouble"),
+        ("error", "the message queue broke", True, "farm-failed"),
         ("error", "Stopped by the user", True, "farm-cancelled"),
         ("error", "session timed out", True, "farm-timeout"),
         ("timedout", "", True, "farm-timeout"),
@@ -47,7 +47,7 @@ def test_ends_without_a_verdict(status: str, words: str, reference: str, *, ran:
     """Every other end is an error; what `error` stands for is told by its words."""
     with pytest.raises(VerifyError) as caught:
         passed(status, words, "https://dashboard", WHERE, ran=ran)
-    assert (caught.value.reference, caught.value.where) == (reference, WHERE)
+    assert (caught.value.code, caught.value.where) == (reference, WHERE)
     assert words in caught.value.why
     assert "https://dashboard" in caught.value.hint
 
@@ -57,7 +57,7 @@ def test_any_refusal_has_a_diagnostic(status: int, message: str) -> None:
     """Whatever an answer says, there is a diagnostic of few words."""
     found = refusal(status, message, WHERE)
     error: Diagnostic = found.diagnostic if isinstance(found, Transient) else found
-    assert error.reference.startswith("farm-")
+    assert error.code.startswith("farm-")
     assert error.exit_code == ExitCode.VERIFY
     assert error.hint
     assert len(error.why) < 400
@@ -87,11 +87,17 @@ def test_answers_as_they_are_documented() -> None:
     sample = (
         '{"id": "5", "duration": null, "status": "running", "devices": [{"device": "x", "sessions": [{"id": "c9"}]}]}'
     )
-    assert (Build.model_validate_json(sample).status, Build.model_validate_json(sample).sessions) == (
+    assert (
+        BrowserStackBuild.model_validate_json(sample).status,
+        BrowserStackBuild.model_validate_json(sample).sessions,
+    ) == (
         "running",
         ("c9",),
     )
-    assert Model.model_validate_json('{"device": "Google Pixel 7", "os_version": "13.0"}').name == "Google Pixel 7-13.0"
+    assert (
+        BrowserStackModel.model_validate_json('{"device": "Google Pixel 7", "os_version": "13.0"}').name
+        == "Google Pixel 7-13.0"
+    )
     log = "https://api.browserstack.com/app-automate/espresso/builds/5/sessions/tests/c9/instrumentationlogs"
     sample = f'{{"testcases": {{"data": [{{"class": "A", "testcases": [{{"instrumentation_log": "{log}"}}]}}]}}}}'
     cases = list(SessionDetails.model_validate_json(sample).cases)
@@ -105,9 +111,9 @@ def test_answers_as_they_are_documented() -> None:
         (Uploaded, '{"app_url": null}'),
         (Uploaded, "{}"),
         (Begun, '{"build_id": "a/b"}'),
-        (Build, '{"status": ["passed"]}'),
-        (Build, '{"status": "passed", "devices": [{"sessions": [{"id": "../../apps/1"}]}]}'),
-        (tuple[Model, ...], '{"device": "x"}'),
+        (BrowserStackBuild, '{"status": ["passed"]}'),
+        (BrowserStackBuild, '{"status": "passed", "devices": [{"sessions": [{"id": "../../apps/1"}]}]}'),
+        (tuple[BrowserStackModel, ...], '{"device": "x"}'),
         (SessionDetails, '{"testcases": []}'),
         (Complaint, "[]"),
         (Complaint, '{"message": {"deep": 1}}'),

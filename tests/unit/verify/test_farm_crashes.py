@@ -24,7 +24,7 @@ def test_lines_that_tell_of_a_crash(tmp_path: Path, line: str) -> None:
     assert "Zygote" not in crash(log)
 
 
-def test_of_many_crashes_the_last_lines_are_told(tmp_path: Path) -> None:
+def test_of_many_crashes_the_last_lines_are_reported(tmp_path: Path) -> None:
     """Short ones, since a log may be anything."""
     log = tmp_path / "device.log"
     log.write_bytes(b"".join(b"Fatal signal %d \xff%s\n" % (number, b"x" * 900) for number in range(9)))

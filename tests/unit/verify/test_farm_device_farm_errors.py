@@ -27,17 +27,17 @@ def settled(found: Diagnostic | Transient) -> tuple[Diagnostic, bool]:
         ("ServiceAccountException", 400, "farm-project", False),
         ("NotEligibleException", 400, "farm-project", False),
         ("ArgumentException", 400, "farm-refused", False),
-        ("IdempotencyException", 400, "farm-trouble", False),
-        ("InternalServiceException", 500, "farm-trouble", True),
-        ("InternalFailure", 503, "farm-trouble", True),
-        ("SomethingNew", 400, "farm-trouble", False),
-        ("", 0, "farm-trouble", False),
+        ("IdempotencyException", 400, "farm-failed", False),
+        ("InternalServiceException", 500, "farm-failed", True),
+        ("InternalFailure", 503, "farm-failed", True),
+        ("SomethingNew", 400, "farm-failed", False),
+        ("", 0, "farm-failed", False),
     ],
 )
 def test_what_the_service_says(code: str, status: int, reference: str, *, transient: bool) -> None:
     """Each code has its reference; only what the service itself suffers from is asked again."""
     error, again = settled(refusal(code, status, "as told", WHERE))
-    assert (error.reference, again, error.where) == (reference, transient, WHERE)
+    assert (error.code, again, error.where) == (reference, transient, WHERE)
     assert error.why == f"{code}: as told"
     assert error.hint
 
@@ -51,14 +51,14 @@ def test_what_the_service_says(code: str, status: int, reference: str, *, transi
         (("NoCredentialsError", "BotoCoreError"), "farm-credentials", False),
         (("ProfileNotFound", "BotoCoreError"), "farm-credentials", False),
         (("ParamValidationError", "BotoCoreError"), "farm-refused", False),
-        (("ResponseParserError", "BotoCoreError"), "farm-trouble", False),
-        (("ValueError",), "farm-trouble", False),
+        (("ResponseParserError", "BotoCoreError"), "farm-failed", False),
+        (("ValueError",), "farm-failed", False),
     ],
 )
 def test_what_the_client_says(kinds: tuple[str, ...], reference: str, *, transient: bool) -> None:
     """Exceptions are told by their class or one above it."""
     error, again = settled(failure(kinds, "as told", WHERE))
-    assert (error.reference, again, error.where) == (reference, transient, WHERE)
+    assert (error.code, again, error.where) == (reference, transient, WHERE)
     assert error.why
 
 
@@ -72,7 +72,7 @@ def test_only_the_first_line_is_repeated() -> None:
     assert "does not match" in error.why
 
 
-def test_what_is_wrong_with_a_parameter_is_told() -> None:
+def test_what_is_wrong_with_a_parameter_is_reported() -> None:
     """The client says what is wrong in its second line."""
     error, _ = settled(
         failure(("ParamValidationError",), "Parameter validation failed:\nInvalid length for arn", WHERE)
@@ -84,6 +84,6 @@ def test_what_is_wrong_with_a_parameter_is_told() -> None:
 def test_any_answer_has_a_diagnostic(code: str, status: int, message: str) -> None:
     """Whatever a service says, there is a diagnostic of few words."""
     error, _ = settled(refusal(code[:40], status, message, WHERE))
-    assert error.reference.startswith("farm-")
+    assert error.code.startswith("farm-")
     assert error.exit_code == ExitCode.VERIFY
     assert len(error.why) <= 400

@@ -2,7 +2,7 @@ import pytest
 
 from ortrim.errors import VerifyError
 from ortrim.farms.device_farm import console_url, overdue, passed
-from ortrim.farms.farm import Overdue, Stage
+from ortrim.farms.farm import FarmStage, Overdue
 
 WHERE = "devicefarm:voice/phones"
 
@@ -16,7 +16,7 @@ def test_verdicts_of_the_instrumentation() -> None:
 @pytest.mark.parametrize(
     ("run", "reference", "why"),
     [
-        ({"result": "ERRORED", "message": "lost\nmore"}, "farm-trouble", "ERRORED: lost"),
+        ({"result": "ERRORED", "message": "lost\nmore"}, "farm-failed", "ERRORED: lost"),
         ({"result": "SKIPPED"}, "farm-unsupported", "the farm calls the result SKIPPED"),
         ({"result": "STOPPED", "deviceMinutes": {"total": 14.9}}, "farm-cancelled", "STOPPED"),
         ({"result": "STOPPED", "deviceMinutes": {"total": 15.0}}, "farm-timeout", "STOPPED"),
@@ -29,16 +29,16 @@ def test_ends_without_a_verdict(run: dict[str, object], reference: str, why: str
     """Every other end is an error with the farm's own words."""
     with pytest.raises(VerifyError) as caught:
         passed(run, "https://console", WHERE, 15)
-    assert (caught.value.reference, caught.value.where) == (reference, WHERE)
+    assert (caught.value.code, caught.value.where) == (reference, WHERE)
     assert why in caught.value.why
     assert "https://console" in caught.value.hint
 
 
-@pytest.mark.parametrize(("stage", "words"), [(Stage.WAITING, "no device"), (Stage.RUNNING, "was stopped")])
-def test_runs_that_were_given_up(stage: Stage, words: str) -> None:
+@pytest.mark.parametrize(("stage", "words"), [(FarmStage.WAITING, "no device"), (FarmStage.RUNNING, "was stopped")])
+def test_runs_that_were_given_up(stage: FarmStage, words: str) -> None:
     """Waiting too long and running too long are told apart."""
     error = overdue(Overdue(stage, 60.0), "https://console", WHERE)
-    assert error.reference == "farm-timeout"
+    assert error.code == "farm-timeout"
     assert words in error.what
     assert "60 seconds" in error.why
 

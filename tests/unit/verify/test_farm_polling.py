@@ -4,7 +4,7 @@ import pytest
 
 from ortrim.base.command import stopped_by
 from ortrim.errors import Diagnostic, NetworkError
-from ortrim.farms.farm import Limits, Overdue, Seen, Stage, Transient, follow, pause, persist
+from ortrim.farms.farm import FarmLimits, FarmStage, Overdue, Seen, Transient, follow, pause, persist
 
 LOST = NetworkError("farm-unreachable", "cannot be reached")
 
@@ -52,7 +52,7 @@ def test_what_does_not_pass_is_not_tried_again() -> None:
     assert count == [1]
 
 
-def followed(stages: list[Stage], limits: Limits) -> list[str]:
+def followed(stages: list[FarmStage], limits: FarmLimits) -> list[str]:
     """Follow a run through stages, the last of which stays; return what was told."""
     told: list[str] = []
 
@@ -64,34 +64,37 @@ def followed(stages: list[Stage], limits: Limits) -> list[str]:
     return told
 
 
-def test_each_change_is_told_once() -> None:
+def test_each_change_is_reported_once() -> None:
     """A run is looked at until it is done."""
-    stages = [Stage.WAITING, Stage.WAITING, Stage.RUNNING, Stage.RUNNING, Stage.DONE]
-    assert followed(stages, Limits(queue_seconds=60, run_seconds=60)) == ["WAITING", "RUNNING", "DONE"]
+    stages = [FarmStage.WAITING, FarmStage.WAITING, FarmStage.RUNNING, FarmStage.RUNNING, FarmStage.DONE]
+    assert followed(stages, FarmLimits(queue_seconds=60, run_seconds=60)) == ["WAITING", "RUNNING", "DONE"]
 
 
 def test_waiting_has_an_end() -> None:
     """A run that does not begin in time is overdue at waiting."""
     with pytest.raises(Overdue, match="waiting for more than 0 seconds") as caught:
-        followed([Stage.WAITING], Limits(queue_seconds=0, run_seconds=60))
-    assert caught.value.stage is Stage.WAITING
+        followed([FarmStage.WAITING], FarmLimits(queue_seconds=0, run_seconds=60))
+    assert caught.value.stage is FarmStage.WAITING
 
 
 def test_running_has_an_end() -> None:
     """A run that does not end in time is overdue at running, even when the farm calls it waiting again."""
     with pytest.raises(Overdue) as caught:
-        followed([Stage.RUNNING, Stage.WAITING], Limits(queue_seconds=60, run_seconds=0))
-    assert caught.value.stage is Stage.RUNNING
+        followed([FarmStage.RUNNING, FarmStage.WAITING], FarmLimits(queue_seconds=60, run_seconds=0))
+    assert caught.value.stage is FarmStage.RUNNING
 
 
 def test_waiting_does_not_count_as_running() -> None:
     """What a device is waited for is not taken from the run's time."""
-    assert followed([Stage.WAITING, Stage.DONE], Limits(queue_seconds=60, run_seconds=0)) == ["WAITING", "DONE"]
+    assert followed([FarmStage.WAITING, FarmStage.DONE], FarmLimits(queue_seconds=60, run_seconds=0)) == [
+        "WAITING",
+        "DONE",
+    ]
 
 
 def test_a_run_that_is_done_is_never_overdue() -> None:
     """A run that has ended when it is first looked at counts."""
-    assert followed([Stage.DONE], Limits(queue_seconds=0, run_seconds=0)) == ["DONE"]
+    assert followed([FarmStage.DONE], FarmLimits(queue_seconds=0, run_seconds=0)) == ["DONE"]
 
 
 def test_a_pause_hears_of_a_request_to_stop() -> None:

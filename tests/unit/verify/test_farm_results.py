@@ -48,7 +48,7 @@ def test_a_folder_wherever_it_is(tmp_path: Path) -> None:
 def test_archives_without_results(tmp_path: Path, content: bytes) -> None:
     """What is damaged or holds nothing of results is told as results that are missing."""
     error = refused(tmp_path, content, "top")
-    assert (error.reference, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
     assert error.why
 
 
@@ -56,13 +56,13 @@ def test_archives_without_results(tmp_path: Path, content: bytes) -> None:
 def test_archives_that_would_do_harm(tmp_path: Path, name: str) -> None:
     """A name that leads elsewhere spoils all of the archive, wherever in it it is."""
     error = refused(tmp_path, zipped({"top/good": b"1", name: b"2"}), "top")
-    assert (error.reference, error.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
+    assert (error.code, error.exit_code) == ("unsafe-archive", ExitCode.STORAGE)
 
 
 def test_archives_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an archive claims is added up before anything is written."""
     monkeypatch.setattr("ortrim.farms.results.LARGEST_RESULTS", 1000)
-    assert refused(tmp_path, zipped({"a": b"0" * 600, "b": b"0" * 401})).reference == "archive-too-large"
+    assert refused(tmp_path, zipped({"a": b"0" * 600, "b": b"0" * 401})).code == "archive-too-large"
 
 
 def test_what_is_the_disks_stays_the_disks(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_is_the_disks_stays_the_disks(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(StorageError) as caught:
         unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE)
-    assert (caught.value.reference, caught.value.where) == ("path-in-the-way", str(tmp_path / "out"))
+    assert (caught.value.code, caught.value.where) == ("path-in-the-way", str(tmp_path / "out"))
 
 
 def test_results_in_a_log(tmp_path: Path) -> None:
@@ -89,11 +89,11 @@ def test_a_log_without_results(tmp_path: Path) -> None:
 
 
 def test_a_log_with_half_of_them(tmp_path: Path) -> None:
-    """What is lost is told."""
+    """What is lost is reported."""
     (tmp_path / "log").write_text(encode(zipped({"a": b"1"}))[0])
     with pytest.raises(Diagnostic) as caught:
         unpack_log(tmp_path / "log", tmp_path / "out", WHERE)
-    assert (caught.value.reference, caught.value.where) == ("farm-results-missing", WHERE)
+    assert (caught.value.code, caught.value.where) == ("farm-results-missing", WHERE)
 
 
 def test_logs_are_added_up(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_destination_has_to_be_new(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "file", tmp_path / "link", tmp_path / "file" / "below"):
         with pytest.raises(StorageError) as caught:
             require_free(path)
-        assert caught.value.reference == "path-in-the-way"
+        assert caught.value.code == "path-in-the-way"
 
 
 def test_a_destination_that_came_meanwhile(tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_a_destination_that_came_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(StorageError) as caught:
         keep(tmp_path / "out", lambda folder: (folder / "a").touch())
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert names(tmp_path / "out") == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loopback_service import LOST, Asked, LoopbackService, Reply
 from ortrim.base.command import stopped_by
-from ortrim.base.http import Trouble, basic, same_origin
+from ortrim.base.http import TransportError, basic, same_origin
 from ortrim.errors import StorageError
 from ortrim.farms.results import (
     Upload,
@@ -48,9 +48,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     store.close()
 
 
-def failure(url: str, path: Path, most_bytes: int = 10_000) -> Trouble:
+def failure(url: str, path: Path, most_bytes: int = 10_000) -> TransportError:
     """Return why a file cannot be fetched, without a word of the address anywhere in it."""
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(TransportError) as caught:
         fetch_file(url, path, most_bytes=most_bytes)
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert SECRET not in f"{caught.value!r} {caught.value}"
@@ -107,7 +107,7 @@ def test_a_store_that_refuses(store: Store, tmp_path: Path) -> None:
     """What a store does not take is told by its status."""
     (tmp_path / "a").write_bytes(b"a")
     store.faults["PUT"] = [Reply(status=403)]
-    with pytest.raises(Trouble, match="403"):
+    with pytest.raises(TransportError, match="403"):
         send_file(f"{store.address}/a", tmp_path / "a", {})
 
 

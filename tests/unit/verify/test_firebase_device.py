@@ -23,7 +23,7 @@ from ortrim.farms.firebase_answers import FirebaseDevice, named_device
     ],
 )
 def test_names(name: str, device: FirebaseDevice) -> None:
-    """A model may have hyphens; language and orientation go together."""
+    """A model may have hyphens; language and orientation go aggregate."""
     assert named_device(name) == device
 
 
@@ -41,7 +41,7 @@ def test_names_that_are_none(name: str) -> None:
     """None of them reaches gcloud, where a comma would say something else."""
     with pytest.raises(VerifyError) as caught:
         named_device(name)
-    assert (caught.value.reference, caught.value.exit_code) == ("farm-device-unknown", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("farm-device-unknown", ExitCode.VERIFY)
     assert "MODEL-VERSION" in caught.value.what
 
 

@@ -33,15 +33,15 @@ CRASHED = (
         ("invalid-quota", "farm-quota"),
         ("invalid", "farm-refused"),
         ("unsupported", "farm-unsupported"),
-        ("infrastructure", "farm-trouble"),
-        ("unknown-flag", "farm-trouble"),
+        ("infrastructure", "farm-failed"),
+        ("unknown-flag", "farm-failed"),
         ("catalogue-lost", "farm-unreachable"),
     ],
 )
 def test_recorded_words(name: str, reference: str) -> None:
     """Each cause has its reference, says why in gcloud's words and what to do."""
     error = gcloud_error(recorded(name).stderr, WHERE)
-    assert error.reference == reference
+    assert error.code == reference
     assert error.where == WHERE
     assert error.why
     assert error.hint
@@ -57,23 +57,23 @@ def test_recorded_words(name: str, reference: str) -> None:
         ("There was a problem refreshing your current auth tokens: Max retries exceeded with url", "farm-unreachable"),
         ("ResponseError 403: This command is authenticated as a@b.c which is the active account", "farm-project"),
         ("ResponseError 403: The testing.googleapis.com API requires a quota project", "farm-project"),
-        ("ResponseError 503: The service is currently unavailable.", "farm-trouble"),
+        ("ResponseError 503: The service is currently unavailable.", "farm-failed"),
         ("Could not access bucket [b]. Response error 403: x does not have storage.buckets.get access", "farm-project"),
         ("gcloud crashed (SSLError): certificate verify failed", "farm-unreachable"),
-        ("gcloud crashed (TypeError): 'NoneType' object is not iterable", "farm-trouble"),
-        ("Matrix [m] unexpectedly reached final status ERROR without returning a URL", "farm-trouble"),
+        ("gcloud crashed (TypeError): 'NoneType' object is not iterable", "farm-failed"),
+        ("Matrix [m] unexpectedly reached final status ERROR without returning a URL", "farm-failed"),
     ],
 )
 def test_words_of_googles(printed: str, reference: str) -> None:
     """Words that were not recorded, from gcloud's and Google's own texts."""
-    assert gcloud_error(f"ERROR: (gcloud.x) {printed}\n", WHERE).reference == reference
+    assert gcloud_error(f"ERROR: (gcloud.x) {printed}\n", WHERE).code == reference
 
 
 def test_a_connection_that_is_lost_in_an_upload() -> None:
     """No test was started then."""
     error = gcloud_error(recorded("upload-lost").stderr, WHERE, uploading=True)
     assert isinstance(error, NetworkError)
-    assert error.reference == "farm-upload-lost"
+    assert error.code == "farm-upload-lost"
 
 
 def test_an_upload_that_came_with_another_size() -> None:
@@ -81,13 +81,13 @@ def test_an_upload_that_came_with_another_size() -> None:
     printed = (
         "ERROR: (gcloud.x) Cloud storage upload failure: Insert response.size=3 bytes but [app.apk] contains 9 bytes."
     )
-    assert gcloud_error(printed, WHERE, uploading=True).reference == "farm-upload-lost"
+    assert gcloud_error(printed, WHERE, uploading=True).code == "farm-upload-lost"
 
 
 def test_a_connection_that_is_lost_during_a_test() -> None:
     """It may go on, which costs: so where it can be cancelled is said."""
     error = gcloud_error(recorded("catalogue-lost").stderr, WHERE, url="https://console/matrix-1")
-    assert error.reference == "farm-unreachable"
+    assert error.code == "farm-unreachable"
     assert "https://console/matrix-1" in error.hint
 
 
@@ -95,7 +95,7 @@ def test_a_disk_without_room() -> None:
     """It is this machine's, not the farm's."""
     error = gcloud_error("ERROR: [Errno 28] No space left on device: '/tmp/x'", WHERE)
     assert isinstance(error, StorageError)
-    assert error.reference == "disk-full"
+    assert error.code == "disk-full"
 
 
 def test_what_is_quoted() -> None:
@@ -112,5 +112,5 @@ def test_what_is_quoted() -> None:
 def test_any_output_has_a_diagnostic(printed: str) -> None:
     """Of few lines, whatever gcloud prints."""
     error = gcloud_error(printed, WHERE)
-    assert error.reference
+    assert error.code
     assert len(error.why.split("\n")) <= 4

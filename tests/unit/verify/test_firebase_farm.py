@@ -45,14 +45,14 @@ class FakeGcloud(Gcloud):
             self._copy(texts)
         return NOTHING
 
-    def watch(self, *words: str | Path, hear: Callable[[str], None], check: Callable[[], None]) -> Completed:
+    def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
         """Run a test."""
         self.asked.append(" ".join(map(str, words)))
         if "run" in self.answers:
             return self.answers["run"]()
         done = recorded(self.ends)
         for line in done.stderr.splitlines():
-            hear(line)
+            on_output(line)
             check()
         return done
 
@@ -148,7 +148,7 @@ def test_packages_are_removed_from_a_bucket_that_costs(job: FarmJob, ends: str) 
     assert (app.rpartition("/")[2], test.rpartition("/")[2]) == ("app.apk", "test.apk")
 
 
-def test_packages_that_cannot_be_removed_are_told(job: FarmJob) -> None:
+def test_packages_that_cannot_be_removed_are_reported(job: FarmJob) -> None:
     """The run counts all the same."""
     told: list[str] = []
     gcloud = fake("ours", files=FILES, answers={"rm": lambda: recorded("upload-forbidden")})
@@ -186,17 +186,17 @@ def test_every_run_has_a_folder_of_its_own(job: FarmJob) -> None:
 def test_results_that_are_missing(job: FarmJob, files: dict[str, bytes], why: str) -> None:
     """What is there instead is said."""
     error = refused(fake(files=files), job)
-    assert (error.reference, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
+    assert (error.code, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
     assert why in error.why
 
 
-def test_a_crash_is_told_with_its_lines_of_the_log(job: FarmJob) -> None:
+def test_a_crash_is_reported_with_its_lines_of_the_log(job: FarmJob) -> None:
     """They are all that such a test leaves."""
     log = (
         b"11-21 I/x: fine\n11-21 F/libc: Fatal signal 11 (SIGSEGV), code 1\n11-21 F/DEBUG: Abort message: 'no kernel'\n"
     )
     error = refused(fake(files={"logcat": log}, ends="crashed"), job)
-    assert error.reference == "farm-results-missing"
+    assert error.code == "farm-results-missing"
     assert error.why.splitlines()[0] == "Application crashed (Native crash)"
     assert "SIGSEGV" in error.why
     assert "no kernel" in error.why
@@ -223,7 +223,7 @@ def harness_zip(tmp_path: Path) -> bytes:
 def test_a_list_of_files_that_is_none(job: FarmJob, printed: str) -> None:
     """Something else was printed."""
     error = refused(fake(answers={"ls": lambda: replace(NOTHING, stdout=printed)}), job)
-    assert error.reference == "farm-trouble"
+    assert error.code == "farm-failed"
 
 
 def test_more_than_is_fetched(job: FarmJob) -> None:
@@ -237,7 +237,7 @@ def test_more_than_is_fetched(job: FarmJob) -> None:
 
     gcloud = fake(answers={"ls": listed})
     error = refused(gcloud, job)
-    assert error.reference == "farm-results-missing"
+    assert error.code == "farm-results-missing"
     assert "more than" in error.why
 
 
@@ -252,14 +252,14 @@ def test_more_than_is_fetched(job: FarmJob) -> None:
 )
 def test_commands_that_fail(job: FarmJob, command: str, name: str, reference: str) -> None:
     """Each with what gcloud says."""
-    assert refused(fake(files=FILES, answers={command: lambda: recorded(name)}), job).reference == reference
+    assert refused(fake(files=FILES, answers={command: lambda: recorded(name)}), job).code == reference
 
 
 @pytest.mark.parametrize("command", ["ls", "cp"])
 def test_results_that_cannot_be_fetched(job: FarmJob, command: str) -> None:
     """They are still there, and where that is is said."""
     error = refused(fake(files=FILES, answers={command: lambda: recorded("catalogue-lost")}), job)
-    assert (error.reference, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
+    assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
     assert "gcloud storage cp --recursive gs://test-lab-0a1b2c/kws-the-demo-" in error.hint
 
 
@@ -269,7 +269,7 @@ def test_a_command_that_does_not_end(job: FarmJob) -> None:
     def hang() -> Completed:
         raise ToolError("tool-timeout", "did not end within 420 seconds and was stopped")
 
-    assert refused(fake(answers={"ls": hang}), job).reference == "farm-unreachable"
+    assert refused(fake(answers={"ls": hang}), job).code == "farm-unreachable"
 
 
 def test_a_program_that_fails_otherwise(job: FarmJob) -> None:
@@ -295,7 +295,7 @@ def test_a_destination_that_is_there(job: FarmJob) -> None:
     job.destination.mkdir()
     with pytest.raises(Diagnostic) as caught:
         FirebaseFarm(gcloud=fake()).run(job, lambda _: None)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert list(job.destination.iterdir()) == []
 
 
@@ -334,4 +334,4 @@ def test_a_device_without_a_version(job: FarmJob) -> None:
     gcloud = fake()
     error = refused(gcloud, replace(job, device="redfin"))
     assert isinstance(error, VerifyError)
-    assert (error.reference, error.where, gcloud.asked) == ("farm-device-unknown", "firebase:redfin", [])
+    assert (error.code, error.where, gcloud.asked) == ("farm-device-unknown", "firebase:redfin", [])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import NetworkError, VerifyError
-from ortrim.farms.firebase import Matrix
+from ortrim.farms.firebase import FirebaseMatrix
 from ortrim.farms.firebase_answers import FirebaseDevice, MatrixProgress, time_limit
 from ortrim.verify.devices.batch import FarmJob
 from recorded_gcloud import recorded
@@ -39,7 +39,7 @@ class Heard:
         """Return what is known after gcloud has said something."""
         progress = MatrixProgress(JOB, "firebase:x", self.told.append, largest=6_250_000, clock=lambda: self.now)
         for line in text.splitlines():
-            progress.hear(line)
+            progress.on_output(line)
         return progress
 
 
@@ -80,13 +80,13 @@ def test_an_upload_has_a_limit() -> None:
     progress = heard.progress("Uploading [/a/app.apk] to Firebase Test Lab...")
     heard.now = 400
     progress.check()
-    progress.hear("Uploading [/a/test.apk] to Firebase Test Lab...")
+    progress.on_output("Uploading [/a/test.apk] to Firebase Test Lab...")
     heard.now = 800
     progress.check()
     heard.now = 801
     with pytest.raises(NetworkError) as caught:
         progress.check()
-    assert caught.value.reference == "farm-upload-lost"
+    assert caught.value.code == "farm-upload-lost"
     assert "400 seconds" in caught.value.why
 
 
@@ -97,13 +97,13 @@ def test_waiting_for_a_device_has_a_limit() -> None:
     progress = heard.progress(text)
     heard.now = 5000
     progress.check()
-    progress.hear(CREATED)
+    progress.on_output(CREATED)
     heard.now = 5100
     progress.check()
     heard.now = 5101
     with pytest.raises(VerifyError) as caught:
         progress.check()
-    assert caught.value.reference == "farm-timeout"
+    assert caught.value.code == "farm-timeout"
     assert "no device was free within 100 seconds" in caught.value.what
 
 
@@ -112,12 +112,12 @@ def test_a_test_that_runs_does_not_wait() -> None:
     heard = Heard()
     progress = heard.progress(f"{CREATED}\n{RUNNING}")
     heard.now = 300 + 900
-    progress.hear(RUNNING)
+    progress.on_output(RUNNING)
     progress.check()
     heard.now += 1
     with pytest.raises(VerifyError) as caught:
         progress.check()
-    assert caught.value.reference == "farm-timeout"
+    assert caught.value.code == "farm-timeout"
     assert "did not end" in caught.value.what
 
 
@@ -141,7 +141,7 @@ def test_what_is_left_of_a_test_that_was_stopped(said: str, told: str) -> None:
 
 
 def test_nothing_is_left_before_a_test_begins() -> None:
-    """And nothing is told."""
+    """And nothing is reported."""
     heard = Heard()
     heard.progress("Uploading [/a/app.apk] to Firebase Test Lab...").tell_what_is_left()
     assert heard.told == ["uploading app.apk"]
@@ -159,10 +159,10 @@ def test_time_limits() -> None:
 
 
 @pytest.mark.parametrize("bucket", ["", "ours"])
-def test_what_gcloud_is_told(bucket: str) -> None:
+def test_what_gcloud_is_reported(bucket: str) -> None:
     """One attempt, no video, nobody logged in; a bucket only when it is the user's own."""
     device = FirebaseDevice(model="MediumPhone.arm", version="34")
-    matrix = Matrix(
+    matrix = FirebaseMatrix(
         app=Path("/w/app.apk"),
         test=Path("/w/test.apk"),
         device=device,

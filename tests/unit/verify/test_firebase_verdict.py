@@ -43,8 +43,8 @@ def test_verdicts_of_the_instrumentation(name: str, expected: tuple[bool, str]) 
         ("unsupported", "farm-unsupported"),
         ("inconclusive", "farm-inconclusive"),
         ("no-outcome", "farm-inconclusive"),
-        ("inconclusive-infrastructure", "farm-trouble"),
-        ("infrastructure", "farm-trouble"),
+        ("inconclusive-infrastructure", "farm-failed"),
+        ("infrastructure", "farm-failed"),
         ("inconclusive-aborted", "farm-cancelled"),
         ("invalid", "farm-refused"),
         ("invalid-quota", "farm-quota"),
@@ -55,7 +55,7 @@ def test_tests_without_a_verdict(name: str, reference: str) -> None:
     with pytest.raises(Diagnostic) as caught:
         verdict(recorded(name), WHERE, url="https://console/m")
     error = caught.value
-    assert (error.reference, error.where, error.exit_code) == (reference, WHERE, ExitCode.VERIFY)
+    assert (error.code, error.where, error.exit_code) == (reference, WHERE, ExitCode.VERIFY)
     assert error.why
     assert error.hint
 
@@ -64,14 +64,14 @@ def test_gcloud_that_was_ended_by_somebody() -> None:
     """It has cancelled the test then."""
     with pytest.raises(Diagnostic) as caught:
         verdict(ended(19, "", "Test matrix has been cancelled."), WHERE)
-    assert caught.value.reference == "farm-cancelled"
+    assert caught.value.code == "farm-cancelled"
 
 
 def test_a_lost_upload() -> None:
     """It is known from before that files were on their way."""
     with pytest.raises(Diagnostic) as caught:
         verdict(recorded("upload-lost"), WHERE, uploading=True)
-    assert (caught.value.reference, caught.value.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
+    assert (caught.value.code, caught.value.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_outcomes_that_cannot_be_read(printed: str) -> None:
     """An exit code of 0 alone proves nothing: gcloud has it when there are no results at all."""
     with pytest.raises(Diagnostic) as caught:
         verdict(ended(0, printed), WHERE)
-    assert caught.value.reference == "farm-inconclusive"
+    assert caught.value.code == "farm-inconclusive"
 
 
 def test_an_outcome_that_nobody_knows() -> None:
@@ -90,7 +90,7 @@ def test_an_outcome_that_nobody_knows() -> None:
     printed = json.dumps([{"outcome": "Splendid", "axis_value": "x", "test_details": "--"}])
     with pytest.raises(Diagnostic) as caught:
         verdict(ended(0, printed), WHERE)
-    assert caught.value.reference == "farm-inconclusive"
+    assert caught.value.code == "farm-inconclusive"
     assert "Splendid" in caught.value.why
 
 

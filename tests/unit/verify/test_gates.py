@@ -111,7 +111,7 @@ def test_an_archive_offers_what_the_shared_library_does() -> None:
 
 @pytest.mark.parametrize("offered", [EXPORTED | {"_ZN4absl3fooEv"}, EXPORTED - {"OrtGetApiBase"}, frozenset()])
 def test_an_archive_that_offers_other_names_fails(offered: frozenset[str]) -> None:
-    """The first names that differ are told."""
+    """The first names that differ are reported."""
     gate = check_archive(offered, frozenset(), GOOD)
     assert gate.verdict is Verdict.FAIL
     assert min(offered ^ EXPORTED) in gate.detail
@@ -134,7 +134,7 @@ def test_crooked_tensors_fail_and_are_named() -> None:
     assert CROOKED[0] in gate.detail
 
 
-def test_crooked_tensors_that_are_copied_are_told_and_not_judged() -> None:
+def test_crooked_tensors_that_are_copied_are_reported_and_not_judged() -> None:
     """An application that does not ask for reading in place may have them; the report says what not to do."""
     gate = check_tensors("vad", CROOKED, in_place=False)
     assert (gate.name, gate.verdict) == ("tensors of vad", Verdict.NOT_JUDGED)

@@ -68,13 +68,13 @@ def test_no_results(tmp_path: Path, kind: str) -> None:
     if kind == "link":
         write_results(tmp_path, CONTENT)
         path.symlink_to(tmp_path / "results.json")
-    assert refused(path.parent).reference == "farm-results-missing"
+    assert refused(path.parent).code == "farm-results-missing"
 
 
 def test_results_of_other_requests(tmp_path: Path) -> None:
     """An older run's, or another app's."""
     write_results(tmp_path, HarnessContent(requests="{}", libraries={}, assets={}))
-    assert refused(tmp_path).reference == "farm-results-foreign"
+    assert refused(tmp_path).code == "farm-results-foreign"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_is_not_our_file(tmp_path: Path, text: str) -> None:
     """Says in a few lines what is wrong with it."""
     (tmp_path / "results.json").write_text(text)
     error = refused(tmp_path)
-    assert error.reference == "farm-results-unreadable"
+    assert error.code == "farm-results-unreadable"
     assert len(error.why.splitlines()) <= 3
 
 
@@ -115,7 +115,7 @@ def test_what_is_not_our_file(tmp_path: Path, text: str) -> None:
 def test_fields_of_another_type(tmp_path: Path, changes: dict[str, object]) -> None:
     """None is taken for what it is not."""
     write_results(tmp_path, CONTENT, **changes)
-    assert refused(tmp_path).reference == "farm-results-unreadable"
+    assert refused(tmp_path).code == "farm-results-unreadable"
 
 
 def test_results_cut_short(tmp_path: Path) -> None:
@@ -124,14 +124,14 @@ def test_results_cut_short(tmp_path: Path) -> None:
     whole = (tmp_path / "results.json").read_text()
     for length in range(0, len(whole), 40):
         (tmp_path / "results.json").write_text(whole[:length])
-        assert refused(tmp_path).reference == "farm-results-unreadable"
+        assert refused(tmp_path).code == "farm-results-unreadable"
 
 
 def test_results_without_an_end(tmp_path: Path) -> None:
     """Are not read into memory."""
     with (tmp_path / "results.json").open("wb") as file:
         file.truncate(MOST_RESULTS_BYTES + 1)
-    assert refused(tmp_path).reference == "farm-results-unreadable"
+    assert refused(tmp_path).code == "farm-results-unreadable"
 
 
 @given(
@@ -144,7 +144,7 @@ def test_any_document_is_read_or_refused(tmp_path_factory: pytest.TempPathFactor
     """Never anything but a diagnostic."""
     folder = tmp_path_factory.mktemp("results")
     (folder / "results.json").write_text(json.dumps(document))
-    assert refused(folder).reference.startswith("farm-results-")
+    assert refused(folder).code.startswith("farm-results-")
 
 
 def test_a_run_is_found_where_it_belongs_alone(tmp_path: Path) -> None:

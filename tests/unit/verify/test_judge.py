@@ -7,7 +7,7 @@ import pytest
 from ortrim.binaries.libraries import LibrarySize
 from ortrim.spec.buildspec import Budgets
 from ortrim.verify.devices.device import RunnerOutput
-from ortrim.verify.judge import ALL_MEANINGFUL, Meaningless, library_comparisons, model_comparisons
+from ortrim.verify.judge import ALL_MEASURABLE, NotMeasurable, library_comparisons, model_comparisons
 from ortrim.verify.measure import Round, Rounds
 from ortrim.verify.measurements import Comparison, Verdict
 
@@ -26,9 +26,9 @@ def of_library(budgets: Budgets) -> dict[str, Comparison]:
     return {line.measure: line for line in library_comparisons(budgets, size(100), size(1000), 70)}
 
 
-def judged(budgets: Budgets, model: Rounds, meaningless: Meaningless = ALL_MEANINGFUL) -> dict[str, Comparison]:
+def judged(budgets: Budgets, model: Rounds, not_measurable: NotMeasurable = ALL_MEASURABLE) -> dict[str, Comparison]:
     """Judge one model and return the lines by measure."""
-    lines = model_comparisons(budgets, (model,), meaningless)
+    lines = model_comparisons(budgets, (model,), not_measurable)
     assert len({(line.measure, line.budget_is_ratio) for line in lines}) == len(lines)
     return {line.measure: line for line in lines}
 
@@ -186,22 +186,22 @@ TIMES = {"load", "latency p50", "latency p99", "missed deadlines"}
 
 
 @pytest.mark.parametrize(
-    ("meaningless", "unjudged"),
+    ("not_measurable", "unjudged"),
     [
-        (Meaningless(time="time: t"), TIMES),
-        (Meaningless(memory="memory: m"), {"peak RSS"}),
-        (Meaningless(memory="memory: m", time="time: t"), {"peak RSS", *TIMES}),
+        (NotMeasurable(time="time: t"), TIMES),
+        (NotMeasurable(memory="memory: m"), {"peak RSS"}),
+        (NotMeasurable(memory="memory: m", time="time: t"), {"peak RSS", *TIMES}),
     ],
 )
 def test_what_means_nothing_is_not_judged(
-    make_output: MakeOutput, meaningless: Meaningless, unjudged: set[str]
+    make_output: MakeOutput, not_measurable: NotMeasurable, unjudged: set[str]
 ) -> None:
     """Missed budgets of it do not fail, and each line says why."""
     budgets = Budgets(peak_rss_bytes=1, load_ms=0.1, p50_ms=0.1, p99_ms=0.1, deadline_ms=0.1)
-    found = judged(budgets, rounds(make_output, [1.0], [2.0]), meaningless)
+    found = judged(budgets, rounds(make_output, [1.0], [2.0]), not_measurable)
     reasons = {measure: line.reason for measure, line in found.items() if line.reason}
     assert set(reasons) == unjudged
-    assert set(reasons.values()) == {text for text in (meaningless.memory, meaningless.time) if text}
+    assert set(reasons.values()) == {text for text in (not_measurable.memory, not_measurable.time) if text}
     assert {found[measure].verdict for measure in {"peak RSS", *TIMES} - unjudged} <= {Verdict.FAIL}
     assert {found[measure].verdict for measure in unjudged} == {Verdict.NOT_JUDGED}
 

@@ -48,7 +48,7 @@ def test_a_run_that_never_ends_well() -> None:
     """When the most memory is not enough, that run's own diagnostic is the answer."""
     with pytest.raises(VerifyError) as caught:
         least_memory(Board(257), None, model="tiny")  # type: ignore[arg-type]
-    assert caught.value.reference == "out-of-memory"
+    assert caught.value.code == "out-of-memory"
 
 
 def test_other_failures_are_not_for_want_of_memory() -> None:
@@ -56,7 +56,7 @@ def test_other_failures_are_not_for_want_of_memory() -> None:
     for reference in ("illegal-instruction", "machine-lost", "machine-not-startable"):
         with pytest.raises(VerifyError) as caught:
             least_memory(Board(100, reference=reference), None, model="tiny")  # type: ignore[arg-type]
-        assert caught.value.reference == reference
+        assert caught.value.code == reference
 
 
 def test_bounds_and_progress() -> None:

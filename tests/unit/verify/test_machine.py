@@ -81,7 +81,7 @@ def test_a_qemu_that_ends_badly(tmp_path: Path, temporary: Path, then: str, refe
     """A qemu that was killed and one that refuses are told apart, and neither leaves a file."""
     with pytest.raises(VerifyError) as caught:
         booted(fake_qemu(tmp_path / "qemu", then=then))
-    assert (caught.value.reference, caught.value.why, caught.value.where) == (reference, why, "cortex-a53")
+    assert (caught.value.code, caught.value.why, caught.value.where) == (reference, why, "cortex-a53")
     assert list(temporary.iterdir()) == []
 
 
@@ -105,7 +105,7 @@ def test_garbage_from_a_machine(tmp_path: Path, temporary: Path, answer: bytes) 
     """What makes no sense is not taken for anything, and the console is shown for it."""
     with pytest.raises(VerifyError) as caught:
         booted(fake_qemu(tmp_path / "qemu", answer=answer, console="\x1b[31mwhat it said"))
-    assert caught.value.reference == "machine-garbage"
+    assert caught.value.code == "machine-garbage"
     assert "what it said" in caught.value.why
     assert list(temporary.iterdir()) == []
 
@@ -122,7 +122,7 @@ def test_a_qemu_that_is_gone(tmp_path: Path, temporary: Path) -> None:
     tool.path.unlink()
     with pytest.raises(ToolError) as caught:
         booted(tool)
-    assert caught.value.reference == "tool-missing"
+    assert caught.value.code == "tool-missing"
     assert list(temporary.iterdir()) == []
 
 

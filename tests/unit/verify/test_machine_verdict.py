@@ -56,7 +56,7 @@ def test_an_end_just_before_the_limit_counts(tmp_path: Path) -> None:
 )
 def test_what_is_no_end(tmp_path: Path, answer: bytes, console: str, reference: str, *, timed_out: bool) -> None:
     """Memory, time and the machine itself are told apart."""
-    assert refused(tmp_path, answer, console, timed_out=timed_out).reference == reference
+    assert refused(tmp_path, answer, console, timed_out=timed_out).code == reference
 
 
 def test_the_ceiling_is_named(tmp_path: Path) -> None:

@@ -62,10 +62,10 @@ def test_a_trace_without_inferences_is_a_diagnostic() -> None:
     """As of a model that was only loaded."""
     with pytest.raises(VerifyError) as caught:
         profiled([kernel("a", "Conv", 0, 5)], model="net", case="", measured_with="w")
-    assert (caught.value.reference, caught.value.exit_code) == ("trace-without-runs", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("trace-without-runs", ExitCode.VERIFY)
     with pytest.raises(VerifyError) as caught:
         profiled([event("model_run", 0, 5)], model="net", case="", measured_with="w")
-    assert caught.value.reference == "trace-without-operators"
+    assert caught.value.code == "trace-without-operators"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_is_no_trace_is_a_diagnostic(tmp_path: Path, content: str | None, r
         (tmp_path / "trace.json").write_text(content)
     with pytest.raises(VerifyError) as caught:
         read_trace(tmp_path / "trace.json", "net")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
 
 
 def test_a_trace_is_read(tmp_path: Path) -> None:

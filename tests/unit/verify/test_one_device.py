@@ -201,7 +201,7 @@ def test_our_own_failure_is_no_verdict(emulated: SavingDevice, task: MakeTask) -
     emulated.refuses = "ours.so"
     with pytest.raises(VerifyError) as caught:
         verify_on(emulated, task())
-    assert caught.value.reference == "illegal-instruction"
+    assert caught.value.code == "illegal-instruction"
 
 
 def test_this_machines_own_baseline_has_to_run(device: SavingDevice, task: MakeTask) -> None:
@@ -407,7 +407,7 @@ def test_a_simulators_numbers_are_a_macs(
     }
 
 
-def test_a_phone_is_told_beforehand_what_is_run(make_output: MakeOutput, task: MakeTask) -> None:
+def test_a_phone_is_reported_beforehand_what_is_run(make_output: MakeOutput, task: MakeTask) -> None:
     """Its app carries all that is run then, and not a thing more."""
     told: list[RunRequest] = []
 

@@ -94,7 +94,7 @@ def test_a_trace_without_operators_is_a_diagnostic(tmp_path: Path, events: list[
     """As of a runtime that writes another profile; nothing is hot by guess."""
     with pytest.raises(VerifyError) as caught:
         times(tmp_path, *events)
-    assert (caught.value.reference, caught.value.exit_code) == ("trace-without-operators", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("trace-without-operators", ExitCode.VERIFY)
     assert caught.value.where == "m.ort"
 
 

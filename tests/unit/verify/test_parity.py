@@ -238,7 +238,7 @@ def as_keys(saved: SavedOutputs) -> SavedOutputs:
 
 
 def test_random_outputs_are_not_judged(save: Save) -> None:
-    """An output that the reference itself makes anew for each seed cannot be held against it; a missing one can."""
+    """An output that the reference itself makes anew for each seed cannot be compared with it; a missing one can."""
     reference, ours = save("reference", y=floats(1)), save("ours", y=floats(2))
     output = replace(reference.cases[0].outputs[0], random=True)
     drawn = replace(reference, cases=(replace(reference.cases[0], outputs=(output,)),))
@@ -386,7 +386,7 @@ def test_truncated_outputs_are_a_diagnostic(save: Save) -> None:
     (ours.folder / "case" / "output_000.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(VerifyError) as caught:
         compare("m", reference, ours, {})
-    assert caught.value.reference == "bad-output"
+    assert caught.value.code == "bad-output"
 
 
 ELEMENTS = st.floats(width=32, allow_nan=True, allow_infinity=True)

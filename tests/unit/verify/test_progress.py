@@ -2,21 +2,21 @@ import threading
 
 import pytest
 
-from ortrim.verify.verification import Runs, Together
+from ortrim.verify.verification import AggregateProgress, DeviceRuns
 
 
 def test_one_device_speaks_for_itself() -> None:
     """Its numbers are passed on, and its name is left out."""
     told: list[tuple[int, int, str]] = []
-    Together(lambda *words: told.append(words), 1).of("host")(1, 4, "parity of m")
+    AggregateProgress(lambda *words: told.append(words), 1).of("host")(1, 4, "parity of m")
     assert told == [(1, 4, "parity of m")]
 
 
 def test_several_are_summed_up() -> None:
     """Each counts with what it said last, and one that has not begun as much as the other."""
     told: list[tuple[int, int, str]] = []
-    together = Together(lambda *words: told.append(words), 2)
-    one, other = together.of("a"), together.of("b")
+    aggregate = AggregateProgress(lambda *words: told.append(words), 2)
+    one, other = aggregate.of("a"), aggregate.of("b")
     one(1, 4, "x")
     other(2, 10, "y")
     one(3, 4, "z")
@@ -26,10 +26,10 @@ def test_several_are_summed_up() -> None:
 def test_threads_do_not_lose_each_others_counts() -> None:
     """Whoever speaks last, all that was done is in the sum."""
     told: list[tuple[int, int]] = []
-    together = Together(lambda done, total, _: told.append((done, total)), 4)
+    aggregate = AggregateProgress(lambda done, total, _: told.append((done, total)), 4)
 
     def work(name: str) -> None:
-        runs = Runs(200, together.of(name))
+        runs = DeviceRuns(200, aggregate.of(name))
         for _ in range(200):
             runs.done("run")
 
@@ -45,7 +45,7 @@ def test_threads_do_not_lose_each_others_counts() -> None:
 def test_a_run_counts_when_it_has_ended() -> None:
     """What is announced is not done yet, and what fails is never done."""
     told: list[tuple[int, int, str]] = []
-    runs = Runs(2, lambda *words: told.append(words))
+    runs = DeviceRuns(2, lambda *words: told.append(words))
     with runs.one("first"):
         assert told == [(0, 2, "first")]
     assert told[-1] == (1, 2, "first")

@@ -86,7 +86,7 @@ def test_runners_that_end_badly(
 ) -> None:
     """A runner in a machine fails as it does anywhere, an illegal instruction in a way of its own."""
     device = device_with(tmp_path, answer_of({**files, **FACTS}, [code]), "runner: load /payload/model\n")
-    assert refused(device, request_).reference == reference
+    assert refused(device, request_).code == reference
     assert device.facts().cpu == "Cortex-A53"
 
 
@@ -103,7 +103,7 @@ def test_runners_that_end_badly(
 def test_too_little_memory_is_a_verdict(tmp_path: Path, request_: RunRequest, answer: bytes, console: str) -> None:
     """Whichever way the kernel tells of it, it is told in its words, with the ceiling."""
     error = refused(device_with(tmp_path, answer, console), request_)
-    assert error.reference == "out-of-memory"
+    assert error.code == "out-of-memory"
     assert error.why.splitlines() == [console, "the machine has 256 MiB, of which its kernel takes about 30"]
 
 
@@ -125,7 +125,7 @@ def test_a_kernel_that_complained_but_a_run_that_ended_well(tmp_path: Path, requ
 def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer: bytes, console: str, why: str) -> None:
     """Without an answer to its end it is a crash of the machine, and the console says what can be said."""
     error = refused(device_with(tmp_path, answer, console), request_)
-    assert (error.reference, error.why) == ("machine-crashed", why)
+    assert (error.code, error.why) == ("machine-crashed", why)
     assert "qemu-system:cortex-a53" in error.where
     assert not list((tmp_path / "outputs").iterdir())
 
@@ -146,7 +146,7 @@ def test_what_hangs(
     repetition = dataclasses.replace(request_.repetition, timeout_seconds=0.1)
     device = device_with(tmp_path, answer, then="sleep 600")
     error = refused(device, dataclasses.replace(request_, repetition=repetition))
-    assert (error.reference, error.what) == expected
+    assert (error.code, error.what) == expected
 
 
 def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_machine_that_cannot_be_asked(tmp_path: Path) -> None:
     """A machine that does not start has no facts."""
     with pytest.raises(VerifyError) as caught:
         device_with(tmp_path, b"", PANIC).facts()
-    assert caught.value.reference == "machine-crashed"
+    assert caught.value.code == "machine-crashed"
 
 
 def test_another_ceiling_is_another_device(tmp_path: Path) -> None:

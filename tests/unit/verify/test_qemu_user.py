@@ -56,7 +56,7 @@ def test_relative_paths_hold_in_another_folder(tmp_path: Path, monkeypatch: pyte
 )
 def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
     """Each end has its own diagnostic, and an illegal instruction is one of them, however qemu itself ends."""
-    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).reference == reference
+    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> 
     ],
 )
 def test_a_runner_that_qemu_cannot_load(tmp_path: Path, said: str) -> None:
-    """What qemu 7.2 says of a program for another processor, or without its linker, is told in its own words."""
+    """What qemu 7.2 says of a program for another processor, or without its linker, is reported in its own words."""
     error = refused(device_with(tmp_path, f'echo "{said}" >&2; exit 255'), sample_request(tmp_path))
-    assert (error.reference, error.where, error.why) == ("runner-not-startable", "qemu-user:cortex-a53", said)
+    assert (error.code, error.where, error.why) == ("runner-not-startable", "qemu-user:cortex-a53", said)
 
 
 def test_an_end_with_255_is_the_runners_own(tmp_path: Path) -> None:
     """Without qemu's words, its exit code for a program that it cannot load means nothing."""
     script = "echo 'runner: Could not open the model' >&2; exit 255"
-    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).reference == "runner-failed"
+    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).code == "runner-failed"
 
 
 def test_an_illegal_instruction_says_what_to_do(tmp_path: Path) -> None:
@@ -98,16 +98,14 @@ def test_memory_dumps_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_runner_that_hangs(tmp_path: Path) -> None:
     """It is stopped, as on the host."""
-    assert (
-        refused(device_with(tmp_path), sample_request(tmp_path, "sleep 600", seconds=0.3)).reference == "runner-timeout"
-    )
+    assert refused(device_with(tmp_path), sample_request(tmp_path, "sleep 600", seconds=0.3)).code == "runner-timeout"
 
 
 def test_a_qemu_that_is_gone(tmp_path: Path) -> None:
     """What cannot be started is said to be so."""
     device = device_with(tmp_path)
     (tmp_path / "qemu" / "qemu-aarch64-static").unlink()
-    assert refused(device, sample_request(tmp_path, GOOD)).reference == "runner-not-startable"
+    assert refused(device, sample_request(tmp_path, GOOD)).code == "runner-not-startable"
 
 
 def test_what_means_nothing_there(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_arrays_that_do_not_fit(tmp_path: Path, reference: str, arrays: dict[str
     """Each misfit has its own reference and names the file."""
     data = npz(tmp_path, **arrays)
     error = refused(data)
-    assert (error.reference, error.where) == (reference, str(data))
+    assert (error.code, error.where) == (reference, str(data))
 
 
 def _hostile_member() -> bytes:
@@ -92,14 +92,14 @@ def _truncated() -> bytes:
 def test_files_that_are_no_npz(tmp_path: Path, content: bytes) -> None:
     """Empty, truncated and hostile files are one diagnostic."""
     (tmp_path / "data.npz").write_bytes(content)
-    assert refused(tmp_path / "data.npz", X).reference == "bad-npz"
+    assert refused(tmp_path / "data.npz", X).code == "bad-npz"
 
 
 def test_a_single_array_is_no_npz(tmp_path: Path) -> None:
     """An .npy under the name of an .npz is refused: it has no names."""
     np.save(tmp_path / "x.npy", np.ones(2))
     (tmp_path / "x.npy").rename(tmp_path / "data.npz")
-    assert refused(tmp_path / "data.npz").reference == "bad-npz"
+    assert refused(tmp_path / "data.npz").code == "bad-npz"
 
 
 @pytest.mark.parametrize("name", ["absent.npz", "empty"])
@@ -108,7 +108,7 @@ def test_missing_data(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(VerifyError) as caught:
         recorded_files(tmp_path / name)
-    assert caught.value.reference == "data-missing"
+    assert caught.value.code == "data-missing"
 
 
 def write_tensor(folder: Path, name: str, array: Any) -> None:
@@ -141,19 +141,19 @@ def test_inputs_that_the_model_does_not_have(tmp_path: Path, name: str) -> None:
     """A number beyond the model's inputs, or none at all, is refused."""
     write_tensor(tmp_path, "input_0.pb", np.ones((1, 2), np.float32))
     write_tensor(tmp_path, name, np.ones(1, np.float32))
-    assert refused(tmp_path).reference == "unknown-input"
+    assert refused(tmp_path).code == "unknown-input"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x0a\xff", b"hello", b"\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"])
 def test_files_that_are_no_tensor(tmp_path: Path, content: bytes) -> None:
     """Empty and damaged files are one diagnostic."""
     (tmp_path / "input_0.pb").write_bytes(content)
-    assert refused(tmp_path).reference == "bad-test-data"
+    assert refused(tmp_path).code == "bad-test-data"
 
 
 def test_a_missing_file_of_a_data_set(tmp_path: Path) -> None:
     """A data set without one of the inputs says which."""
     write_tensor(tmp_path, "input_0.pb", np.ones((1, 2), np.float32))
     error = refused(tmp_path)
-    assert error.reference == "missing-input"
+    assert error.code == "missing-input"
     assert "'y'" in error.what

@@ -76,7 +76,7 @@ def test_failures_say_why_and_leave_nothing(make_model: MakeModel, tmp_path: Pat
     """A model that the full runtime refuses, and a full runtime that dies, are diagnostics; nothing is cached."""
     with pytest.raises(VerifyError) as caught:
         reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
-    assert (caught.value.reference, caught.value.exit_code) == ("reference-failed", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("reference-failed", ExitCode.VERIFY)
     assert words in caught.value.why
     assert not list((tmp_path / "reference").glob("tiny-*"))
 
@@ -87,7 +87,7 @@ def test_a_machine_that_is_too_small_is_not_the_models_fault(make_model: MakeMod
     script = f"""echo '{{"status": "error", "message": "{words}", "case": null}}'; exit 1"""
     with pytest.raises(VerifyError) as caught:
         reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
-    assert caught.value.reference == "out-of-memory"
+    assert caught.value.code == "out-of-memory"
     assert "memory" in caught.value.hint
 
 
@@ -108,7 +108,7 @@ def test_a_full_disk_is_not_the_models_fault(
     full = runtime(tmp_path, "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1")
     with pytest.raises(StorageError) as caught:
         reference_outputs(make_model(), CASES, full, tmp_path / "reference")
-    assert (caught.value.reference, caught.value.where) == ("disk-full", str(tmp_path / "reference"))
+    assert (caught.value.code, caught.value.where) == ("disk-full", str(tmp_path / "reference"))
     sizes = {tmp_path / "temporary": 4096}
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -124,7 +124,7 @@ def test_a_script_that_says_nothing_useful(make_model: MakeModel, tmp_path: Path
     """A good exit code without the description of the outputs is refused, and not kept for the next run."""
     with pytest.raises(VerifyError) as caught:
         reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
-    assert caught.value.reference == "reference-failed"
+    assert caught.value.code == "reference-failed"
     assert not list((tmp_path / "reference").glob("tiny-*"))
 
 
@@ -134,4 +134,4 @@ def test_a_missing_python(make_model: MakeModel, tmp_path: Path) -> None:
     Path(full.words[0]).unlink()
     with pytest.raises(VerifyError) as caught:
         reference_outputs(make_model(), CASES, full, tmp_path / "reference")
-    assert caught.value.reference == "reference-failed"
+    assert caught.value.code == "reference-failed"

@@ -66,7 +66,7 @@ def test_a_machine_without_proc_tells_less() -> None:
 def test_each_exit_code_has_its_reference(code: int) -> None:
     """The runner's own words are the reason."""
     error = refused(completed(code, json.dumps({"status": "error", "message": "in its words"}), "noise"))
-    assert (error.reference, error.why) == (FAILURES[code][0], "in its words")
+    assert (error.code, error.why) == (FAILURES[code][0], "in its words")
 
 
 @pytest.mark.parametrize("stdout", ["", "not json", "[]", "null", '{"message": ', "[" * 100_000])
@@ -76,10 +76,10 @@ def test_failures_without_words_show_what_was_printed(stdout: str) -> None:
     assert error.why == "first\nlast"
 
 
-def test_unknown_exit_codes_are_told() -> None:
+def test_unknown_exit_codes_are_reported() -> None:
     """An exit code of another program's is a failure of its own kind."""
     error = refused(completed(77))
-    assert (error.reference, error.what) == ("runner-failed", "exit code 77")
+    assert (error.code, error.what) == ("runner-failed", "exit code 77")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_unknown_exit_codes_are_told() -> None:
 def test_crashes_name_the_signal(number: int, name: str, hint: str) -> None:
     """A crash says how and, by the runner's last line, where."""
     error = refused(completed(-number, "", "runner: load /m.ort\n"))
-    assert error.reference == "runner-crashed"
+    assert error.code == "runner-crashed"
     assert name in error.what
     assert hint in error.hint
     assert error.why == "runner: load /m.ort"
@@ -104,7 +104,7 @@ def test_crashes_name_the_signal(number: int, name: str, hint: str) -> None:
 def test_an_illegal_instruction_is_a_verdict_of_its_own() -> None:
     """A processor that lacks an instruction is told apart from all other crashes, with what to do about it."""
     error = refused(completed(-4, "", "runner: open /l.so\n"))
-    assert (error.reference, error.why) == ("illegal-instruction", "runner: open /l.so")
+    assert (error.code, error.why) == ("illegal-instruction", "runner: open /l.so")
     assert "processor" in error.what
     assert "older" in error.hint
 
@@ -115,7 +115,7 @@ def test_an_illegal_instruction_is_a_verdict_of_its_own() -> None:
 )
 def test_the_runners_word_for_too_little_memory(printed: str, reference: str) -> None:
     """Its exit code alone could be another program's."""
-    assert refused(completed(1, printed)).reference == reference
+    assert refused(completed(1, printed)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_runners_word_for_too_little_memory(printed: str, reference: str) ->
 def test_the_librarys_words_for_too_little_memory(code: int, printed: str, told: str) -> None:
     """Recorded under `ulimit -v`: neither the model's fault nor a reason to build with exceptions."""
     error = refused(completed(code, printed, told))
-    assert error.reference == "out-of-memory"
+    assert error.code == "out-of-memory"
     assert "memory" in error.what
     assert "memory" in error.hint
     assert isinstance(error, RunnerEnded)
@@ -172,13 +172,13 @@ GARBAGE = {
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_what_is_no_report_is_garbage(kind: str) -> None:
     """A good exit code with anything but a whole report of the right cases is refused."""
-    assert refused(completed(stdout=GARBAGE[kind])).reference == "runner-garbage"
+    assert refused(completed(stdout=GARBAGE[kind])).code == "runner-garbage"
 
 
 @given(text=st.text())
 def test_no_text_surprises_the_reader(text: str) -> None:
     """Any output is a report or a diagnostic."""
-    assert refused(completed(stdout=text)).reference == "runner-garbage"
+    assert refused(completed(stdout=text)).code == "runner-garbage"
 
 
 @pytest.mark.parametrize(("trace", "reference"), [(None, "trace-missing"), ("[{", "trace-unreadable")])
@@ -190,15 +190,17 @@ def test_a_trace_that_was_asked_for_is_looked_at(tmp_path: Path, trace: str | No
     assert read_output(done, request).status == "ok"
     with pytest.raises(VerifyError) as caught:
         read_output(done, dataclasses.replace(request, trace=True))
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
 
 
 def test_the_command_line_names_every_setting() -> None:
     """Nothing that could differ between two libraries is left to a default of theirs."""
-    session = SessionSettings(load="map", branches=2, optimization_level="none", configuration=(("session.x", "1"),))
+    session = SessionSettings(
+        load="map", inter_op_threads=2, optimization_level="none", configuration=(("session.x", "1"),)
+    )
     words = runner_words(dataclasses.replace(REQUEST, session=session, outputs=Path("/out"), trace=True))
     assert " ".join(words) == (
         "/runner --library /lib/ours.so --model /m.ort --case a=/cases/a --runs 200 --warmup 10 --seconds 1 --load map"
-        " --threads 1 --branches 2 --allow-spinning 0 --arena 1 --memory-pattern 1 --optimization-level none"
+        " --threads 1 --inter-op-threads 2 --allow-spinning 0 --arena 1 --memory-pattern 1 --optimization-level none"
         " --config session.x=1 --outputs /out --trace 1"
     )

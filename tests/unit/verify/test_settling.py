@@ -12,7 +12,7 @@ from ortrim.spec.buildspec import Budgets
 from ortrim.verify import measurements
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.device import RunnerOutput, RunRequest
-from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, Meaningless, model_comparisons, settled
+from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, NotMeasurable, model_comparisons, settled
 from ortrim.verify.measure import Measurement, Rounds, measure
 from ortrim.verify.measurements import Verdict
 
@@ -46,7 +46,7 @@ class NoisyMachine:
         self._random = np.random.default_rng(seed)
         self._burst = False
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe no machine."""
         raise NotImplementedError
 
@@ -141,8 +141,8 @@ def test_what_means_nothing_is_not_measured_again(make_output: MakeOutput) -> No
     """No verdict could come of it."""
     machine = NoisyMachine(make_output, 0, 1.0)
     rounds = measure(machine, PLAN)
-    meaningless = Meaningless(memory="m", time="t")
-    assert settled(machine, PLAN, rounds, ratios(1.0), meaningless=lambda: meaningless) == rounds
+    not_measurable = NotMeasurable(memory="m", time="t")
+    assert settled(machine, PLAN, rounds, ratios(1.0), not_measurable=lambda: not_measurable) == rounds
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_there_is_an_end_to_it(make_output: MakeOutput) -> None:
     assert len(machine.requests) == 2 * (LOOKS[0] + 20)
 
 
-def test_what_is_in_doubt_is_told(make_output: MakeOutput) -> None:
+def test_what_is_in_doubt_is_reported(make_output: MakeOutput) -> None:
     """A progress line can say why it takes longer."""
     told: list[str] = []
     machine = NoisyMachine(make_output, 3, 1.0)

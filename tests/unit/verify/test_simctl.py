@@ -21,7 +21,7 @@ from ortrim.verify import measurements
 DATA = Path(__file__).parent / "data" / "simctl"
 NEW = DATA / "list-xcode26.json"
 UDID = "DFF39A57-0000-4F2B-A59D-E23CCCCDE33E"
-MAC = measurements.Host(
+MAC = measurements.HostFacts(
     system="Darwin",
     machine="arm64",
     cpu="Apple M1",
@@ -110,7 +110,7 @@ def test_a_simulator_is_made_where_there_is_none_and_deleted(tmp_path: Path) -> 
 def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
     """Each end has its own diagnostic, in whichever way simctl tells of it."""
     device = opened(simulators(tmp_path / "mac", NEW))
-    assert refused(device, sample_request(tmp_path, script)).reference == reference
+    assert refused(device, sample_request(tmp_path, script)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_simctl_itself_failing(tmp_path: Path, answer: str, reference: str) -> N
     """What simctl says of itself is told apart from what the runner ends with."""
     device = opened(simulators(tmp_path / "mac", NEW, spawn=complains(DATA / f"{answer}.txt")))
     error = refused(device, sample_request(tmp_path))
-    assert (error.reference, error.where) == (reference, "simctl:iPhone 17")
+    assert (error.code, error.where) == (reference, "simctl:iPhone 17")
 
 
 def test_a_report_counts_more_than_simctls_words(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_report_counts_more_than_simctls_words(tmp_path: Path) -> None:
     said = '{"schema":"ortrim-runner/1","status":"error","stage":"load","exit_code":4,"message":"no such operator"}'
     script = f"echo '{said}' >\"$json\"; echo 'Invalid device or so' >&2; exit 4"
     error = refused(opened(simulators(tmp_path / "mac", NEW)), sample_request(tmp_path, script))
-    assert (error.reference, error.why) == ("model-refused", "no such operator")
+    assert (error.code, error.why) == ("model-refused", "no such operator")
 
 
 def test_a_runner_without_an_end_is_killed_with_all_that_is_its(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_runner_without_an_end_is_killed_with_all_that_is_its(tmp_path: Path) 
     spawn = f"shift 3; setsid \"$@\" & echo $! >'{tmp_path}/pid'; wait"
     request = sample_request(tmp_path, f"mkfifo {tmp_path}/never; read line <{tmp_path}/never", seconds=0.5)
     error = refused(opened(simulators(tmp_path / "mac", NEW, spawn=spawn)), request)
-    assert error.reference == "runner-timeout"
+    assert error.code == "runner-timeout"
     assert gone(int((tmp_path / "pid").read_text()))
 
 
@@ -187,7 +187,7 @@ def test_a_simulator_that_does_not_boot_is_shut_down(tmp_path: Path, monkeypatch
     """Whether simctl says so or never comes back."""
     mac = simulators(tmp_path / "mac", NEW, boot=complains(DATA / "boot-failed.txt"))
     error = unopened(mac)
-    assert (error.reference, error.where) == ("simulator-trouble", "simctl:iPhone 17")
+    assert (error.code, error.where) == ("simulator-trouble", "simctl:iPhone 17")
     assert "launchd_sim may have crashed" in error.why
     assert mac.calls[-1] == f"simctl shutdown {UDID}"
     monkeypatch.setattr(simctl, "BOOT_SECONDS", 0.3)
@@ -213,13 +213,13 @@ def test_a_list_that_does_not_come(tmp_path: Path) -> None:
     """Simctl's own words are passed on."""
     mac = FakeXcrun(tmp_path / "mac", {"*": "echo 'CoreSimulatorService connection became invalid.' >&2; exit 1"})
     error = unopened(mac)
-    assert (error.reference, error.hint) == ("simulator-trouble", "restart the Mac")
+    assert (error.code, error.hint) == ("simulator-trouble", "restart the Mac")
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
     """Without an identifier that could be one, nothing is booted."""
     mac = simulators(tmp_path / "mac", empty_list(tmp_path), create="echo '--help me'")
-    assert unopened(mac).reference == "simulator-trouble"
+    assert unopened(mac).code == "simulator-trouble"
     assert [call.split()[1] for call in mac.calls] == ["list", "create"]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
-from ortrim.platforms.apple.simctl import Model, Simulator, Simulators, choose_simulator, read_simulators
+from ortrim.platforms.apple.simctl import Simulator, SimulatorModel, Simulators, choose_simulator, read_simulators
 
 DATA = Path(__file__).parent / "data" / "simctl"
 OLD = (DATA / "list-xcode13.json").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def test_without_a_simulator_one_can_be_made() -> None:
     """Of the newest iOS, and of an iPhone that it supports."""
     found = read_simulators(NEW, "arm64")
     made = choose_simulator(Simulators(ready=(), model=found.model), "")
-    assert isinstance(made, Model)
+    assert isinstance(made, SimulatorModel)
     assert made.runtime == "com.apple.CoreSimulator.SimRuntime.iOS-26-1"
     assert made.device_type == "com.apple.CoreSimulator.SimDeviceType.iPhone-17-Pro"
 
@@ -76,10 +76,10 @@ def test_names_that_are_none() -> None:
     """What is there is named; without any iOS there is a command that fetches one."""
     unknown = refused(read_simulators(NEW, "arm64"), "iPhone 3G")
     assert isinstance(unknown, UsageError)
-    assert (unknown.reference, unknown.where) == ("unknown-device", "simctl:iPhone 3G")
+    assert (unknown.code, unknown.where) == ("unknown-device", "simctl:iPhone 3G")
     assert "iPhone 17" in unknown.hint
     nothing = refused(Simulators(ready=(), model=None), "")
-    assert (nothing.reference, nothing.exit_code) == ("no-simulator", ExitCode.VERIFY)
+    assert (nothing.code, nothing.exit_code) == ("no-simulator", ExitCode.VERIFY)
     assert "downloadPlatform" in refused(Simulators(ready=(), model=None), "iPhone").hint
 
 
@@ -90,7 +90,7 @@ def test_what_is_no_list(printed: str) -> None:
     """Cut off, of another shape, or with an identifier that could be an option."""
     with pytest.raises(VerifyError) as caught:
         read_simulators(printed, "arm64")
-    assert (caught.value.reference, caught.value.where) == ("simulator-trouble", "simctl")
+    assert (caught.value.code, caught.value.where) == ("simulator-trouble", "simctl")
 
 
 @given(st.text(max_size=60))

@@ -1,4 +1,4 @@
-"""All devices of a target together: who runs when, and what the failure of one leaves the others."""
+"""All devices of a target aggregate: who runs when, and what the failure of one leaves the others."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ from ortrim.spec.buildspec import Budgets
 from ortrim.verify.devices.device import Device, RunnerOutput
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.measurements import Coverage, Gate, Verdict
-from ortrim.verify.reports import Artifact, VerifiedModel, VerifyReport
+from ortrim.verify.reports import ReportedArtifact, VerifiedModel, VerifyReport
 from ortrim.verify.runner_output import RunnerEnded
 from ortrim.verify.verification import Task, verify_target
 from sample_tasks import IDENTITY, SavingDevice, sample_task
@@ -107,7 +107,7 @@ def test_the_files_and_models_are_those_that_the_report_names(task: Task, desk: 
     report = verify(replace(task, delivery=replace(task.delivery, companions=(companion,))), desk, HOST)
     package, ours, beside = report.artifacts
     whole = hashlib.sha256(b"12345").hexdigest()
-    assert package == Artifact(name="package.tar.gz", size_bytes=5, sha256=whole, build_id=None)
+    assert package == ReportedArtifact(name="package.tar.gz", size_bytes=5, sha256=whole, build_id=None)
     assert (ours.name, ours.size_bytes, ours.sha256) == ("ours.so", len(linked), hashlib.sha256(linked).hexdigest())
     assert ours.build_id == "4fd488fb99dfe0445d9d8bcceea09fad9de939c5"
     assert (beside.name, beside.build_id) == ("libc++_shared.so", None)
@@ -194,7 +194,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize("error", FAILURES, ids=lambda error: error.reference)
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: error.code)
 @pytest.mark.parametrize("names", [(BOARD,), (BOARD, PHONE), (PHONE, BOARD, USER)], ids=len)
 def test_a_device_that_cannot_be_opened(
     task: Task, desk: Desk, error: Diagnostic, names: tuple[DeviceName, ...]
@@ -205,7 +205,7 @@ def test_a_device_that_cannot_be_opened(
     found = {device.device: device for device in report.devices}
     lost = found.pop("ssh:pi@board")
     assert lost.failure is not None
-    assert (lost.failure.reference, lost.failure.what) == (error.reference, error.what)
+    assert (lost.failure.code, lost.failure.what) == (error.code, error.what)
     assert (lost.failure.where, lost.failure.why, lost.failure.hint) == (error.where, error.why, error.hint)
     assert lost.failure.exit_code == error.exit_code
     assert (lost.host, lost.comparisons, lost.parity, lost.runs) == (None, (), (), ())
@@ -221,7 +221,7 @@ def test_a_device_that_fails_half_way(task: Task, desk: Desk, make_output: MakeO
     report = verify_target(IDENTITY, task, (PHONE, USER), lambda name: failing if name == PHONE else desk.open(name))
     phone, user = report.devices
     assert phone.failure is not None
-    assert phone.failure.reference == "illegal-instruction"
+    assert phone.failure.code == "illegal-instruction"
     assert failing.closed
     assert user.verdict is Verdict.PASS
 
@@ -230,7 +230,7 @@ def test_two_names_for_one_device(task: Task, desk: Desk) -> None:
     """Only one of them uses it; the other says so."""
     desk.names[ANY_PHONE] = str(PHONE)
     report = verify(task, desk, PHONE, ANY_PHONE)
-    failures = [device.failure.reference for device in report.devices if device.failure]
+    failures = [device.failure.code for device in report.devices if device.failure]
     assert failures == ["device-twice"]
     assert all(device.closed for device in desk.opened)
 

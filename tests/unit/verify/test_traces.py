@@ -36,15 +36,15 @@ def test_a_recorded_trace_is_one(tmp_path: Path) -> None:
 
 
 def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
-    """A library that keeps no profile is told."""
-    assert refused(tmp_path / "trace.json").reference == "trace-missing"
+    """A library that keeps no profile is reported."""
+    assert refused(tmp_path / "trace.json").code == "trace-missing"
 
 
 def test_names_that_are_not_escaped(tmp_path: Path) -> None:
     """A node's name with a quote makes a trace that nothing opens, and the hint says what to do about it."""
     (tmp_path / "trace.json").write_text(RECORDED.replace("node_Gather_3", 'the "best" node'))
     error = refused(tmp_path / "trace.json")
-    assert (error.reference, "rename" in error.hint, "line 3" in error.why) == ("trace-unreadable", True, True)
+    assert (error.code, "rename" in error.hint, "line 3" in error.why) == ("trace-unreadable", True, True)
 
 
 def _changed(**changes: Any) -> str:
@@ -62,7 +62,7 @@ def _changed(**changes: Any) -> str:
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     """Truncated files, other documents and events without a time are not handed on."""
     (tmp_path / "trace.json").write_text(text)
-    assert refused(tmp_path / "trace.json").reference == "trace-unreadable"
+    assert refused(tmp_path / "trace.json").code == "trace-unreadable"
 
 
 def test_a_trace_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def test_a_trace_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "read_bytes", broken)
     with pytest.raises(StorageError) as caught:
         check_trace(tmp_path / "trace.json", "here")
-    assert caught.value.reference == "storage-failed"
+    assert caught.value.code == "storage-failed"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -83,4 +83,4 @@ def test_a_trace_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_no_bytes_surprise_the_reader(tmp_path: Path, content: bytes) -> None:
     """Whatever another machine sends, the end is a diagnostic."""
     (tmp_path / "trace.json").write_bytes(content)
-    assert refused(tmp_path / "trace.json").reference == "trace-unreadable"
+    assert refused(tmp_path / "trace.json").code == "trace-unreadable"

@@ -1,4 +1,4 @@
-"""Making a runner ready: what is there is not installed again, and what fails is told."""
+"""Making a runner ready: what is there is not installed again, and what fails is reported."""
 
 import os
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_an_emulator_that_is_there_is_not_installed(programs: FakePrograms) -> N
 
 
 @pytest.mark.parametrize("release", ["ID=ubuntu\nID_LIKE=debian\n", ""])
-def test_another_distribution_is_told_where_debian_is(
+def test_another_distribution_is_reported_where_debian_is(
     programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: str
 ) -> None:
     """With Debian's keys, after everything else is installed, and never to install anything from there by itself."""
@@ -90,7 +90,7 @@ def test_without_debians_address_nothing_is_installed(
     monkeypatch.setenv(runner_setup.MIRROR, address)
     with pytest.raises(ToolError) as caught:
         install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
-    assert (caught.value.reference, caught.value.exit_code) == ("no-debian-mirror", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("no-debian-mirror", ExitCode.TOOL)
     assert runner_setup.MIRROR in caught.value.hint
     assert programs.calls == []
 
@@ -117,12 +117,12 @@ def test_who_is_not_root_asks_for_it(programs: FakePrograms, monkeypatch: pytest
     assert {call[0] for call in programs.calls} == {"sudo"}
 
 
-def test_what_cannot_be_installed_is_told(programs: FakePrograms) -> None:
+def test_what_cannot_be_installed_is_reported(programs: FakePrograms) -> None:
     """In the words of what failed; nothing else is tried."""
     programs.answer("apt-get", stderr="E: Could not get lock\n", code=100)
     with pytest.raises(ToolError) as caught:
         install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
-    assert (caught.value.reference, caught.value.exit_code) == ("not-prepared", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("not-prepared", ExitCode.TOOL)
     assert "Could not get lock" in caught.value.why
     assert len(programs.calls) == 1
 
@@ -144,7 +144,7 @@ def test_without_an_sdk_nothing_can_be_installed(programs: FakePrograms) -> None
     """The variable is named; Linux targets need none."""
     with pytest.raises(ToolError) as caught:
         prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
-    assert (caught.value.reference, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
+    assert (caught.value.code, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
     prepare_sdk(android, [], (), lambda _: None)
 
 
@@ -156,7 +156,7 @@ def test_a_machine_without_a_jdk_makes_nothing_for_android(
     android.require_package_tools(())
     with pytest.raises(ToolError) as caught:
         android.require_package_tools([TARGETS["android-x86_64"]])
-    assert (caught.value.reference, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "jdk" / "bin").javac.parents[1]))
     android.require_package_tools([TARGETS["android-x86_64"]])
 
@@ -179,7 +179,7 @@ def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, 
     prepare_sdk(apple, ("16.4",), [TARGETS["macos-x86_64"]], lambda _: None)
     with pytest.raises(ToolError) as caught:
         prepare_sdk(apple, ("16.4",), [TARGETS["ios-arm64"]], lambda _: None)
-    assert (caught.value.reference, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
 
 
 def test_a_phone_is_started_and_waited_for(
@@ -218,4 +218,4 @@ def test_a_phone_that_does_not_start_is_given_up(
     monkeypatch.setattr(runner_setup, "BOOT_SECONDS", -1)
     with pytest.raises(ToolError) as caught:
         start_phone(lambda _: None)
-    assert caught.value.reference == "emulator-not-started"
+    assert caught.value.code == "emulator-not-started"

@@ -132,7 +132,7 @@ def test_something_else_among_the_pins_is_refused(repository: Path, tmp_path: Pa
     before = everything(repository)
     with pytest.raises(StorageError) as caught:
         take_pins(left(tmp_path, {"actions.toml": "new\n", name: "evil"}), repository)
-    assert (caught.value.reference, caught.value.exit_code) == ("not-a-pin", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("not-a-pin", ExitCode.STORAGE)
     assert everything(repository) == before
 
 
@@ -150,7 +150,7 @@ def test_a_link_is_not_taken(repository: Path, tmp_path: Path, place: str) -> No
     before = everything(repository)
     with pytest.raises(StorageError) as caught:
         take_pins(proposed, repository)
-    assert caught.value.reference == "not-a-pin"
+    assert caught.value.code == "not-a-pin"
     assert everything(repository) == before
 
 
@@ -161,15 +161,15 @@ def test_what_is_too_large_for_a_pin_is_refused(repository: Path, tmp_path: Path
         (proposed / "src/ortrim/pins/actions.toml").write_bytes(content)
         with pytest.raises(StorageError) as caught:
             take_pins(proposed, repository)
-        assert caught.value.reference == "not-a-pin"
+        assert caught.value.code == "not-a-pin"
     assert (repository / "src/ortrim/pins/actions.toml").read_text() == "old\n"
 
 
-def test_a_job_that_left_nothing_is_told(repository: Path, tmp_path: Path) -> None:
+def test_a_job_that_left_nothing_is_reported(repository: Path, tmp_path: Path) -> None:
     """The artifact was not downloaded, or is another one."""
     for folder in (tmp_path / "nowhere", repository):
         if folder == repository:
             (folder / "src/ortrim/pins/actions.toml").unlink()
         with pytest.raises(StorageError) as caught:
             take_pins(folder, repository)
-        assert caught.value.reference == "not-a-pin"
+        assert caught.value.code == "not-a-pin"

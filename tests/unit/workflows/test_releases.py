@@ -77,7 +77,7 @@ def test_what_was_published_is_not_drafted_again(hub: FakePrograms, delivered: P
     hub.answer("gh", "release", "list", stdout=json.dumps(releases))
     with pytest.raises(NetworkError) as caught:
         draft(delivered)
-    assert caught.value.reference == "not-a-draft"
+    assert caught.value.code == "not-a-draft"
     assert [call[2] for call in hub.calls] == ["list"]
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_tag_of_a_version_is_refused(programs: FakePrograms, delivere
     """Before anything is read or asked."""
     with pytest.raises(UsageError) as caught:
         draft(delivered, tag)
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-tag", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-tag", ExitCode.USAGE)
     with pytest.raises(UsageError):
         publish_release(tag)
     assert programs.calls == []
@@ -105,7 +105,7 @@ def test_tags_of_versions_that_are_not_final_are_tags(programs: FakePrograms, de
     """They are refused only for want of notes."""
     with pytest.raises(PackageError) as caught:
         draft(delivered, tag)
-    assert caught.value.reference == "no-notes"
+    assert caught.value.code == "no-notes"
     assert programs.calls == []
 
 
@@ -118,7 +118,7 @@ def test_the_notes_are_those_of_the_version(tmp_path: Path) -> None:
     for tag in ("v0.9.0", "v1.0", "v2.0.0"):
         with pytest.raises(PackageError) as caught:
             notes_of(tag, file)
-        assert caught.value.reference == "no-notes"
+        assert caught.value.code == "no-notes"
 
 
 def test_a_file_that_is_not_what_was_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_file_that_is_not_what_was_delivered_is_refused(programs: FakePrograms
     (delivered / "delivered-demo-linux-x64" / "maven" / "demo.pom").write_text("<other/>")
     with pytest.raises(DiagnosticGroup) as caught:
         draft(delivered)
-    assert (caught.value.reference, caught.value.exit_code) == ("digest-mismatch", ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("digest-mismatch", ExitCode.PACKAGE)
     assert programs.calls == []
 
 
@@ -139,7 +139,7 @@ def test_a_damaged_list_of_sums_is_refused(programs: FakePrograms, delivered: Pa
     sums.write_text(f"{sums.read_text()}{line}\n")
     with pytest.raises((PackageError, DiagnosticGroup)) as caught:
         draft(delivered)
-    assert caught.value.reference == ("file-missing" if line.endswith("missing") else "sums-damaged")
+    assert caught.value.code == ("file-missing" if line.endswith("missing") else "checksums-damaged")
     assert programs.calls == []
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_was_not_delivered_is_refused(programs: FakePrograms, delive
     (delivered / "delivered-demo-linux-x64" / "stray.txt").write_text("x")
     with pytest.raises(DiagnosticGroup) as caught:
         draft(delivered)
-    assert caught.value.reference == "unlisted-file"
+    assert caught.value.code == "unlisted-file"
     assert programs.calls == []
 
 
@@ -159,7 +159,7 @@ def test_a_link_in_place_of_a_file_is_refused(programs: FakePrograms, delivered:
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DiagnosticGroup) as caught:
         draft(delivered)
-    assert caught.value.reference == "file-missing"
+    assert caught.value.code == "file-missing"
     assert programs.calls == []
 
 
@@ -171,7 +171,7 @@ def test_two_files_of_one_name_are_refused(programs: FakePrograms, delivered: Pa
     with_sums(other)
     with pytest.raises(PackageError) as caught:
         draft(delivered)
-    assert (caught.value.reference, caught.value.where) == ("name-twice", "ortrim-demo-linux-x64.tar.gz")
+    assert (caught.value.code, caught.value.where) == ("name-twice", "ortrim-demo-linux-x64.tar.gz")
     assert programs.calls == []
 
 
@@ -179,7 +179,7 @@ def test_nothing_is_no_release(programs: FakePrograms, delivered: Path) -> None:
     """When no target was delivered there is no draft either."""
     with pytest.raises(PackageError) as caught:
         draft_release("v1.0.0", delivered / "none", delivered.parent / "CHANGELOG.md")
-    assert caught.value.reference == "nothing-delivered"
+    assert caught.value.code == "nothing-delivered"
     assert programs.calls == []
 
 
@@ -209,5 +209,5 @@ def test_what_is_no_whole_draft_is_not_published(programs: FakePrograms, said: s
     programs.answer("gh", "release", "view", stdout=said)
     with pytest.raises((PackageError, NetworkError)) as caught:
         publish_release("v1.0.0")
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert len(programs.calls) == 1

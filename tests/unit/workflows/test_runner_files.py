@@ -63,11 +63,11 @@ def test_outside_a_workflow_nothing_is_written(environment: dict[str, str]) -> N
     assert not append_summary("x", environment)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """It is not made: the runner would never look at it."""
     with pytest.raises(StorageError) as caught:
         write_output("value", "x", {OUTPUT: str(tmp_path / "none")})
-    assert (caught.value.reference, caught.value.exit_code) == ("no-runner-file", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("no-runner-file", ExitCode.STORAGE)
     assert list(tmp_path.iterdir()) == []
 
 

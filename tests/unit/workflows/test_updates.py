@@ -43,12 +43,12 @@ def test_no_record_is_none(tmp_path: Path) -> None:
     "content",
     [b"", b"{", b"[]", b'{"last": 1}', b'{"schema": "ortrim-versions/9", "last": ""}', b"\xff", b"[" * 99_999],
 )
-def test_a_damaged_record_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_record_is_reported(tmp_path: Path, content: bytes) -> None:
     """It is not taken for one that says nothing."""
     (tmp_path / RECORD).write_bytes(content)
     with pytest.raises(StorageError) as caught:
         read_update(tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("record-damaged", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("record-damaged", ExitCode.STORAGE)
 
 
 def test_a_record_without_end_is_not_read(tmp_path: Path) -> None:

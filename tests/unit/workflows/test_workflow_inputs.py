@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
-from ortrim.github.workflow_files import DEFAULT_SPEC, INPUTS, OF_THE_SPEC, VARIABLE, Inputs, read_inputs
+from ortrim.github.workflow_files import DEFAULT_SPEC, INPUTS, OF_THE_SPEC, VARIABLE, WorkflowInputs, read_inputs
 from ortrim.spec.build_options import PROFILE_NAMES
 
 
@@ -22,7 +22,7 @@ def document(**changes: Any) -> str:
 
 def test_the_defaults_build_the_demo() -> None:
     """Whoever presses the button without changing anything gets the demo for x86-64."""
-    assert read_inputs(document()) == Inputs(spec=PurePosixPath(DEFAULT_SPEC), target="linux-x64", profile=None)
+    assert read_inputs(document()) == WorkflowInputs(spec=PurePosixPath(DEFAULT_SPEC), target="linux-x64", profile=None)
 
 
 def test_all_that_is_said_is_read() -> None:
@@ -35,7 +35,7 @@ def test_all_that_is_said_is_read() -> None:
         correlation_id="0b2c7f5e-0000-4000-8000-1234567890ab",
         plan="eNqrVkrLL1KyUlBKSixSqgUAIJkEXA==",
     )
-    assert read_inputs(text) == Inputs(
+    assert read_inputs(text) == WorkflowInputs(
         spec=PurePosixPath("apps/one/keywords.toml"),
         target="android-*,linux-x64",
         profile="upstream",
@@ -95,7 +95,7 @@ def test_what_is_not_possible_is_refused(changes: dict[str, Any]) -> None:
     """The input is named, whoever sent it."""
     with pytest.raises(UsageError) as caught:
         read_inputs(document(**changes))
-    assert (caught.value.reference, caught.value.exit_code) == ("bad-workflow-inputs", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("bad-workflow-inputs", ExitCode.USAGE)
     assert next(iter(changes)) in caught.value.what
     assert caught.value.where == VARIABLE
 
@@ -113,7 +113,7 @@ def test_what_is_no_document_is_refused(text: str) -> None:
     """A damaged document is not half read."""
     with pytest.raises(UsageError) as caught:
         read_inputs(text)
-    assert caught.value.reference == "bad-workflow-inputs"
+    assert caught.value.code == "bad-workflow-inputs"
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
@@ -121,7 +121,7 @@ def test_outside_a_workflow_there_are_none(text: str) -> None:
     """Whoever tries a step on his own machine is told what to run instead."""
     with pytest.raises(UsageError) as caught:
         read_inputs(text)
-    assert caught.value.reference == "no-workflow-inputs"
+    assert caught.value.code == "no-workflow-inputs"
     assert "invoke build" in caught.value.hint
 
 

@@ -9,7 +9,16 @@ import pytest
 
 from ortrim.build.plan import BuildPlan
 from ortrim.errors import ExitCode, PlanError
-from ortrim.github.workflow_files import MACOS, MOST_JOBS, UBUNTU, UBUNTU_ARM, Matrix, matrix_json, matrix_of, runner_of
+from ortrim.github.workflow_files import (
+    MACOS,
+    MOST_JOBS,
+    UBUNTU,
+    UBUNTU_ARM,
+    JobMatrix,
+    matrix_json,
+    matrix_of,
+    runner_of,
+)
 from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.load import load_spec
@@ -97,11 +106,11 @@ def test_more_jobs_than_github_takes_are_refused() -> None:
     plan = plan_of("linux-x64")
     with pytest.raises(PlanError) as caught:
         matrix_of(replace(plan, targets=plan.targets * (MOST_JOBS + 1)))
-    assert (caught.value.reference, caught.value.exit_code) == ("matrix-too-large", ExitCode.PLAN)
+    assert (caught.value.code, caught.value.exit_code) == ("matrix-too-large", ExitCode.PLAN)
     assert len(matrix_of(replace(plan, targets=plan.targets * MOST_JOBS)).compiled) == MOST_JOBS
 
 
-def matrix_of_file(path: Path) -> tuple[list[str], Matrix]:
+def matrix_of_file(path: Path) -> tuple[list[str], JobMatrix]:
     """Return the targets that a buildspec's file names, all there are if it names none, and the matrix of `*`."""
     spec = load_spec(path, target_problems).spec
     targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))

@@ -72,7 +72,7 @@ def test_an_image_is_named_by_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_pa
     (tmp_path / "images.toml").write_text('[bases.debian-12]\nreference = "debian:12"\n')
     with pytest.raises(SourcesError) as caught:
         render_workflows(())
-    assert caught.value.reference == "image-not-pinned"
+    assert caught.value.code == "image-not-pinned"
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -159,7 +159,7 @@ def test_an_action_without_commit_cannot_be_rendered() -> None:
     pins = read_action_pins('[actions."actions/checkout"]\ntag = "v7.0.1"\n')
     with pytest.raises(SourcesError) as caught:
         render_workflows((), pins)
-    assert caught.value.reference == "action-not-pinned"
+    assert caught.value.code == "action-not-pinned"
 
 
 def test_only_what_differs_is_written(tmp_path: Path) -> None:
@@ -172,13 +172,13 @@ def test_only_what_differs_is_written(tmp_path: Path) -> None:
     require_rendered(TEXTS, folder)
 
 
-def test_a_file_that_was_changed_by_hand_is_told(tmp_path: Path) -> None:
+def test_a_file_that_was_changed_by_hand_is_reported(tmp_path: Path) -> None:
     """With the command that puts it right; all of them at once."""
     write_workflows(TEXTS, tmp_path)
     (tmp_path / "ci.yml").write_bytes(b"\xff")
     with pytest.raises(UsageError) as caught:
         require_rendered(TEXTS, tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("workflow-outdated", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("workflow-outdated", ExitCode.USAGE)
     assert caught.value.where == str(tmp_path / "ci.yml")
     (tmp_path / "build.yml").unlink()
     with pytest.raises(DiagnosticGroup) as both:
@@ -186,12 +186,12 @@ def test_a_file_that_was_changed_by_hand_is_told(tmp_path: Path) -> None:
     assert [each.where for each in both.value.diagnostics] == [str(tmp_path / "build.yml"), str(tmp_path / "ci.yml")]
 
 
-def test_a_folder_that_is_in_the_way_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_in_the_way_is_reported(tmp_path: Path) -> None:
     """Nothing is half written."""
     (tmp_path / "workflows").write_text("a file")
     with pytest.raises(StorageError) as caught:
         write_workflows(TEXTS, tmp_path / "workflows")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert (tmp_path / "workflows").read_text() == "a file"
 
 

@@ -23,7 +23,7 @@ def test_anything_but_success_is_a_failure(result: str) -> None:
     """A job that was skipped or cancelled has proved nothing."""
     with pytest.raises(VerifyError) as caught:
         require_success(needs(test="success", android=result))
-    assert (caught.value.reference, caught.value.where) == ("job-failed", "android")
+    assert (caught.value.code, caught.value.where) == ("job-failed", "android")
     assert caught.value.exit_code is ExitCode.VERIFY
 
 
@@ -41,4 +41,4 @@ def test_what_does_not_say_is_no_success(text: str) -> None:
     """Nothing passes because it could not be read."""
     with pytest.raises(UsageError) as caught:
         require_success(text)
-    assert caught.value.reference == "bad-needs"
+    assert caught.value.code == "bad-needs"

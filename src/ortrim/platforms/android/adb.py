@@ -22,10 +22,10 @@ from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.spec.targets import Target
 from ortrim.verify.devices.device import MOST_PRINTED_BYTES
 from ortrim.verify.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
-from ortrim.verify.devices.remote import Questions, asked_machine, base_folder, other_folder
+from ortrim.verify.devices.remote import Probes, base_folder, other_folder, probed_machine
 from ortrim.verify.devices.remote_shell import run_marked
 from ortrim.verify.devices.several import CooledDevice
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from ortrim.verify.reports import NOT_FOR_DEVICE
 
 DEFAULT_PORT: Final = 5037
@@ -114,7 +114,7 @@ def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:
         installed = require(ADB)
     except ToolError as error:
         hint = PACKAGE_HINT.format(install_command(ADB.package))
-        raise ToolError(error.reference, error.what, where=error.where, why=error.why, hint=hint) from error
+        raise ToolError(error.code, error.what, where=error.where, why=error.why, hint=hint) from error
     client = AdbClient(program=installed.path, environment=dict(os.environ if environment is None else environment))
     _check_server(client, int(installed.version.split(".")[-1]))
     _start_server(client)
@@ -316,7 +316,7 @@ FOLDER_SECONDS: Final = 30.0
 STATE_SECONDS: Final = 10.0
 COPY_SECONDS: Final = 300.0
 """For one file: 2 GB, the most that a model in ONNX format has, over USB 2 (some 30 MB/s) take about 70."""
-QUESTIONS: Final = Questions(
+PROBES: Final = Probes(
     facts=ANDROID_SURVEY,
     read_facts=adb_host,
     heat=THERMAL_SURVEY,
@@ -371,7 +371,7 @@ class AdbTransport:
         try:
             return self._adb(verb, source, destination, seconds=COPY_SECONDS)
         except ToolError as error:
-            if error.reference != "tool-timeout":
+            if error.code != "tool-timeout":
                 raise
             why = f"adb {verb} did not end within {COPY_SECONDS:g} seconds"
             raise device_error(LOST, self.serial, why) from error
@@ -397,16 +397,16 @@ def open_adb(
 
     `base` is the folder below which ours is made, without one that of `base_folder`.
     `announce` is told when it waits for the device to cool down. Raises `UsageError` `bad-folder`, and what `find_adb`,
-    `choose` and `asked_machine` raise.
+    `choose` and `probed_machine` raise.
     """
     base = base or base_folder("adb", BASE)
     client = client or find_adb()
     transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
-    machine = asked_machine(transport, QUESTIONS, name=f"adb:{transport.serial}", base=base, cores=cores)
+    machine = probed_machine(transport, PROBES, name=f"adb:{transport.serial}", base=base, cores=cores)
     return CooledDevice(machine, announce)
 
 
-def require_fitting(host: Host, name: str, target: Target, api: int | None) -> None:
+def require_fitting(host: HostFacts, name: str, target: Target, api: int | None) -> None:
     """Refuse a device whose ABIs or API level are not a target's, before anything is pushed to it.
 
     `api` is the level that the library needs; levels that are not known are not compared. Raises `VerifyError`

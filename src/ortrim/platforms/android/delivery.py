@@ -44,7 +44,7 @@ def package(packaging: Packaging) -> list[Delivery]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoundAar:
+class ValidatedAar:
     """An AAR that passed every gate, with what was read from it."""
 
     package: AndroidPackage
@@ -64,7 +64,7 @@ def aar_part(inputs: PackageInputs, binding: JniLibrary) -> AarPart:
 
 def deliver_aar(
     parts: Sequence[AarPart], sources: Path, jdk: Jdk, destination: Path, *, models_as_assets: bool = False
-) -> SoundAar:
+) -> ValidatedAar:
     """Make the AAR of all ABIs with everything beside it, in the folder `destination`, and pass it through every gate.
 
     `sources` is the folder of the source tree. Raises as `make_android_package` does, and a `DiagnosticGroup` of all
@@ -84,7 +84,7 @@ def deliver_aar(
     except BaseException:  # Ctrl-C too: who finds a package takes it for one that has passed
         shutil.rmtree(package.folder)
         raise
-    return SoundAar(package=package, facts=facts, gates=check_aar(facts, promise))
+    return ValidatedAar(package=package, facts=facts, gates=check_aar(facts, promise))
 
 
 AAR_SIZES: Final = (
@@ -95,7 +95,7 @@ AAR_SIZES: Final = (
 """Measures of a report -> what `AbiSize` calls them."""
 
 
-def delivery(part: PackageInputs, sound: SoundAar) -> Delivery:
+def delivery(part: PackageInputs, sound: ValidatedAar) -> Delivery:
     """Return what an AAR holds for one ABI; its gates are those of the whole AAR."""
     job, result = part.job, part.result
     sizes = next(size for size in sound.facts.sizes if size.abi == ABIS[job.target.architecture])

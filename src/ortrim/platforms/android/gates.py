@@ -1,4 +1,4 @@
-"""Properties without which an AAR is not fit to ship, each with a reference of its own.
+"""Properties without which an AAR is not fit to ship, each with a code of its own.
 
 - Rules for an AAR as a whole: its ABIs, its classes, its rules for R8, what its manifests say, and its size.
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.package.aar_contents import AarFacts, AarManifest
-from ortrim.platforms.android.rules import ELF_RULES, LINK_RULES, Promise, Rule
+from ortrim.platforms.android.rules import ELF_RULES, LINK_RULES, AndroidRule, Promise
 from ortrim.verify.gates import Breach, broken, judged, require_kept, some
 from ortrim.verify.measurements import Gate
 
@@ -100,24 +100,24 @@ def _without_natives(aar: AarFacts, _promise: Promise) -> str:
 
 
 PACKAGE_RULES: Final = (
-    Rule(
-        reference="abi-missing",
+    AndroidRule(
+        code="abi-missing",
         name="all ABIs",
         what="the AAR lacks an ABI",
         hint="build every android target of the buildspec before the AAR",
         search=_missing_abis,
         told=lambda aar: ", ".join(aar.abis),
     ),
-    Rule(
-        reference="abis-differ",
+    AndroidRule(
+        code="abis-differ",
         name="same libraries in every ABI",
         what="an app would crash on the devices of this ABI",
         hint="build the ABIs with the same options",
         search=_uneven_abis,
         told=lambda aar: ", ".join(sorted({library.name for library in aar.libraries})),
     ),
-    Rule(
-        reference="jni-exports-missing",
+    AndroidRule(
+        code="jni-exports-missing",
         name="JNI library",
         what="the Java API would find none of its native methods",
         hint=f"build {JNI} from java/src/main/native, with JNIEXPORT visible",
@@ -125,48 +125,48 @@ PACKAGE_RULES: Final = (
         doubt=_without_natives,
         told=lambda aar: f"{JNI} for {counted(len(aar.abis), 'ABI')}",
     ),
-    Rule(
-        reference="native-method-unbound",
+    AndroidRule(
+        code="native-method-unbound",
         name="native methods are bound",
         what="a call of the Java API would end in UnsatisfiedLinkError",
         hint="compile classes and JNI library from the same sources",
         search=_unbound_methods,
         told=lambda aar: counted(len(aar.classes.native_methods) if aar.classes else 0, "native method"),
     ),
-    Rule(
-        reference="keep-rules-missing",
+    AndroidRule(
+        code="keep-rules-missing",
         name="rules for R8",
         what="R8 would rename or remove classes that the JNI library looks for by name",
         hint="put `-keep class ai.onnxruntime.** { *; }` into proguard.txt",
         search=_missing_rules,
         told=lambda _: "proguard.txt keeps ai.onnxruntime.**",
     ),
-    Rule(
-        reference="class-version-too-new",
+    AndroidRule(
+        code="class-version-too-new",
         name="class files that D8 reads",
         what="D8 cannot read these classes",
         hint="compile them with javac --release 8",
         search=_newer_classes,
         told=lambda aar: f"version {aar.classes.class_version}" if aar.classes else "there are none",
     ),
-    Rule(
-        reference="minimum-api-differs",
+    AndroidRule(
+        code="minimum-api-differs",
         name="API level in AndroidManifest.xml",
         what="the manifest promises apps another API level",
         hint="make the AAR anew from the plan",
         search=_other_api_level,
         told=lambda aar: f"minSdkVersion {aar.minimum_api}",
     ),
-    Rule(
-        reference="extraction-set",
+    AndroidRule(
+        code="extraction-set",
         name="leaves extraction to the app",
         what="how libraries are installed is the app's choice, and manifests would conflict",
         hint="remove android:extractNativeLibs; Android Gradle Plugin sets it from useLegacyPackaging",
         search=_extraction,
         told=lambda _: f"{ANDROID_MANIFEST} does not say",
     ),
-    Rule(
-        reference="manifest-contradicts",
+    AndroidRule(
+        code="manifest-contradicts",
         name="manifest tells the truth",
         what="manifest.json describes another AAR",
         hint="make the AAR anew from the plan; do not edit it",
@@ -177,7 +177,7 @@ PACKAGE_RULES: Final = (
 )
 
 
-RULES: Final[tuple[Rule, ...]] = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
+RULES: Final[tuple[AndroidRule, ...]] = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
 OLDEST_API: Final = 21
 """What an AAR that does not say it is judged by: the oldest that NDKs since r26 build for."""
 

@@ -16,7 +16,7 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.tools import install_command
-from ortrim.build.execution import Executor, JobPaths, Place, finished, job_environment
+from ortrim.build.execution import ExecutionEnvironment, Executor, JobPaths, finished, job_environment
 from ortrim.build.plan import BuildJob, JobResult, digest
 from ortrim.build.upstream import first_error, remedy
 from ortrim.errors import BuildError, StorageError, ToolError
@@ -41,7 +41,7 @@ LINUX_FLAGS: Final = ("-Wl,-z,noexecstack", "-Wl,--build-id=sha1", "-s")
 def linker_flags(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's words with which every library of a job's AAR is linked."""
     flags = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
-    packed = _packed_relocations(job.android.api) if job.android and job.levers.packing else ()
+    packed = _packed_relocations(job.android.api) if job.android and job.build_options.packed_relocations else ()
     return (*flags, *packed)
 
 
@@ -174,7 +174,7 @@ def build_jni_library(job: BuildJob, result: JobResult, executor: Executor, jdk:
     `Executor.run_beside` raises, and as `jni_library_in` does.
     """
 
-    def make(paths: JobPaths, place: Place) -> tuple[Path, ...]:
+    def make(paths: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
         _write_headers(job, paths, jdk)
         _compile(job, result.library, paths, place)
         return tuple(paths.build / name for _, name in STRIPS if (paths.build / name).is_file())
@@ -212,7 +212,7 @@ def _own_headers(jdk: Jdk | None) -> Iterator[Path]:
         yield from sorted(folder.glob("jni*.h"))
 
 
-def _compile(job: BuildJob, library: Path, paths: JobPaths, place: Place) -> None:
+def _compile(job: BuildJob, library: Path, paths: JobPaths, place: ExecutionEnvironment) -> None:
     shutil.copyfile(library, paths.build / library.name)
     sources = sorted((paths.sources / JAVA / "native").glob("*.c"))
     linked = "linked.so" if _objcopy(paths).is_file() else BINDING
@@ -245,7 +245,7 @@ def _objcopy(paths: JobPaths) -> Path:
     return paths.wrappers / "objcopy"
 
 
-def _run(job: BuildJob, paths: JobPaths, place: Place, command: tuple[str, ...]) -> None:
+def _run(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, command: tuple[str, ...]) -> None:
     environment = job_environment(paths, job.toolchain)
     code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
     if code != 0:

@@ -39,7 +39,7 @@ def _libraries(aar: AarFacts) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule(verify_gates.Rule[AarFacts, Promise]):
+class AndroidRule(verify_gates.Rule[AarFacts, Promise]):
     """A property that every AAR must have."""
 
     told: Callable[[AarFacts], str] = _libraries
@@ -147,87 +147,87 @@ def _source_paths(library: NativeLibrary, _promise: Promise) -> str:
 
 
 ELF_RULES: Final = (
-    Rule(
-        reference="abi-unknown",
+    AndroidRule(
+        code="abi-unknown",
         name="known ABIs",
         what="the folder is not called after an ABI of Android",
         hint="mips and armeabi are gone since NDK r17; riscv64 has no release yet",
         search=in_each_library(_unknown_abi),
     ),
-    Rule(
-        reference="abi-mismatch",
+    AndroidRule(
+        code="abi-mismatch",
         name="machine fits the folder",
         what="the library is for another machine than its folder says",
         hint="put it into the folder of its own ABI, or build it for this one",
         search=in_each_library(_other_machine),
     ),
-    Rule(
-        reference="segments-not-page-aligned",
+    AndroidRule(
+        code="segments-not-page-aligned",
         name="segments aligned to 16 KB",
         what="the library cannot be loaded where pages have 16 KB",
         hint=WHOLE_PAGES,
         search=in_each_library(_unaligned_segments),
         told=_least_alignment,
     ),
-    Rule(
-        reference="relro-covers-data",
+    AndroidRule(
+        code="relro-covers-data",
         name="RELRO apart from writable data",
         what="where pages have 16 KB, protecting RELRO would make writable data read-only",
         hint=f"{WHOLE_PAGES}; with an old linker add {WHOLE_RELRO}, or -z norelro",
         search=in_each_library(_covered_data),
     ),
-    Rule(
-        reference="relro-not-page-aligned",
+    AndroidRule(
+        code="relro-not-page-aligned",
         name="RELRO ends with a page of 16 KB",
         what="RELRO ends in the midst of a page, so that it depends on the linker what else lies there",
         hint=f"link with {WHOLE_RELRO}, as ortrim does: something took it off the linker's line",
         search=in_each_library(_relro_in_mid_page),
         doubt=_not_promised,
     ),
-    Rule(
-        reference="stack-executable",
+    AndroidRule(
+        code="stack-executable",
         name="no executable stack",
         what="the library asks for an executable stack",
         hint="link with -Wl,-z,noexecstack and find the assembly without .note.GNU-stack",
         search=in_each_library(_executable_stack),
     ),
-    Rule(
-        reference="text-relocations",
+    AndroidRule(
+        code="text-relocations",
         name="no text relocations",
         what="Android since 6.0 refuses libraries with text relocations",
         hint="compile everything with -fPIC",
         search=in_each_library(_text_relocations),
     ),
-    Rule(
-        reference="not-stripped",
+    AndroidRule(
+        code="not-stripped",
         name="stripped",
         what="the library carries its symbol table to every device",
         hint="strip it with llvm-strip --strip-all and keep the original apart, by its build-id",
         search=in_each_library(_unstripped),
     ),
-    Rule(
-        reference="build-id-missing",
+    AndroidRule(
+        code="build-id-missing",
         name="build-id",
         what="crash reports of this library could not be resolved",
         hint="link with -Wl,--build-id=sha1",
         search=in_each_library(_no_build_id),
     ),
-    Rule(
-        reference="built-for-newer-api",
+    AndroidRule(
+        code="built-for-newer-api",
         name="built for the API level",
         what="the library was compiled for a newer Android than the AAR promises",
         hint="build it with the API level of the buildspec, or raise that",
         search=in_each_library(_newer_api),
     ),
-    Rule(
-        reference="loader-too-old",
+    AndroidRule(
+        code="loader-too-old",
         name="formats that the loader knows",
         what="the loader of the oldest Android that is promised cannot read this library",
         hint="pack relocations by the API level, and link with --hash-style=both below 23",
         search=in_each_library(_newer_loader),
     ),
-    Rule(
-        reference="source-path",
+    AndroidRule(
+        code="source-path",
         name="no absolute paths",
         what="the library names folders of the machine that built it",
         hint="compile with -ffile-prefix-map",
@@ -328,43 +328,43 @@ def _spelled(symbol: UndefinedSymbol) -> str:
 
 
 LINK_RULES: Final = (
-    Rule(
-        reference="not-for-android",
+    AndroidRule(
+        code="not-for-android",
         name="no libraries of Linux",
         what="the library was built for Linux, not for Android: no Android has the C library that it needs",
         hint="build the target android-<abi>; a linux-<architecture> package does not run on Android",
         search=_other_systems,
     ),
-    Rule(
-        reference="needed-not-public",
+    AndroidRule(
+        code="needed-not-public",
         name="public libraries only",
         what="the library needs another that neither the AAR nor Android offers to apps",
         hint="put it into the same jni folder (as libc++_shared.so), or link it statically",
         search=_unknown_libraries,
     ),
-    Rule(
-        reference="needed-too-new",
+    AndroidRule(
+        code="needed-too-new",
         name="libraries of the API level",
         what="the library needs another that the oldest Android promised does not have",
         hint="raise the API level of the buildspec, or open that library with dlopen",
         search=_newer_libraries,
     ),
-    Rule(
-        reference="symbol-not-in-android",
+    AndroidRule(
+        code="symbol-not-in-android",
         name="symbols that Android has",
         what="the library needs names that no library it asks for has",
         hint="link with -Wl,--no-undefined against the NDK's libraries, which names what is missing",
         search=_unknown_symbols,
     ),
-    Rule(
-        reference="symbol-too-new",
+    AndroidRule(
+        code="symbol-too-new",
         name="symbols of the API level",
         what="the library needs names that the oldest Android promised does not have",
         hint="build it with the API level of the buildspec, or raise that",
         search=_newer_symbols,
     ),
-    Rule(
-        reference="soname-differs",
+    AndroidRule(
+        code="soname-differs",
         name="soname",
         what="the loader would not find the library under the name that others need it by",
         hint="link with -Wl,-soname,<name of the file>; Android packages no versioned names",

@@ -32,4 +32,4 @@ def problems(target: TargetSpec, location: Location, linkage: Literal["shared", 
         what = "cannot be a static library, which 'linkage' asks for" if key == "id" else "has no meaning for Android"
         why = "an AAR holds shared libraries, which Java loads"
         hint = "use linkage = 'shared' for this target"
-        yield Problem(reference="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+        yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)

@@ -51,10 +51,10 @@ TYPES_LEFT_OUT: Final = ()
 
 def with_options(job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
     """Return the job with its deployment target and its execution providers; see `with_defaults`."""
-    floor = deployment_target_of(spec, target)
-    assert floor is not None
+    minimum = deployment_target_of(spec, target)
+    assert minimum is not None
     providers = tuple(sorted(set(apple_of(spec, target).providers or ())))
-    return replace(job, apple=AppleBuild(deployment_target=floor, providers=providers))
+    return replace(job, apple=AppleBuild(deployment_target=minimum, providers=providers))
 
 
 def described(_job: BuildJob) -> tuple[tuple[str, str], ...]:

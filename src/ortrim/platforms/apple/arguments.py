@@ -116,10 +116,10 @@ def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
 
 
 def _require_one_floor(jobs: Sequence[BuildJob]) -> None:
-    floors: dict[tuple[str, str], BuildJob] = {}
+    minimums: dict[tuple[str, str], BuildJob] = {}
     for job in jobs:
         part = slice_of(job.target)
-        other = floors.setdefault((part.platform, part.variant), job)
+        other = minimums.setdefault((part.platform, part.variant), job)
         if _options(other).deployment_target != _options(job).deployment_target:
             what = "are joined into one file and made for different systems"
             why = f"{_options(other).deployment_target} and {_options(job).deployment_target}"
@@ -147,12 +147,12 @@ def _system(job: BuildJob) -> tuple[str, ...]:
         return cross_definitions(job, install_name(part))
     catalyst = part.variant is AppleVariant.CATALYST
     phone = part.platform is ApplePlatform.IOS and not catalyst
-    floor = "" if catalyst else _options(job).deployment_target  # CMake would take it for a version of macOS
+    minimum = "" if catalyst else _options(job).deployment_target  # CMake would take it for a version of macOS
     return (
         f"CMAKE_SYSTEM_NAME={'iOS' if phone else 'Darwin'}",
         f"CMAKE_SYSTEM_PROCESSOR={part.architectures[0]}",
         f"CMAKE_OSX_ARCHITECTURES={part.architectures[0]}",
-        f"CMAKE_OSX_DEPLOYMENT_TARGET={floor}",
+        f"CMAKE_OSX_DEPLOYMENT_TARGET={minimum}",
         f"CMAKE_OSX_SYSROOT=${{xcode}}/{sdk_folder(part)}",
         *WITHOUT,
     )

@@ -125,7 +125,7 @@ def mac_baseline(version: str, requirements: str | None, architecture: Architect
     try:
         library = mac_library(version, requirements, architecture.value)
     except ToolError as error:
-        if error.reference != "install-failed":
+        if error.code != "install-failed":
             raise
         library = None
     if library is None:

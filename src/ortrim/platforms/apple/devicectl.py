@@ -49,11 +49,11 @@ from ortrim.verify.devices.harness import (
 )
 from ortrim.verify.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
 from ortrim.verify.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from ortrim.verify.runner_output import never_ended, place_of, read_output
 
 Fault = tuple[str, str, str]
-"""A diagnostic's reference, what happened, and a hint."""
+"""A diagnostic's code, what happened, and a hint."""
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
 """What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
 LOST: Final[Fault] = (
@@ -96,9 +96,9 @@ MOST_LINES: Final = 6
 def devicectl_error(said: str, where: str) -> VerifyError:
     """Return the diagnostic of a command that failed, by what it printed and wrote; `phone-trouble` when none fits."""
     why = "\n".join(line.strip() for line in said.strip().splitlines()[-MOST_LINES:])
-    for words, (reference, what, hint) in FAULTS:
+    for words, (code, what, hint) in FAULTS:
         if words in said:
-            return VerifyError(reference, what, where=where, why=why, hint=hint)
+            return VerifyError(code, what, where=where, why=why, hint=hint)
     hint = "try it by hand: xcrun devicectl list devices"
     return VerifyError("phone-trouble", "devicectl failed", where=where, why=why, hint=hint)
 
@@ -273,7 +273,7 @@ UNINSTALL_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class DevicectlAnswer:
     """How a command ended, and the document that it wrote, empty when it wrote none."""
 
     done: Completed
@@ -301,7 +301,7 @@ class PhoneClient:
         """Remove an app with all that it left. Raises as `install` does."""
         self._required(("device", "uninstall", "app"), (), (app,), UNINSTALL_SECONDS)
 
-    def launch(self, app: str, environment: str, seconds: float) -> Answer:
+    def launch(self, app: str, environment: str, seconds: float) -> DevicectlAnswer:
         """Run an app to its end, whatever that is; `environment` is a JSON object.
 
         The app is ended with devicectl. Raises `ToolError` (`tool-timeout`, `tool-endless`, ...).
@@ -309,7 +309,7 @@ class PhoneClient:
         options = ("--console", "--terminate-existing", "--environment-variables", environment)
         return self._asked(("device", "process", "launch"), options, (app,), seconds)
 
-    def copy_from(self, app: str, source: str, destination: Path) -> Answer:
+    def copy_from(self, app: str, source: str, destination: Path) -> DevicectlAnswer:
         """Copy a folder of an app's own into a folder of this machine. Raises `VerifyError` when it does not end."""
         options = (
             *("--domain-type", "appDataContainer", "--domain-identifier", app),
@@ -326,29 +326,29 @@ class PhoneClient:
 
     def _patient(
         self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
-    ) -> Answer:
+    ) -> DevicectlAnswer:
         try:
             return self._asked(verb, options, named, seconds)
         except ToolError as error:
-            if error.reference != "tool-timeout":
+            if error.code != "tool-timeout":
                 raise
-            reference, what, hint = LOST
+            code, what, hint = LOST
             why = f"devicectl {' '.join(verb)} {error.what}"
-            raise VerifyError(reference, what, where=self.where, why=why, hint=hint) from error
+            raise VerifyError(code, what, where=self.where, why=why, hint=hint) from error
 
     def _asked(
         self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
-    ) -> Answer:
+    ) -> DevicectlAnswer:
         words = (*verb, "--device", self.identifier, *options)
         return ask(self.xcrun, words, named, seconds)
 
 
-def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> Answer:
+def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> DevicectlAnswer:
     """Run a command of devicectl to its end; what it names comes last. Raises `ToolError`."""
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
         document = Path(place) / "answer.json"
         done = xcrun.run(DEVICECTL, *words, "--json-output", document, *named, timeout_seconds=seconds)
-        return Answer(done=done, document=text_of(document))
+        return DevicectlAnswer(done=done, document=text_of(document))
 
 
 def list_phones(xcrun: Xcrun) -> tuple[Phone, ...]:
@@ -405,7 +405,9 @@ class PhoneRun:
     end: RunEnd | None
 
 
-def read_end(launched: Answer, copied: Answer, place: Path, request: RunRequest, where: str) -> PhoneRun:
+def read_end(
+    launched: DevicectlAnswer, copied: DevicectlAnswer, place: Path, request: RunRequest, where: str
+) -> PhoneRun:
     """Return how a run ended whose folder was copied below `place`, and bring its outputs to where they are wanted.
 
     Raises `VerifyError`: `runner-not-startable` (the app could not begin), `endless-output`, and those of
@@ -426,10 +428,10 @@ def read_end(launched: Answer, copied: Answer, place: Path, request: RunRequest,
     return PhoneRun(completed=done, end=end)
 
 
-def phone_host(phone: Phone, ends: Sequence[RunEnd]) -> Host:
+def phone_host(phone: Phone, ends: Sequence[RunEnd]) -> HostFacts:
     """Return what is known of a phone, after so many runs there."""
     last = ends[-1] if ends else None
-    return Host(
+    return HostFacts(
         system="iOS",
         machine="arm64",
         cpu=phone.processor or "arm64",
@@ -541,7 +543,7 @@ class PhoneDevice:
         self._app = app
         self._client.install(app.path)
 
-    def facts(self) -> Host:
+    def facts(self) -> HostFacts:
         """Describe the phone, as it was after the last run."""
         host = phone_host(self._phone, self._ends)
         return dataclasses.replace(host, time_meaningful=self.time_meaningful)
@@ -571,12 +573,12 @@ class PhoneDevice:
                 self._client.uninstall(self._app.identifier)
         self._app = None
 
-    def _launched(self, app: PhoneApp, request: RunRequest, number: int, nonce: str) -> Answer:
+    def _launched(self, app: PhoneApp, request: RunRequest, number: int, nonce: str) -> DevicectlAnswer:
         environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
         try:
             return self._client.launch(app.identifier, environment, request.repetition.timeout_seconds + START_SECONDS)
         except ToolError as error:
-            match error.reference:
+            match error.code:
                 case "tool-timeout":
                     raise never_ended(request) from error
                 case "tool-endless":

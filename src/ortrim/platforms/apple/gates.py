@@ -1,4 +1,4 @@
-"""Properties without which an xcframework is not fit to ship, each with a reference of its own.
+"""Properties without which an xcframework is not fit to ship, each with a code of its own.
 
 - Rules for an xcframework as a whole: its own Info.plist, its slices, its links, and what names its archive.
 - Rules for what lies in a framework: headers, module map, privacy manifest, versions and nothing else that runs.
@@ -15,7 +15,7 @@ from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkF
 from ortrim.platforms.apple.rules import (
     BINARY_RULES,
     ApplePromise,
-    Rule,
+    AppleRule,
     builds_for,
     by_itself,
     in_each_framework,
@@ -99,8 +99,8 @@ def _no_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
 
 
 PACKAGE_RULES: Final = (
-    Rule(
-        reference="xcframework-keys-wrong",
+    AppleRule(
+        code="xcframework-keys-wrong",
         name="keys of the xcframework",
         what="Xcode would not take it for an xcframework",
         hint='write CFBundlePackageType "XFWK" and XCFrameworkFormatVersion "1.0"',
@@ -108,16 +108,16 @@ PACKAGE_RULES: Final = (
         doubt=by_itself,
         told=lambda it: f"{len(it.plist or ()):,} keys",
     ),
-    Rule(
-        reference="slice-entry-wrong",
+    AppleRule(
+        code="slice-entry-wrong",
         name="entries of the xcframework",
         what="Xcode would not know what this slice is for",
         hint="write platform, variant and architectures in Apple's words: ios, simulator, arm64",
         search=in_each_slice(_wrong_entry),
         doubt=by_itself,
     ),
-    Rule(
-        reference="slice-missing",
+    AppleRule(
+        code="slice-missing",
         name="all slices",
         what="Xcode would say: no library for this platform was found",
         hint="build every ios and macos target of the buildspec before the xcframework",
@@ -125,39 +125,39 @@ PACKAGE_RULES: Final = (
         doubt=by_itself,
         told=lambda it: ", ".join(each.identifier for each in it.slices),
     ),
-    Rule(
-        reference="slices-clash",
+    AppleRule(
+        code="slices-clash",
         name="one slice for each system",
         what="xcodebuild would say: both represent two equivalent library definitions",
         hint="join the architectures of one platform and variant into one slice with lipo",
         search=_clashes,
         doubt=by_itself,
     ),
-    Rule(
-        reference="slice-unlisted",
+    AppleRule(
+        code="slice-unlisted",
         name="no folder that is no slice",
         what="Xcode does not see this folder, and everyone downloads it",
         hint="name it in AvailableLibraries, or remove it",
         search=_unlisted,
         doubt=by_itself,
     ),
-    Rule(
-        reference="link-broken",
+    AppleRule(
+        code="link-broken",
         name="links lead somewhere",
         what="codesign would refuse it: a link leads nowhere, or outside",
         hint="links stay inside their framework and are relative",
         search=_broken_links,
         told=lambda it: f"{len(it.links):,} links",
     ),
-    Rule(
-        reference="finder-files",
+    AppleRule(
+        code="finder-files",
         name="nothing of Finder's",
         what="a signature does not cover these files, so that codesign refuses the bundle",
         hint="pack with zip -yX, or ditto --norsrc",
         search=_doubles,
     ),
-    Rule(
-        reference="swift-checksum-differs",
+    AppleRule(
+        code="swift-checksum-differs",
         name="checksum of Package.swift",
         what="Swift's package manager would say: the checksum of the downloaded artifact does not match",
         hint="write the archive's SHA-256 into Package.swift, as `swift package compute-checksum` tells it",
@@ -260,79 +260,79 @@ def _nothing_there(each: SliceFacts) -> str:
 
 
 LAYOUT_RULES: Final = (
-    Rule(
-        reference="binary-missing",
+    AppleRule(
+        code="binary-missing",
         name="every slice has its binary",
         what="Xcode would stop with a missing file when it links the app",
         hint="make the xcframework anew; a zip needs symbolic links kept (zip -y)",
         search=in_each_slice(_nothing_there),
     ),
-    Rule(
-        reference="headers-missing",
+    AppleRule(
+        code="headers-missing",
         name="headers",
         what="nobody can include or import it",
         hint="put the public headers into Headers",
         search=in_each_framework(_no_headers),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="module-map-missing",
+    AppleRule(
+        code="module-map-missing",
         name="module map",
         what="Swift would say: no such module",
         hint="write Modules/module.modulemap with `framework module <name>`",
         search=in_each_framework(_no_module_map),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="module-header-missing",
+    AppleRule(
+        code="module-header-missing",
         name="headers of the module map",
         what="Swift could not build the module: header not found",
         hint="name headers as they lie in Headers",
         search=in_each_framework(_unknown_headers),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="privacy-manifest-missing",
+    AppleRule(
+        code="privacy-manifest-missing",
         name="privacy manifest",
         what="App Store Connect would refuse the app: ITMS-91053, missing API declaration",
         hint=f"put a {PRIVACY} with the reasons into the framework",
         search=in_each_framework(_no_privacy_manifest),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="privacy-reason-missing",
+    AppleRule(
+        code="privacy-reason-missing",
         name="reasons of the privacy manifest",
         what="App Store Connect would refuse the app: ITMS-91053, missing API declaration",
         hint=f"add the category with an approved reason to {ACCESSED}",
         search=in_each_framework(_no_reasons),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="framework-not-versioned",
+    AppleRule(
+        code="framework-not-versioned",
         name="frameworks of Macs have versions",
         what="App Store Connect would call the framework malformed, and codesign its format ambiguous",
         hint="keep symbolic links when packing: zip -y, ditto; npm and some archives drop them",
         search=_without_versions,
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="framework-versioned",
+    AppleRule(
+        code="framework-versioned",
         name="frameworks of phones have none",
         what="a phone's framework is flat, codesign and Xcode refuse another layout",
         hint="put the binary and Info.plist into the framework's own folder",
         search=in_each_framework(_with_versions),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="other-binaries",
+    AppleRule(
+        code="other-binaries",
         name="one binary in each framework",
         what="App Store Connect would refuse the app: ITMS-90171, the binary file is not permitted",
         hint="ship the library in a framework of its own, or not at all",
         search=in_each_framework(_other_binaries),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="bundle-nested",
+    AppleRule(
+        code="bundle-nested",
         name="nothing nested",
         what="App Store Connect would refuse the app: ITMS-90206, it contains a disallowed file",
         hint="embed such frameworks in the app itself",
@@ -441,72 +441,72 @@ def _value(framework: FrameworkFacts | None, key: str) -> str:
 
 
 PLIST_RULES: Final = (
-    Rule(
-        reference="framework-plist-missing",
+    AppleRule(
+        code="framework-plist-missing",
         name="Info.plist of each framework",
         what="Xcode would not embed a framework without it",
         hint="write one beside the binary; a Mac's lies in Resources",
         search=in_each_framework(_no_plist),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="plist-key-missing",
+    AppleRule(
+        code="plist-key-missing",
         name="keys of Info.plist",
         what="App Store Connect would refuse the app",
         hint="write the key into the framework's Info.plist",
         search=in_each_framework(_missing_keys),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="bundle-version-invalid",
+    AppleRule(
+        code="bundle-version-invalid",
         name="versions of Info.plist",
         what="App Store Connect would refuse the app: ITMS-90060, not a list of at most three non-negative integers",
         hint="write 1.21.0 without a suffix",
         search=in_each_framework(_bad_versions),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="bundle-identifier-invalid",
+    AppleRule(
+        code="bundle-identifier-invalid",
         name="identifier of Info.plist",
         what="App Store Connect would refuse the app for the characters in this identifier",
         hint="letters, digits, hyphens and dots are allowed",
         search=in_each_framework(_bad_identifier),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="executable-differs",
+    AppleRule(
+        code="executable-differs",
         name="CFBundleExecutable is the binary",
         what="Xcode and codesign would not find the framework's binary",
         hint="framework, binary and CFBundleExecutable have one name",
         search=in_each_framework(_other_executable),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="minimum-os-missing",
+    AppleRule(
+        code="minimum-os-missing",
         name="oldest system in Info.plist",
         what="App Store Connect would refuse the app: ITMS-90360, a value for the key MinimumOSVersion is required",
         hint="write MinimumOSVersion (a Mac's is LSMinimumSystemVersion) with the version of the load command",
         search=in_each_framework(_no_minimum),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="minimum-os-differs",
+    AppleRule(
+        code="minimum-os-differs",
         name="oldest system as in the load command",
         what="App Store Connect would refuse the app: ITMS-90208, it does not support the minimum OS of its Info.plist",
         hint="write the version that `vtool -show-build` tells into Info.plist",
         search=in_each_image(_other_minimum),
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="supported-platforms-wrong",
+    AppleRule(
+        code="supported-platforms-wrong",
         name="CFBundleSupportedPlatforms",
         what="App Store Connect would refuse the app: ITMS-90542, invalid CFBundleSupportedPlatforms value",
         hint="iPhoneOS for devices, iPhoneSimulator for simulators, MacOSX for Macs and Catalyst: one in each slice",
         search=_bad_platforms,
         doubt=without_frameworks,
     ),
-    Rule(
-        reference="version-differs",
+    AppleRule(
+        code="version-differs",
         name="version of ONNX Runtime",
         what="the framework says that it is another version",
         hint="make the package anew from the plan",
@@ -517,7 +517,7 @@ PLIST_RULES: Final = (
 )
 
 
-RULES: Final[tuple[Rule, ...]] = (*PACKAGE_RULES, *LAYOUT_RULES, *PLIST_RULES, *BINARY_RULES)
+RULES: Final[tuple[AppleRule, ...]] = (*PACKAGE_RULES, *LAYOUT_RULES, *PLIST_RULES, *BINARY_RULES)
 NOTHING: Final = ApplePromise()
 """What is promised of an xcframework of any origin."""
 

@@ -204,10 +204,10 @@ def _check_agreement(inputs: AppleInputs) -> None:
     plan, linkage = inputs.first.plan, inputs.first.job.linkage
     seen: dict[tuple[str, str], str] = {}
     for part in inputs.parts:
-        floor = seen.setdefault((part.slice.platform, part.slice.variant), part.apple.deployment_target)
+        minimum = seen.setdefault((part.slice.platform, part.slice.variant), part.apple.deployment_target)
         same = (part.inputs.plan, part.inputs.job.linkage) == (plan, linkage)
         twice = sum(other.slice == part.slice for other in inputs.parts) > 1
-        if not same or twice or floor != part.apple.deployment_target:
+        if not same or twice or minimum != part.apple.deployment_target:
             what = "the slices are of one plan and one linkage, each there once, and each has one oldest system"
             hint = "run: invoke build --target 'ios*'"
             raise PackageError("mixed-builds", what, where=part.inputs.job.target.identifier, hint=hint)

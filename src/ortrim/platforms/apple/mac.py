@@ -18,7 +18,7 @@ from ortrim.verify import measurements
 from ortrim.verify.devices.device import RunnerOutput, RunRequest, runner_words
 from ortrim.verify.devices.facts import number
 from ortrim.verify.devices.host import ENVIRONMENT, run_locally
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from ortrim.verify.runner_output import read_output
 
 NAMES: Final = (
@@ -37,11 +37,11 @@ LINE: Final = re.compile(r"^([a-z0-9_.]+): (.*)$", re.MULTILINE)
 TRANSLATED: Final = "x86_64 by Rosetta 2 on"
 
 
-def mac_host(printed: str) -> Host:
+def mac_host(printed: str) -> HostFacts:
     """Return the facts in the answer to `SURVEY`."""
     said: Mapping[str, str] = {name: value.strip() for name, value in LINE.findall(printed.replace("\r", ""))}
     machine, version = said.get("hw.machine", ""), said.get("kern.osproductversion", "")
-    return Host(
+    return HostFacts(
         system="Darwin",
         machine=machine,
         cpu=said.get("machdep.cpu.brand_string") or machine,
@@ -86,7 +86,7 @@ class MacHost:
         self.memory_meaningful = self.time_meaningful = not translated
         self._translated = translated
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe this Mac, and that programs are translated when they are."""
         facts = mac_facts()
         if not self._translated:
@@ -109,7 +109,7 @@ class MacHost:
         """Leave everything as it is: runs on this machine write nothing but their outputs."""
 
 
-def mac_facts() -> measurements.Host:
+def mac_facts() -> measurements.HostFacts:
     """Ask this Mac for its facts. Raises `ToolError` when it cannot be asked."""
     return mac_host(run(SURVEY, environment={**ENVIRONMENT, "PATH": PATH}, timeout_seconds=SURVEY_SECONDS).stdout)
 

@@ -116,7 +116,7 @@ def _objective_c_pod(inputs: AppleInputs) -> dict[str, Any]:
 
 
 def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
-    floors = deployment_targets(inputs)
+    minimums = deployment_targets(inputs)
     return {
         "name": name,
         "version": inputs.first.plan.ort_version,
@@ -125,7 +125,7 @@ def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
         "license": {"type": "MIT", "file": "LICENSE"},
         "authors": "Microsoft Corporation",
         "source": {"http": "file:///the-folder-is-named-by-:path"},
-        "platforms": {POD_PLATFORMS[platform]: floor for platform, floor in sorted(floors.items())},
+        "platforms": {POD_PLATFORMS[platform]: minimum for platform, minimum in sorted(minimums.items())},
         "preserve_paths": ["LICENSE", "ThirdPartyNotices.txt"],
     }
 
@@ -148,11 +148,11 @@ def package_swift(inputs: AppleInputs, zip_name: str, checksum: str, *, privacy:
 
 
 def _platforms(inputs: AppleInputs) -> list[str]:
-    floors = deployment_targets(inputs)
-    words = [f'.iOS("{floors[ApplePlatform.IOS]}")'] if ApplePlatform.IOS in floors else []
+    minimums = deployment_targets(inputs)
+    words = [f'.iOS("{minimums[ApplePlatform.IOS]}")'] if ApplePlatform.IOS in minimums else []
     catalyst = [part.minimum_os for part in inputs.slices if part.slice.variant is AppleVariant.CATALYST]
-    words += [f'.macCatalyst("{floor}")' for floor in catalyst]
-    return words + ([f'.macOS("{floors[ApplePlatform.MACOS]}")'] if ApplePlatform.MACOS in floors else [])
+    words += [f'.macCatalyst("{minimum}")' for minimum in catalyst]
+    return words + ([f'.macOS("{minimums[ApplePlatform.MACOS]}")'] if ApplePlatform.MACOS in minimums else [])
 
 
 Contents = tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]

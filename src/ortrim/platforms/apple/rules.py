@@ -43,7 +43,7 @@ def _slices(xcframework: XcframeworkFacts) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule(verify_gates.Rule[XcframeworkFacts, ApplePromise]):
+class AppleRule(verify_gates.Rule[XcframeworkFacts, ApplePromise]):
     """A property that every xcframework must have."""
 
     told: Callable[[XcframeworkFacts], str] = _slices
@@ -257,8 +257,8 @@ def _no_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
 
 
 BINARY_RULES: Final = (
-    Rule(
-        reference="architectures-differ",
+    AppleRule(
+        code="architectures-differ",
         name="architectures",
         what="the slice says another thing of its architectures than its binary is",
         hint="write SupportedArchitectures from what `lipo -archs` says",
@@ -267,83 +267,83 @@ BINARY_RULES: Final = (
             f"{each.identifier or it.file}: {', '.join(each.architectures)}" for each in it.slices
         ),
     ),
-    Rule(
-        reference="platform-differs",
+    AppleRule(
+        code="platform-differs",
         name="platform of the load commands",
         what="Xcode would refuse to link it: building for one platform, but linking in a library built for another",
         hint="compile with -target ...-ios15.1-simulator (or -macabi) for such a slice",
         search=in_each_image(_other_platform),
         told=in_words(_platforms),
     ),
-    Rule(
-        reference="platform-unsaid",
+    AppleRule(
+        code="platform-unsaid",
         name="every object says its platform",
         what="the linker would take it for an object of an unknown platform",
         hint="compile assembly, too, with -target; ld -r takes -platform_version",
         search=in_each_image(_no_platform),
     ),
-    Rule(
-        reference="not-a-library",
+    AppleRule(
+        code="not-a-library",
         name="libraries only",
         what="an app cannot link this",
         hint="link with -dynamiclib, or join objects with libtool -static",
         search=in_each_image(_not_a_library),
     ),
-    Rule(
-        reference="exports-others",
+    AppleRule(
+        code="exports-others",
         name="public API only",
         what="a second abseil or protobuf in the app would clash with these names",
         hint="link with -exported_symbols_list; for a static framework prelink with it: ld -r -exported_symbols_list",
         search=in_each_image(_other_exports),
         told=in_words(_exports),
     ),
-    Rule(
-        reference="api-not-exported",
+    AppleRule(
+        code="api-not-exported",
         name=f"{ENTRY} is exported",
         what="nothing of ONNX Runtime could be reached",
         hint="do not hide the names of upstream's own list of symbols",
         search=in_each_image(_no_entry),
     ),
-    Rule(
-        reference="bitcode-embedded",
+    AppleRule(
+        code="bitcode-embedded",
         name="no bitcode",
         what="App Store Connect would refuse the app: ITMS-90482, the executable contains bitcode",
         hint="compile without -fembed-bitcode and -flto objects, or strip it: xcrun bitcode_strip -r",
         search=in_each_image(_bitcode),
     ),
-    Rule(
-        reference="install-name-wrong",
+    AppleRule(
+        code="install-name-wrong",
         name="install name",
         what="dyld would not find it: Library not loaded",
         hint="link with -Wl,-install_name, or change it by install_name_tool -id and sign anew",
         search=in_each_image(_other_install_name),
         told=in_words(lambda image: image.install_name),
     ),
-    Rule(
-        reference="needed-not-system",
+    AppleRule(
+        code="needed-not-system",
         name="needs libraries of the system only",
         what="dyld would not find these on other people's devices: Library not loaded",
         hint="link them statically, or ship them as frameworks beside this one",
         search=_foreign_needs,
         told=in_words(lambda image: some(need.name for need in image.needed)),
     ),
-    Rule(
-        reference="debug-information-inside",
+    AppleRule(
+        code="debug-information-inside",
         name="debug information apart",
         what="every app would carry the debug information",
         hint="make a dSYM with dsymutil, then strip -S",
         search=in_each_image(_debug_information),
     ),
-    Rule(
-        reference="uuid-missing",
+    AppleRule(
+        code="uuid-missing",
         name="UUID",
         what="crash reports could not be resolved, and Xcode would not find the dSYM",
         hint="do not link with -no_uuid",
         search=in_each_image(_no_uuid),
         told=in_words(lambda image: image.uuid),
     ),
-    Rule(
-        reference="built-for-newer-system",
+    AppleRule(
+        code="built-for-newer-system",
         name="oldest system",
         what="it does not run on the oldest system that was promised",
         hint="build it with the deployment target of the buildspec, or raise that",
@@ -351,8 +351,8 @@ BINARY_RULES: Final = (
         told=in_words(_oldest),
         doubt=lambda _facts, promise: "" if promise.minimum_os else "none was promised",
     ),
-    Rule(
-        reference="slice-over-budget",
+    AppleRule(
+        code="slice-over-budget",
         name=BUDGET_GATE,
         what="the slice is larger than its budget",
         hint="look with `invoke size` at what it is made of",

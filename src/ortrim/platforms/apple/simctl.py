@@ -54,8 +54,8 @@ def simctl_error(done: Completed, where: str) -> VerifyError:
     why = "\n".join(said.splitlines()[-4:]) or f"exit code {done.returncode}"
     for words, (what, hint) in FAULTS.items():
         if words in said:
-            reference = "device-lost" if what == LOST else "simulator-trouble"
-            return VerifyError(reference, what, where=where, why=why, hint=hint)
+            code = "device-lost" if what == LOST else "simulator-trouble"
+            return VerifyError(code, what, where=where, why=why, hint=hint)
     what, hint = "simctl failed", "try it by hand: xcrun simctl list devices"
     return VerifyError("simulator-trouble", what, where=where, why=why, hint=hint)
 
@@ -127,7 +127,7 @@ class Simulator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class SimulatorModel:
     """What a simulator can be made of: identifiers of a kind of iPhone and of a version of iOS, which it supports."""
 
     device_type: str
@@ -141,7 +141,7 @@ class Simulators:
     """What is there, newest iOS first, and what could be made, None without any iOS."""
 
     ready: tuple[Simulator, ...]
-    model: Model | None
+    model: SimulatorModel | None
 
 
 def read_simulators(printed: str, architecture: str) -> Simulators:
@@ -165,7 +165,7 @@ def read_simulators(printed: str, architecture: str) -> Simulators:
     return Simulators(ready=tuple(sorted(found, key=_order)), model=_newest(tuple(runtimes.values())))
 
 
-def choose_simulator(found: Simulators, name: str) -> Simulator | Model:
+def choose_simulator(found: Simulators, name: str) -> Simulator | SimulatorModel:
     """Return the simulator of a name or UDID; without one the best that is there, or what one can be made of.
 
     The best is a booted one, then an iPhone, each of the newest iOS. Of several of one name the newest counts. Raises
@@ -202,12 +202,14 @@ def _version(runtime: str) -> tuple[int, ...]:
     return tuple(map(int, found[1].split("-"))) if found else ()
 
 
-def _newest(runtimes: tuple[_Runtime, ...]) -> Model | None:
+def _newest(runtimes: tuple[_Runtime, ...]) -> SimulatorModel | None:
     for runtime in sorted(runtimes, key=lambda each: _version(each.identifier), reverse=True):
         for kind in runtime.types:
             if kind.product_family == "iPhone" or kind.name.startswith("iPhone"):
                 version = _version(runtime.identifier)
-                return Model(device_type=kind.identifier, runtime=runtime.identifier, name=kind.name, version=version)
+                return SimulatorModel(
+                    device_type=kind.identifier, runtime=runtime.identifier, name=kind.name, version=version
+                )
     return None
 
 
@@ -237,7 +239,7 @@ class SimulatorDevice:
         self._booted = booted
         self._made = made
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe the Mac, and which phone it simulates. Raises `ToolError` when it cannot be asked."""
         mac = mac_facts()
         return dataclasses.replace(
@@ -284,7 +286,7 @@ class SimulatorDevice:
             return self._xcrun.run(SIMCTL, "spawn", self._simulator.udid, *words, timeout_seconds=limit)
         except ToolError as error:
             kill_with(str(report))
-            match error.reference:
+            match error.code:
                 case "tool-timeout":
                     raise never_ended(request) from error
                 case "tool-endless":
@@ -317,8 +319,8 @@ def open_simulator(
     """
     xcrun = xcrun or find_xcrun(SIMCTL)
     chosen = choose_simulator(list_simulators(xcrun, architecture), name)
-    made = isinstance(chosen, Model)
-    simulator = _made(xcrun, chosen, announce) if isinstance(chosen, Model) else chosen
+    made = isinstance(chosen, SimulatorModel)
+    simulator = _made(xcrun, chosen, announce) if isinstance(chosen, SimulatorModel) else chosen
     device = SimulatorDevice(xcrun, simulator, booted=not simulator.booted, made=made)
     try:
         if not simulator.booted:
@@ -326,7 +328,7 @@ def open_simulator(
         device.boot()
     except ToolError as error:
         device.close()
-        if error.reference != "tool-timeout":
+        if error.code != "tool-timeout":
             raise
         what, hint = "the simulator did not boot", f"try it by hand: xcrun simctl bootstatus {simulator.udid} -b"
         raise VerifyError("simulator-trouble", what, where=device.name, why=error.what, hint=hint) from error
@@ -336,7 +338,7 @@ def open_simulator(
     return device
 
 
-def _made(xcrun: Xcrun, model: Model, announce: Callable[[str], None]) -> Simulator:
+def _made(xcrun: Xcrun, model: SimulatorModel, announce: Callable[[str], None]) -> Simulator:
     """Make a simulator under a name of our own."""
     name = f"ortrim-{secrets.token_hex(MARK_BYTES)}"
     announce(f"making a simulator: {model.name}")

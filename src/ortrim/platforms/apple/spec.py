@@ -56,4 +56,4 @@ def problems(target: TargetSpec, location: Location, _linkage: Literal["shared",
     for key in other:
         if target.apple is not None and getattr(target.apple, key) is not None:
             what = f"has no meaning for {target.id}, which goes by '{deployment_key(target.id)}'"
-            yield Problem(reference="stray-key", location=(*location, "apple", key), what=what)
+            yield Problem(code="stray-key", location=(*location, "apple", key), what=what)

@@ -27,11 +27,11 @@ def toolchain(spec: BuildSpec, target: TargetSpec, asked: Compilation, _host: Ca
     Xcode's version is the buildspec's, or else this Mac's own, or the one that GitHub's machines are told to take.
     Raises `PlanError` `no-xcode-version`.
     """
-    floor = deployment_target_of(spec, target)
-    assert floor is not None
+    minimum = deployment_target_of(spec, target)
+    assert minimum is not None
     if _is_cross_built(target, asked):
-        return zig_apple_toolchain(TARGETS[target.id], floor, dict(tool_versions())["ziglang"])
-    return xcode_toolchain(TARGETS[target.id], floor, _xcodes_version(spec, target, asked))
+        return zig_apple_toolchain(TARGETS[target.id], minimum, dict(tool_versions())["ziglang"])
+    return xcode_toolchain(TARGETS[target.id], minimum, _xcodes_version(spec, target, asked))
 
 
 def toolchain_of(job: BuildJob) -> Toolchain | None:
@@ -108,10 +108,10 @@ def with_defaults(spec: BuildSpec, target: TargetSpec) -> TargetSpec:
         why = "on older systems the C++ library lacks what it uses"
         hint = f'say apple.{key} = "{lowest}", or leave it out'
         raise PlanError("deployment-target-too-low", what, where=target.id, why=why, hint=hint)
-    floor, chosen = asked or lowest, target.apple or AppleSpec()
+    minimum, chosen = asked or lowest, target.apple or AppleSpec()
     if key == "ios_deployment_target":
-        return replace(target, apple=replace(chosen, ios_deployment_target=floor))
-    return replace(target, apple=replace(chosen, macos_deployment_target=floor))
+        return replace(target, apple=replace(chosen, ios_deployment_target=minimum))
+    return replace(target, apple=replace(chosen, macos_deployment_target=minimum))
 
 
 def _lowest(pins: ApplePins, target: TargetSpec) -> str:

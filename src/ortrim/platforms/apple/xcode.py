@@ -136,7 +136,7 @@ def _selected() -> str:
     try:
         done = run(("xcode-select", "-p"), timeout_seconds=ANSWER_SECONDS)
     except ToolError as error:
-        if error.reference != "tool-missing":
+        if error.code != "tool-missing":
             raise
         raise _missing("there is no xcode-select") from error
     if done.returncode != 0 or not done.stdout.strip():
@@ -305,9 +305,9 @@ def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Xcrun
 
 def _unusable(tool: str, said: str) -> ToolError:
     why = "\n".join(said.splitlines()[-3:])
-    for words, reference, what, hint in COMPLAINTS:
+    for words, code, what, hint in COMPLAINTS:
         if words in said:
-            return ToolError(reference, what, where="xcrun", why=why, hint=hint)
+            return ToolError(code, what, where="xcrun", why=why, hint=hint)
     what = f"the developer tools that are chosen have no {tool}"
     return ToolError("xcode-missing", what, where="xcrun", why=why, hint=SELECT)
 

@@ -90,14 +90,18 @@ def _linking(job: BuildJob) -> tuple[str, ...]:
     24911). The map tells where every byte comes from. zig's driver takes a single script, and none of lld's other
     options here.
     """
-    packing = ("-Wl,-z,pack-relative-relocs",) if job.levers.packing and _reads_packed(job.minimum_glibc) else ()
+    packing = (
+        ("-Wl,-z,pack-relative-relocs",)
+        if job.build_options.packed_relocations and _reads_packed(job.minimum_glibc)
+        else ()
+    )
     of_lld = (*folding_flags(job), *packing)
     flags = ["-Wl,-z,noexecstack", *of_lld]
     if job.toolchain.kind == "zig":
         flags += ["-Wl,--print-map", *((PAST_DRIVER,) if of_lld else ())]
-    if not job.levers.both_hashes:
+    if not job.build_options.hash_style_both:
         flags.append("-Wl,--hash-style=gnu")
-    if job.levers.lean_runtime:
+    if job.build_options.libcxx_no_exceptions:
         flags.append("-nostdlib++")
     return (f"CMAKE_SHARED_LINKER_FLAGS={' '.join(flags)}",)
 

@@ -24,7 +24,7 @@ def problems(target: TargetSpec, location: Location, linkage: Literal["shared", 
 def _c_library(target: TargetSpec, location: Location) -> Iterator[Problem]:
     if TARGETS[target.id].c_library is not CLibrary.GLIBC and target.glibc != DEFAULT_GLIBC:
         what, why = "has no meaning for this target", f"{target.id} is built against {TARGETS[target.id].c_library}"
-        yield Problem(reference="stray-key", location=(*location, "glibc"), what=what, why=why)
+        yield Problem(code="stray-key", location=(*location, "glibc"), what=what, why=why)
 
 
 def _processor(target: TargetSpec, location: Location) -> Iterator[Problem]:
@@ -32,4 +32,4 @@ def _processor(target: TargetSpec, location: Location) -> Iterator[Problem]:
     if target.cpu is not None and target.cpu not in known:
         what = f"is {shown(target.cpu)}, which is no processor that {target.id} can be built for"
         hint = f"choose among {listed(list(known), 'and')}, or leave 'cpu' out for any processor of the architecture"
-        yield Problem(reference="unknown-cpu", location=(*location, "cpu"), what=what, hint=hint)
+        yield Problem(code="unknown-cpu", location=(*location, "cpu"), what=what, hint=hint)

@@ -25,7 +25,7 @@ from ortrim.verify.devices.harness import (
     read_results,
 )
 from ortrim.verify.measure import ONCE, TRIAL, Measurement, request_of
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 
 Tell = Callable[[str], None]
 """Takes what the farm is doing, in a few words: `uploading app.apk`, `waiting for a device`, `running`."""
@@ -81,7 +81,7 @@ class Farm(Protocol):
         Interrupted, it stops the run there. Leaves nothing at the destination when it raises. Raises `VerifyError`,
         whose `where` names farm and device: `farm-credentials`, `farm-project` (none is set, unknown or without the
         services it needs), `farm-device-unknown`, `farm-quota`, `farm-refused` (an app it does not take),
-        `farm-inconclusive`, `farm-unsupported` (an app that the device cannot run), `farm-trouble` (its
+        `farm-inconclusive`, `farm-unsupported` (an app that the device cannot run), `farm-failed` (its
         infrastructure), `farm-timeout` (the run, or waiting for a device), `farm-cancelled`, `farm-results-missing`;
         `NetworkError` `farm-unreachable` (nothing was started, or it is not known what became of it) and
         `farm-upload-lost`; `ToolError` for a program that is absent or too old; `StorageError`.
@@ -138,7 +138,7 @@ class FarmDevice:
         self._answers = Answers(device=self.name, where=where, folder=run.folder, results=results, requests=requests)
         self._judge_time(results)
 
-    def facts(self) -> Host:
+    def facts(self) -> HostFacts:
         """Describe the device as it was after the runs."""
         assert self._answers is not None, "prepare comes first"
         return dataclasses.replace(

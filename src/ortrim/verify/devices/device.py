@@ -15,7 +15,7 @@ from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
 from ortrim.errors import UsageError, VerifyError
 from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.cases import Case
-from ortrim.verify.measurements import Host, PeakSource
+from ortrim.verify.measurements import HostFacts, PeakSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class CaseRun:
 
     @property
     def total_ms(self) -> tuple[float, ...]:
-        """Input, inference and output of each run together, as an application waits for them."""
+        """Input, inference and output of each run aggregate, as an application waits for them."""
         return tuple(map(sum, zip(self.input_ms, self.inference_ms, self.output_ms, strict=True)))
 
 
@@ -141,7 +141,7 @@ class Device(Protocol):
     def time_meaningful(self) -> bool:
         """Whether the time that a process takes there says anything of a real machine."""
 
-    def facts(self) -> Host:
+    def facts(self) -> HostFacts:
         """Describe the machine, as it is now. Raises `VerifyError` when it cannot be asked."""
 
     def run(self, request: RunRequest) -> RunnerOutput:
@@ -186,7 +186,14 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
         *(word for companion in request.companions for word in ("--preload", str(companion.absolute()))),
         *(word for case in request.cases for word in ("--case", f"{case.name}={case.folder}")),
         *("--runs", str(repetition.runs), "--warmup", str(repetition.warmup), "--seconds", f"{repetition.seconds:g}"),
-        *("--load", session.load, "--threads", str(session.threads), "--branches", str(session.branches)),
+        *(
+            "--load",
+            session.load,
+            "--threads",
+            str(session.threads),
+            "--inter-op-threads",
+            str(session.inter_op_threads),
+        ),
         *("--allow-spinning", str(int(session.allow_spinning)), "--arena", str(int(session.arena))),
         *("--memory-pattern", str(int(session.memory_pattern))),
         *(("--optimization-level", level) if level else ()),

@@ -75,7 +75,7 @@ MOST_MIB: Final = 16384
 
 
 def default_emulators(emulation: Emulation, cpu: str = "") -> tuple[str, ...]:
-    """Return the names of the emulators on which programs run when none is named, all of one kind together.
+    """Return the names of the emulators on which programs run when none is named, all of one kind aggregate.
 
     `cpu` is the least processor that they are compiled for, empty for any. Without a default that has all its
     instructions it is the first processor that does, if there is one.
@@ -129,7 +129,7 @@ def _unknown(kind: EmulatorKind, name: str, offered: tuple[str, ...]) -> UsageEr
 
 
 def _lacking(target: Target, name: str, cpu: str, hint: str) -> UsageError:
-    """Return the diagnostic of a processor below the floor, where a run would end with an illegal instruction."""
+    """Return the diagnostic of a processor below the baseline, where a run would end with an illegal instruction."""
     instructions = f"instructions that the library for {target.identifier} may use anywhere"
     kind, _, processor = name.partition(":")
     what = f"{processor} lacks {instructions}" if processor else f"{kind} emulates no processor with all {instructions}"
@@ -164,9 +164,9 @@ class QemuUser:
         self._tool = tool
         self._cpu = cpu
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe what programs see: the processor is the one emulated, the system is this machine's."""
-        return measurements.Host(
+        return measurements.HostFacts(
             system="Linux",
             machine=self._emulation.machine,
             cpu=f"{self._cpu}, emulated by {self._tool.name} {self._tool.version}",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ortrim.verify.measurements import DeviceKind, Host
+from ortrim.verify.measurements import DeviceKind, HostFacts
 
 ARM_PARTS: Final[Mapping[tuple[str, str], str]] = {
     ("0x41", "0xc07"): "Cortex-A7",
@@ -100,12 +100,12 @@ def read_sections(printed: str) -> dict[str, str]:
     return {name: text.replace("\0", "\n").strip("\n") for name, _, text in named}
 
 
-def linux_host(sections: Mapping[str, str]) -> Host:
+def linux_host(sections: Mapping[str, str]) -> HostFacts:
     """Return what any Linux machine says of itself, from the sections of `LINUX`."""
     cpu = read_cpu_information(sections.get("cpu", ""))
     machine = _word(sections.get("machine", ""))
     system, release = _word(sections.get("system", "")), _word(sections.get("release", ""))
-    return Host(
+    return HostFacts(
         system=system,
         machine=machine,
         cpu=cpu.name or machine,
@@ -153,7 +153,7 @@ COOL_BATTERY_CELSIUS: Final = 35.0
 REPETITIONS: Final = 2
 """How often a run is repeated during which the device began to throttle."""
 LONGEST_WAIT_SECONDS: Final = 180.0
-"""For one device in one verification, all its runs together: a phone in the sun would take hours otherwise."""
+"""For one device in one verification, all its runs aggregate: a phone in the sun would take hours otherwise."""
 PAUSE_SECONDS: Final = 30.0
 
 
@@ -224,7 +224,7 @@ EMULATORS: Final = frozenset({"goldfish", "ranchu", "cutf_cvm"})
 """`ro.hardware` of the emulators of Android Studio, old and new, and of Cuttlefish."""
 
 
-def adb_host(printed: str) -> Host:
+def adb_host(printed: str) -> HostFacts:
     """Return the facts in the answer to `SURVEY`; its present heat is in `thermal_after` and `battery_celsius`."""
     sections = read_sections(printed)
     linux, heat = linux_host(sections), adb_thermal(printed)
@@ -245,7 +245,7 @@ def read_properties(printed: str) -> dict[str, str]:
     return dict(PROPERTY.findall(printed.replace("\r\n", "\n")))
 
 
-def _android(host: Host, properties: Mapping[str, str]) -> Host:
+def _android(host: HostFacts, properties: Mapping[str, str]) -> HostFacts:
     release = properties.get("ro.build.version.release", "")
     maker = properties.get("ro.product.manufacturer", "")
     model = properties.get("ro.product.model", "")
@@ -292,7 +292,7 @@ NOW: Final = 0xF
 LIGHT: Final = 1
 
 
-def ssh_host(printed: str) -> Host:
+def ssh_host(printed: str) -> HostFacts:
     """Return the facts in the answer to `SURVEY`; its present heat is in `thermal_after`."""
     sections = read_sections(printed)
     named = re.search(r'^PRETTY_NAME="?([^"\n]{1,100})', sections.get("distribution", ""), re.MULTILINE)

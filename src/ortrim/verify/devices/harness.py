@@ -40,7 +40,7 @@ from ortrim.verify.devices.device import (
 from ortrim.verify.devices.facts import SECTION, adb_host, adb_thermal
 from ortrim.verify.devices.remote import DIGITS, Payload, copy_files, make_payload, text_of
 from ortrim.verify.devices.remote_shell import signalled
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from ortrim.verify.runner_output import never_ended, place_of, read_output
 
 RUNNER_LIBRARY: Final = "libortrim_runner.so"
@@ -87,7 +87,7 @@ START_SECONDS: Final = 10.0
 """For opening the library, loading the model and warming up, on a slow phone."""
 LEAST_SECONDS: Final = 300.0
 MOST_SECONDS: Final = 2100.0
-"""For all runs together. Firebase ends what takes more than 45 minutes on a phone, installing included, and a run that
+"""For all runs aggregate. Firebase ends what takes more than 45 minutes on a phone, installing included, and a run that
 a farm ends has no results: five minutes stay unused, besides those for installing."""
 
 
@@ -128,7 +128,7 @@ class RequestsDocument:
 
 
 def batch_seconds(requests: Sequence[RunRequest]) -> float:
-    """Return how long requests may take together on a device, in seconds."""
+    """Return how long requests may take aggregate on a device, in seconds."""
     longest = sum(START_SECONDS + len(request.cases) * request.repetition.seconds for request in requests)
     return min(MOST_SECONDS, max(LEAST_SECONDS, longest))
 
@@ -269,7 +269,7 @@ class HarnessResults:
     facts_after: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def host(self) -> Host:
+    def host(self) -> HostFacts:
         """The machine as it described itself after the runs, and its thermal state before them."""
         before, after = _printed(self.facts), _printed(self.facts_after or self.facts)
         return dataclasses.replace(adb_host(after), thermal_before=adb_thermal(before).status)
@@ -325,7 +325,7 @@ def _printed(facts: Mapping[str, str]) -> str:
 
 OUTPUTS: Final = "outputs"
 EARLY_SECONDS: Final = 1.0
-"""A run that was stopped so long before its limit was stopped at another: that of all runs together."""
+"""A run that was stopped so long before its limit was stopped at another: that of all runs aggregate."""
 
 
 class Answers:

@@ -84,9 +84,9 @@ def _kill(mark: str) -> None:
 
 def _not_run(error: ToolError, request: RunRequest) -> VerifyError:
     """Return the diagnostic of a runner that was not started, or not left to its end."""
-    if error.reference == "tool-timeout":
+    if error.code == "tool-timeout":
         return never_ended(request)
-    if error.reference == "tool-endless":
+    if error.code == "tool-endless":
         return endless_output(place_of(request))
     return not_startable(str(request.runner), error.why)
 
@@ -105,10 +105,10 @@ class Host:
         self._cores = cores
         check_pinning(_execute, cores, self.name)
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe this machine."""
         cpu = read_cpu_information(_cpu_information())
-        return measurements.Host(
+        return measurements.HostFacts(
             system=platform.system(),
             machine=platform.machine(),
             cpu=cpu.name or platform.processor() or platform.machine(),
@@ -137,7 +137,7 @@ class Host:
 
 
 def saturates_here() -> bool:
-    """Whether sums of products of 8 bits saturate here, as with AVX2 alone, and are others than on most devices.
+    """Whether int8 GEMM saturates here, as with AVX2 alone, and are others than on most devices.
 
     `vpmaddubsw` adds two of them in 16 bits; SSE's kernels, VNNI and ARM add in 32
     (https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html).

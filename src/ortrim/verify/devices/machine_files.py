@@ -188,7 +188,7 @@ echo @@EXIT $c >&3"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class PushAnswer:
     """What came back: the exit code of each command that ended, as a shell gives it, and the files of `/out` by name.
 
     `begun` counts the commands that were begun, `late` those that were killed at their limit; `files` is None when the
@@ -218,7 +218,7 @@ def _seconds(seconds: float) -> str:
     return str(max(1, math.ceil(seconds)))
 
 
-def read_answer(data: bytes) -> Answer:
+def read_answer(data: bytes) -> PushAnswer:
     """Read what came over the port, however much of it came. Raises `BadArchive` for what no machine of ours sends."""
     at, marks = 0, []
     while (found := MARKS.match(data, at)) is not None:
@@ -228,7 +228,7 @@ def read_answer(data: bytes) -> Answer:
     if not rest.startswith(FILES) and (len(rest) >= LONGEST_MARK or b"\n" in rest):
         raise BadArchive(f"there is no mark at byte {at}")
     codes = tuple(int(mark["code"]) for mark in marks if mark["code"])
-    return Answer(
+    return PushAnswer(
         begun=len(marks),
         late=sum(1 for mark in marks if mark["late"] and mark["code"] in {None, KILLED}),
         exit_codes=codes,

@@ -32,9 +32,9 @@ from ortrim.verify.devices.facts import linux_host
 from ortrim.verify.devices.machine_files import (
     OUTPUTS,
     PAYLOAD,
-    Answer,
     BadArchive,
     Entry,
+    PushAnswer,
     compress,
     folder,
     init_script,
@@ -81,7 +81,7 @@ class Machine:
 class Boot:
     """One machine's life: its answer, what stood on its console, and whether it was stopped at the time limit."""
 
-    answer: Answer
+    answer: PushAnswer
     console: str
     timed_out: bool
 
@@ -125,7 +125,7 @@ def _run_qemu(machine: Machine, place: Path, limit: float) -> bool:
     try:
         done = run(qemu_words(machine), cwd=place, environment=ENVIRONMENT, timeout_seconds=limit)
     except ToolError as error:
-        if error.reference == "tool-timeout":
+        if error.code == "tool-timeout":
             return True
         raise
     if done.returncode < 0:
@@ -150,7 +150,7 @@ def qemu_words(machine: Machine) -> tuple[str, ...]:
     )
 
 
-def _answer(place: Path, machine: Machine) -> Answer:
+def _answer(place: Path, machine: Machine) -> PushAnswer:
     data = (place / "answer").read_bytes() if (place / "answer").is_file() else b""
     try:
         return read_answer(data)
@@ -231,7 +231,7 @@ class QemuSystem:
         self._parts = parts
         self._tool = tool
         self._shell = shell
-        self._described: measurements.Host | None = None
+        self._described: measurements.HostFacts | None = None
 
     def with_memory(self, memory_mib: int) -> "QemuSystem":
         """Return the same machine with another ceiling."""
@@ -245,7 +245,7 @@ class QemuSystem:
             memory_mib=memory_mib,
         )
 
-    def facts(self) -> measurements.Host:
+    def facts(self) -> measurements.HostFacts:
         """Describe the machine, as the last run found it; without one, it is started for that."""
         if self._described is None:
             self._note(boot(self.machine, self._entries({}), (), 0.0))
@@ -281,7 +281,7 @@ class QemuSystem:
         if "cpuinfo" in files:
             self._described = self._host({name: text.decode(errors="replace") for name, text in files.items()})
 
-    def _host(self, files: Mapping[str, str]) -> measurements.Host:
+    def _host(self, files: Mapping[str, str]) -> measurements.HostFacts:
         sections = {
             "cpu": files["cpuinfo"],
             "memory": files.get("meminfo", ""),
@@ -366,9 +366,9 @@ class _Search:
         try:
             machine.run(self.request)
         except VerifyError as error:
-            if must or error.reference not in TOO_LITTLE:
+            if must or error.code not in TOO_LITTLE:
                 raise
-            self.tried.append((ceiling, error.reference))
+            self.tried.append((ceiling, error.code))
             return False
         self.tried.append((ceiling, "enough"))
         self.usable_bytes[ceiling] = machine.facts().memory_bytes

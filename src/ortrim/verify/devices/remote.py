@@ -36,7 +36,7 @@ from ortrim.verify.devices.device import (
 )
 from ortrim.verify.devices.facts import UNKNOWN_HEAT, Thermal
 from ortrim.verify.devices.remote_shell import signalled
-from ortrim.verify.measurements import Host
+from ortrim.verify.measurements import HostFacts
 from ortrim.verify.runner_output import never_ended, read_output
 
 
@@ -285,7 +285,7 @@ class RemoteMachine:
     name: str
     transport: Transport
     base: str
-    describe: Callable[[], Host]
+    describe: Callable[[], HostFacts]
     thermal: Callable[[], Thermal] = lambda: UNKNOWN_HEAT
     cores: tuple[int, ...] = ()
     time_meaningful: bool = True
@@ -308,10 +308,10 @@ class RemoteDevice:
         self._describe = machine.describe
         self._cores = machine.cores
         self._before_run = before_run
-        self._first: Host | None = None
+        self._first: HostFacts | None = None
         self._runs = 0
 
-    def facts(self) -> Host:
+    def facts(self) -> HostFacts:
         """Describe the machine now. Raises what `describe` raises."""
         now = self._describe()
         self._first = self._first or now
@@ -353,7 +353,7 @@ class RemoteDevice:
         try:
             done = self._transport.execute(words, timeout_seconds=limit)
         except VerifyError as error:
-            raise never_ended(request) if error.reference == "device-timeout" else error from error
+            raise never_ended(request) if error.code == "device-timeout" else error from error
         if done.returncode in NOT_STARTED:
             base = self._folder.path.rpartition("/")[0]
             besides = f"if {base} is mounted noexec, {other_folder(self.name)}"
@@ -371,23 +371,23 @@ ANSWER_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Questions:
+class Probes:
     """How machines of one kind are asked: scripts for all facts and for the heat alone, and readers of their answers.
 
     `keeps_time` says from the answer to `facts` whether times there say anything of a real machine.
     """
 
     facts: str
-    read_facts: Callable[[str], Host]
+    read_facts: Callable[[str], HostFacts]
     heat: str
     read_heat: Callable[[str], Thermal]
     keeps_time: Callable[[str], bool]
 
 
-def asked_machine(
-    transport: Transport, questions: Questions, *, name: str, base: str, cores: tuple[int, ...]
+def probed_machine(
+    transport: Transport, probes: Probes, *, name: str, base: str, cores: tuple[int, ...]
 ) -> RemoteMachine:
-    """Return a machine that answers these questions, ready to run on `cores` (all, when empty).
+    """Return a machine that answers these probes, ready to run on `cores` (all, when empty).
 
     Raises what `check_pinning` raises, and what the transport raises.
     """
@@ -400,8 +400,8 @@ def asked_machine(
         name=name,
         transport=transport,
         base=base,
-        describe=lambda: questions.read_facts(ask(questions.facts)),
-        thermal=lambda: questions.read_heat(ask(questions.heat)),
+        describe=lambda: probes.read_facts(ask(probes.facts)),
+        thermal=lambda: probes.read_heat(ask(probes.heat)),
         cores=cores,
-        time_meaningful=questions.keeps_time(ask(questions.facts)),
+        time_meaningful=probes.keeps_time(ask(probes.facts)),
     )

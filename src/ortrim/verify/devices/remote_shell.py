@@ -32,7 +32,7 @@ TAIL: Final = re.compile(r"(\d{1,3}) (\d{1,3})\s*", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class EndedCommand:
     """A command that ended on a machine: how, whether it was killed at its limit, and what it printed."""
 
     returncode: int
@@ -80,14 +80,14 @@ def kill_script(mark: str) -> str:
     )
 
 
-def read_ended(printed: str, mark: str) -> Ended | None:
+def read_ended(printed: str, mark: str) -> EndedCommand | None:
     """Return how a command ended, None when its output was cut off before the mark."""
     stdout, found, tail = printed.rpartition(f"\n{mark} ")
     ending = TAIL.fullmatch(tail)
     if not found or ending is None:
         return None
     returncode, clock = int(ending[1]), int(ending[2])
-    return Ended(returncode=returncode, timed_out=clock == 0 and returncode == KILLED, stdout=stdout)
+    return EndedCommand(returncode=returncode, timed_out=clock == 0 and returncode == KILLED, stdout=stdout)
 
 
 def signalled(returncode: int) -> int:
@@ -116,10 +116,10 @@ def run_marked(
     try:
         done = start(marked_script(words, mark, limit_seconds), limit_seconds + SLACK_SECONDS)
     except ToolError as error:
-        if error.reference not in {"tool-timeout", "tool-endless"}:
+        if error.code not in {"tool-timeout", "tool-endless"}:
             raise
         _kill(start, mark)
-        timeout = error.reference == "tool-timeout"
+        timeout = error.code == "tool-timeout"
         raise (_timeout(words, limit_seconds, name) if timeout else endless_output(name)) from error
     except BaseException:  # Ctrl-C must not leave a runner behind either
         _kill(start, mark)

@@ -24,7 +24,7 @@ from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, Verif
 from ortrim.verify.devices.device import MOST_PRINTED_BYTES
 from ortrim.verify.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
 from ortrim.verify.devices.host import cut_tail, redirected
-from ortrim.verify.devices.remote import Questions, RemoteMachine, asked_machine, base_folder, other_folder
+from ortrim.verify.devices.remote import Probes, RemoteMachine, base_folder, other_folder, probed_machine
 from ortrim.verify.devices.remote_shell import run_marked
 from ortrim.verify.devices.several import CooledDevice
 
@@ -219,7 +219,7 @@ BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nob
 COPY_SECONDS: Final = 1800.0
 EXTRACT: Final = 'mkdir -p "$1" && exec tar -x -m -o -f - -C "$1"'
 """`-m` for boards without a clock, `-o` so that files belong to who unpacks them; BusyBox and toybox know both."""
-QUESTIONS: Final = Questions(
+PROBES: Final = Probes(
     facts=SURVEY,
     read_facts=ssh_host,
     heat=THERMAL_SURVEY,
@@ -284,7 +284,7 @@ def _unpack_into(archive: Path, destination: Path) -> None:
     try:
         unpack(archive, content)
     except StorageError as error:
-        if error.reference != "nothing-unpacked":
+        if error.code != "nothing-unpacked":
             raise
         return
     for path in content.iterdir():
@@ -316,14 +316,14 @@ def open_ssh(
 
     `base` is the folder below which ours is made, without one that of `base_folder`.
     `announce` is told when it waits for the board to cool down. Raises `UsageError` `bad-folder`, and what `SshClient`
-    and `asked_machine` raise.
+    and `probed_machine` raise.
     """
     base = base or base_folder("ssh", BASE)
     client = SshClient(destination, configuration)
     client.connect()
     try:
         name = f"ssh:{client.destination}"
-        machine = asked_machine(SshTransport(client), QUESTIONS, name=name, base=base, cores=cores)
+        machine = probed_machine(SshTransport(client), PROBES, name=name, base=base, cores=cores)
         return SshDevice(machine, client, announce)
     except BaseException:
         client.close()

@@ -254,7 +254,7 @@ def test_symbols_are_kept_apart_by_build_id(jdk: Jdk, tmp_path: Path) -> None:
     symbols.write_bytes(sample("unstripped.so"))
     with pytest.raises(PackageError) as caught:
         make_android_package(replace(inputs, parts=(part,)), jdk, tmp_path / "second")
-    assert caught.value.reference == "symbols-differ"
+    assert caught.value.code == "symbols-differ"
     assert not (tmp_path / "second" / NAME).exists()
 
 
@@ -331,7 +331,7 @@ def test_what_does_not_belong_together_is_refused(
     assert callable(change)
     with pytest.raises(PackageError) as caught:
         make_android_package(change(inputs), jdk, tmp_path / "out")
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
     assert not (tmp_path / "out").exists()
 
 
@@ -342,20 +342,20 @@ def test_a_path_of_this_machine_is_refused(jdk: Jdk, tmp_path: Path) -> None:
     header.write_text(f"// {inputs.first.result.folder}\n")
     with pytest.raises(PackageError) as caught:
         make_android_package(inputs, jdk, tmp_path / "out")
-    assert caught.value.reference == "machine-path"
+    assert caught.value.code == "machine-path"
 
 
 def test_a_compiler_that_fails_leaves_nothing(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
-    """Its first lines are told."""
+    """Its first lines are reported."""
     jdk.javac.write_text("#!/bin/sh\necho 'OnnxRuntime.java:3: error: ; expected' >&2\nexit 1\n")
     with pytest.raises(BuildError) as caught:
         make_android_package(inputs, jdk, tmp_path / "out")
-    assert (caught.value.reference, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
+    assert (caught.value.code, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
     assert "; expected" in caught.value.why
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_in_the_way_is_told(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_reported(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
     """Not as a traceback."""
     (tmp_path / "out").write_text("")
     with pytest.raises(Diagnostic) as caught:

@@ -139,7 +139,7 @@ def test_making_it_again_spares_gradle_its_work(harness: Path, content: HarnessC
     assert not (harness / "app/src/main/assets/ortrim/files").exists()
     assert kept.stat().st_mtime_ns == before
     assert "runs one process" in (harness / "README.md").read_text()
-    assert refused(harness).reference == "farm-apks-outdated"
+    assert refused(harness).code == "farm-apks-outdated"
 
 
 def test_an_altered_file_is_mended(harness: Path, content: HarnessContent) -> None:
@@ -159,7 +159,7 @@ def test_names_that_leave_the_project(content: HarnessContent, tmp_path: Path, n
     bad = HarnessContent(requests=REQUESTS, libraries={name: tmp_path / "built" / "runner"}, assets={})
     with pytest.raises(PackageError) as caught:
         make_harness(HarnessInputs(content=bad, abi="arm64-v8a", api=24), tmp_path / "new")
-    assert caught.value.reference == "bad-package-path"
+    assert caught.value.code == "bad-package-path"
     assert not (tmp_path / "new").exists()
 
 
@@ -177,7 +177,7 @@ def test_a_file_in_the_way(content: HarnessContent, tmp_path: Path) -> None:
     (tmp_path / "new").write_bytes(b"")
     with pytest.raises(StorageError) as caught:
         make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "new")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_the_apks_are_found_where_gradle_leaves_them(harness: Path) -> None:
@@ -188,13 +188,13 @@ def test_the_apks_are_found_where_gradle_leaves_them(harness: Path) -> None:
 
 
 @pytest.mark.parametrize("lacking", [APP, TEST])
-def test_without_an_apk_the_commands_are_told(harness: Path, lacking: str) -> None:
+def test_without_an_apk_the_commands_are_reported(harness: Path, lacking: str) -> None:
     """To be run in the project's folder."""
     compiled(harness)
     (harness / lacking).unlink()
     error = refused(harness)
     assert isinstance(error, VerifyError)
-    assert (error.reference, error.where) == ("farm-apks-missing", str(harness))
+    assert (error.code, error.where) == ("farm-apks-missing", str(harness))
     assert lacking in error.why
     assert "gradle assembleDebug; gradle assembleDebugAndroidTest" in error.hint
 
@@ -203,21 +203,21 @@ def test_without_an_apk_the_commands_are_told(harness: Path, lacking: str) -> No
 def test_an_app_with_other_requests_is_outdated(harness: Path, requests: bytes) -> None:
     """Also one that claims to carry more than anybody would ask for, which is not unpacked."""
     compiled(harness, requests)
-    assert refused(harness).reference == "farm-apks-outdated"
+    assert refused(harness).code == "farm-apks-outdated"
 
 
 def test_an_app_without_requests_is_outdated(harness: Path) -> None:
     """As another app is."""
     compiled(harness)
     (harness / APP).write_bytes((harness / TEST).read_bytes())
-    assert refused(harness).reference == "farm-apks-outdated"
+    assert refused(harness).code == "farm-apks-outdated"
 
 
 def test_an_app_of_another_ortrim_is_outdated(harness: Path) -> None:
     """Its requests are the same, but what carries them out is not."""
     compiled(harness)
     (harness / "app/src/main/assets" / PROJECT_ASSET).write_bytes(b"newer")
-    assert refused(harness).reference == "farm-apks-outdated"
+    assert refused(harness).code == "farm-apks-outdated"
 
 
 def test_a_damaged_apk(harness: Path) -> None:
@@ -227,4 +227,4 @@ def test_a_damaged_apk(harness: Path) -> None:
     for length in range(0, len(whole), 25):
         (harness / APP).write_bytes(whole[:length])
         error = refused(harness)
-        assert (error.reference, error.exit_code) == ("corrupt-archive", ExitCode.STORAGE)
+        assert (error.code, error.exit_code) == ("corrupt-archive", ExitCode.STORAGE)

@@ -113,8 +113,8 @@ def test_every_library_is_read_by_lief_and_fits_its_property_list(xcframework: P
         folder = framework / "Resources" if (framework / "Resources").is_dir() else framework
         plist = plistlib.loads((folder / "Info.plist").read_bytes())
         builds = {build for image in read_macho(framework / "onnxruntime").images for build in image.builds}
-        floor = plist.get("MinimumOSVersion") or plist["LSMinimumSystemVersion"]
-        said = {"12.0": "15.1"}.get(floor, floor)  # Mac Catalyst's load command counts as iOS does
+        minimum = plist.get("MinimumOSVersion") or plist["LSMinimumSystemVersion"]
+        said = {"12.0": "15.1"}.get(minimum, minimum)  # Mac Catalyst's load command counts as iOS does
         assert {build.minimum_os for build in builds} == {said}
         name = f"{next(iter(builds)).platform}-{next(iter(builds)).variant}".rstrip("-")
         assert (identifier.split("-")[0], *identifier.split("-")[2:]) == tuple(name.split("-"))
@@ -241,7 +241,7 @@ def test_no_path_of_the_machine_is_in_a_package(tmp_path: Path) -> None:
     (inputs.objective_c / "cxx_api.h").write_text(f"// {inputs.first.result.folder}\n")
     with pytest.raises(PackageError) as caught:
         make_apple_package(inputs, tmp_path / "out")
-    assert caught.value.reference == "machine-path"
+    assert caught.value.code == "machine-path"
     assert not (tmp_path / "out").exists()
 
 
@@ -305,7 +305,7 @@ def test_a_signature_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(PackageError) as caught:
         make_apple_package(apple_inputs(tmp_path / "in", ("ios-arm64",)), tmp_path / "out", sign)
-    assert caught.value.reference == "not-signed"
+    assert caught.value.code == "not-signed"
     assert not (tmp_path / "out").exists()
 
 
@@ -380,7 +380,7 @@ def test_what_does_not_belong_together_is_refused(
     """Each with its own reference; nothing is written."""
     with pytest.raises(PackageError) as caught:
         make_apple_package(change(apple_inputs(tmp_path / "in")), tmp_path / "out")
-    assert (caught.value.reference, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
     assert not (tmp_path / "out").exists()
 
 
@@ -401,7 +401,7 @@ def test_a_dynamic_library_is_no_static_framework(tmp_path: Path) -> None:
     archive.write_bytes(recorded("ios-arm64"))
     with pytest.raises(PackageError) as caught:
         make_apple_package(inputs, tmp_path / "out")
-    assert caught.value.reference == "wrong-kind"
+    assert caught.value.code == "wrong-kind"
 
 
 @pytest.mark.parametrize(
@@ -421,11 +421,11 @@ def test_what_ends_in_the_middle_leaves_no_package(
     monkeypatch.setattr(layout, "write_contents", ends)
     with pytest.raises(told) as caught:
         make_apple_package(inputs, tmp_path / "out")
-    assert not isinstance(caught.value, StorageError) or caught.value.reference == "package-not-written"
+    assert not isinstance(caught.value, StorageError) or caught.value.code == "package-not-written"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
 
 
-def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     """Not as a traceback."""
     (tmp_path / "out").write_text("")
     with pytest.raises(Diagnostic) as caught:
@@ -434,5 +434,5 @@ def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
 
 
 def test_the_sample_is_what_the_libraries_were_linked_for() -> None:
-    """Else every floor here would be wrong."""
+    """Else every minimum here would be wrong."""
     assert (SAMPLE_APPLE.ios_deployment_target, SAMPLE_APPLE.macos_deployment_target) == ("15.1", "13.3")

@@ -14,7 +14,7 @@ MAC = Slice(platform=ApplePlatform.MACOS, architectures=("arm64", "x86_64"))
 
 
 @pytest.mark.parametrize(
-    ("part", "floor", "platform", "key", "value"),
+    ("part", "minimum", "platform", "key", "value"),
     [
         (PHONE, "15.1", "iPhoneOS", "MinimumOSVersion", "15.1"),
         (SIMULATOR, "15.1", "iPhoneSimulator", "MinimumOSVersion", "15.1"),
@@ -22,9 +22,9 @@ MAC = Slice(platform=ApplePlatform.MACOS, architectures=("arm64", "x86_64"))
         (MAC, "13.3", "MacOSX", "LSMinimumSystemVersion", "13.3"),
     ],
 )
-def test_a_framework_says_what_it_is_for(part: Slice, floor: str, platform: str, key: str, value: str) -> None:
+def test_a_framework_says_what_it_is_for(part: Slice, minimum: str, platform: str, key: str, value: str) -> None:
     """The oldest system stands under the key that the platform has for it, and under no other."""
-    content = plistlib.loads(framework_plist(part, floor, "1.21.0"))
+    content = plistlib.loads(framework_plist(part, minimum, "1.21.0"))
     assert content["CFBundleSupportedPlatforms"] == [platform]
     assert {name for name in content if "inimum" in name} == {key}
     assert content[key] == value

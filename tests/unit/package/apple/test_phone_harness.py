@@ -236,7 +236,7 @@ def test_making_it_again_spares_xcode_its_work(harness: Path, inputs: PhoneHarne
     assert not (harness / "Harness/libraries/libold.dylib").exists()
     assert kept.stat().st_mtime_ns == before
     assert (harness / APP / "Info.plist").is_file()
-    assert refused(harness).reference == "phone-app-outdated"
+    assert refused(harness).code == "phone-app-outdated"
 
 
 @pytest.mark.parametrize("name", ["../../evil.dylib", "/etc/evil.dylib", "a\nb.dylib"])
@@ -245,7 +245,7 @@ def test_names_that_leave_the_project(inputs: PhoneHarness, tmp_path: Path, name
     bad = replace(inputs.content, libraries={name: tmp_path / "built" / "library"})
     with pytest.raises(PackageError) as caught:
         make_phone_harness(replace(inputs, content=bad), tmp_path / "new")
-    assert caught.value.reference == "bad-package-path"
+    assert caught.value.code == "bad-package-path"
     assert not (tmp_path / "new").exists()
 
 
@@ -264,10 +264,10 @@ def test_the_app_is_found_where_xcode_leaves_it(harness: Path) -> None:
     assert (app.path, app.identifier) == (harness / APP, "ortrim.harness.TEAM")
 
 
-def test_without_an_app_the_command_is_told(harness: Path) -> None:
+def test_without_an_app_the_command_is_reported(harness: Path) -> None:
     """To be run in the project's folder."""
     error = refused(harness)
-    assert (error.reference, error.where, error.exit_code) == ("phone-app-missing", str(harness), ExitCode.VERIFY)
+    assert (error.code, error.where, error.exit_code) == ("phone-app-missing", str(harness), ExitCode.VERIFY)
     assert "xcodebuild build-for-testing" in error.hint
     assert "DEVELOPMENT_TEAM=" in error.hint
 
@@ -276,14 +276,14 @@ def test_without_an_app_the_command_is_told(harness: Path) -> None:
 def test_an_app_with_other_requests_is_outdated(harness: Path, requests: bytes) -> None:
     """Also one that claims to carry more than anybody would ask for, which is not read."""
     compiled(harness, requests)
-    assert refused(harness).reference == "phone-app-outdated"
+    assert refused(harness).code == "phone-app-outdated"
 
 
 def test_an_app_of_another_ortrim_is_outdated(harness: Path) -> None:
     """Its requests are the same, but what carries them out is not."""
     compiled(harness)
     (harness / APP / PROJECT_ASSET).unlink()
-    assert refused(harness).reference == "phone-app-outdated"
+    assert refused(harness).code == "phone-app-outdated"
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_an_app_without_a_name(harness: Path, content: bytes) -> None:
     """Cut off, of another kind or shape."""
     compiled(harness)
     (harness / APP / "Info.plist").write_bytes(content)
-    assert refused(harness).reference == "phone-app-missing"
+    assert refused(harness).code == "phone-app-missing"
 
 
 def test_requests_are_json(harness: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_use_without_a_reason_is_refused() -> None:
     """The store would refuse it after the upload."""
     with pytest.raises(PackageError) as caught:
         required_reasons({"ios-arm64": (ApplePlatform.IOS, ("statfs", "OBJC_CLASS_$_NSString"))})
-    assert (caught.value.reference, caught.value.exit_code) == ("no-required-reason", ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("no-required-reason", ExitCode.PACKAGE)
     assert "statfs" in caught.value.what
     assert "ITMS-91053" in caught.value.why
 

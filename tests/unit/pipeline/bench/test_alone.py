@@ -60,6 +60,6 @@ def test_a_bench_does_not_wait(tmp_path: Path) -> None:
     with in_turn(tmp_path, [DeviceName(kind="host")], lambda _: None):
         with pytest.raises(UsageError) as caught, alone():
             pass
-        assert caught.value.reference == "bench-busy"
+        assert caught.value.code == "bench-busy"
     with alone():
         pass

@@ -17,7 +17,7 @@ from ortrim.bench import subjects
 from ortrim.bench.points import BenchReport
 from ortrim.bench.run import bench
 from ortrim.bench.scores import read_journal
-from ortrim.bench.subjects import Asked, Wanted
+from ortrim.bench.subjects import BenchRequest, BenchSelection
 from ortrim.errors import Diagnostic, ExitCode, ModelError, StorageError, UsageError, VerifyError
 from ortrim.history.store import NAME, benches
 from ortrim.pipeline.request import Request
@@ -86,10 +86,10 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture(name="wanted")
-def fixture_wanted(stages: Stages) -> Wanted:
+def fixture_wanted(stages: Stages) -> BenchRequest:
     """Return a small sweep of a buildspec with two cases that was not built."""
-    asked = Asked(request=stages.request(TWO_CASES))
-    return Wanted(asked=asked, sweep=SWEEP, rounds=ROUNDS, deadline_ms=1.0, training_run="run-7")
+    asked = BenchSelection(request=stages.request(TWO_CASES))
+    return BenchRequest(asked=asked, sweep=SWEEP, rounds=ROUNDS, deadline_ms=1.0, training_run="run-7")
 
 
 def journal_of(report: BenchReport) -> Path:
@@ -97,7 +97,7 @@ def journal_of(report: BenchReport) -> Path:
     return Path(report.journal)
 
 
-def test_a_sweep_is_measured_kept_and_recorded(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_a_sweep_is_measured_kept_and_recorded(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """Each point with each case in processes of its own; the history has each point."""
     report = bench(wanted, stages.console)
     assert (report.done, report.total, len(machine.asked)) == (TOTAL, TOTAL, TOTAL + 2)
@@ -115,7 +115,9 @@ def test_a_sweep_is_measured_kept_and_recorded(stages: Stages, machine: Machine,
     ]  # fmt: skip
 
 
-def test_the_official_wheel_is_taken_where_nothing_was_built(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_the_official_wheel_is_taken_where_nothing_was_built(
+    stages: Stages, machine: Machine, wanted: BenchRequest
+) -> None:
     """With the model in ONNX format, at its own level, and the settings of the buildspec; which one it is, is said."""
     report = bench(wanted, stages.console)
     assert (report.plan.library.kind, report.plan.library.full) == ("wheel", True)
@@ -130,7 +132,7 @@ def test_the_official_wheel_is_taken_where_nothing_was_built(stages: Stages, mac
 
 
 def test_the_build_is_taken_where_there_is_one(
-    stages: Stages, machine: Machine, wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stages: Stages, machine: Machine, wanted: BenchRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the converted model and what its package says of its session."""
     library = tmp_path / "build" / "libonnxruntime.so"
@@ -148,7 +150,7 @@ def test_the_build_is_taken_where_there_is_one(
     assert machine.asked[0].library.name == "full.so"
 
 
-def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: Wanted, tmp_path: Path) -> None:
+def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: BenchRequest, tmp_path: Path) -> None:
     """One that is minimal gets the converted model; what is no file is refused."""
     library = tmp_path / "own.so"
     library.write_bytes(b"..." + MINIMAL)
@@ -158,20 +160,20 @@ def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: Wanted,
     for word in (str(tmp_path), str(tmp_path / "none.so")):
         with pytest.raises(UsageError) as caught:
             bench(replace(wanted, asked=replace(wanted.asked, library=word)), stages.console)
-        assert (caught.value.reference, caught.value.where) == ("bad-option", "--library")
+        assert (caught.value.code, caught.value.where) == ("bad-option", "--library")
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_build_that_is_not_there_is_told(stages: Stages, wanted: Wanted) -> None:
+def test_a_build_that_is_not_there_is_reported(stages: Stages, wanted: BenchRequest) -> None:
     """When it was asked for."""
     with pytest.raises(UsageError) as caught:
         bench(replace(wanted, asked=replace(wanted.asked, library="built")), stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("not-built", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("not-built", ExitCode.USAGE)
 
 
-def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """The wheel runs here whatever the buildspec is for."""
-    asked = Asked(request=stages.request('[[targets]]\nid = "android-arm64-v8a"\n'))
+    asked = BenchSelection(request=stages.request('[[targets]]\nid = "android-arm64-v8a"\n'))
     assert bench(replace(wanted, asked=asked), stages.console).plan.target == "linux-x64"
     assert machine.asked
 
@@ -180,7 +182,7 @@ def test_a_models_file_needs_no_buildspec(stages: Stages, machine: Machine) -> N
     """Its name is made fit for one; a size that it leaves open can be given."""
     (stages.folder / "tiny.onnx").rename(stages.folder / "My Model.onnx")
     request = Request(spec=stages.folder / "My Model.onnx", output=stages.folder / "artifacts")
-    report = bench(Wanted(asked=Asked(request=request), rounds=1), stages.console)
+    report = bench(BenchRequest(asked=BenchSelection(request=request), rounds=1), stages.console)
     assert (report.plan.name, [row.case for row in report.models[0].rows]) == ("my-model", ["default"])
     assert report.models[0].scores[0].point == "default"
     assert report.models[0].recommended == ""
@@ -196,28 +198,28 @@ def test_what_does_not_go_with_a_models_file(stages: Stages, changes: dict[str, 
     """There is no build of it, and a size has to be one of its own."""
     request = Request(spec=stages.folder / "tiny.onnx", output=stages.folder / "artifacts")
     with pytest.raises(kind):
-        bench(Wanted(asked=Asked(request=request, **changes)), stages.console)
+        bench(BenchRequest(asked=BenchSelection(request=request, **changes)), stages.console)
     assert not list((stages.folder / "artifacts").glob("**/*"))
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_model_that_is_not_there_is_told(stages: Stages) -> None:
+def test_a_model_that_is_not_there_is_reported(stages: Stages) -> None:
     """Before any work."""
     request = Request(spec=stages.folder / "none.onnx", output=stages.folder / "artifacts")
     with pytest.raises(ModelError) as caught:
-        bench(Wanted(asked=Asked(request=request)), stages.console)
-    assert caught.value.reference == "model-missing"
+        bench(BenchRequest(asked=BenchSelection(request=request)), stages.console)
+    assert caught.value.code == "model-missing"
 
 
 @pytest.mark.usefixtures("machine")
-def test_sizes_do_not_go_with_a_buildspec(stages: Stages, wanted: Wanted) -> None:
+def test_sizes_do_not_go_with_a_buildspec(stages: Stages, wanted: BenchRequest) -> None:
     """Its cases say them."""
     with pytest.raises(UsageError) as caught:
         bench(replace(wanted, asked=replace(wanted.asked, dimensions={"n": 3})), stages.console)
     assert caught.value.where == "--dim"
 
 
-def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """The report says how far it went; nothing enters the history; the next run goes on and measures nothing twice."""
     machine.interrupted_at(2 + 8, KeyboardInterrupt())
     stopped = bench(wanted, stages.console)
@@ -233,15 +235,15 @@ def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted
 
 
 @pytest.mark.usefixtures("machine")
-def test_there_may_be_nothing_to_go_on_with(stages: Stages, wanted: Wanted) -> None:
+def test_there_may_be_nothing_to_go_on_with(stages: Stages, wanted: BenchRequest) -> None:
     """Nothing was stopped, or it was about something else."""
     bench(wanted, stages.console)
     with pytest.raises(UsageError) as caught:
         bench(replace(wanted, resume=True), stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("nothing-to-resume", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("nothing-to-resume", ExitCode.USAGE)
 
 
-def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """The one that was stopped stays."""
     machine.interrupted_at(5, KeyboardInterrupt())
     stopped = bench(wanted, stages.console)
@@ -251,7 +253,7 @@ def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine,
     assert len(read_journal(journal_of(stopped)).samples) == stopped.done
 
 
-def test_a_point_that_fails_is_told_and_left_out(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_a_point_that_fails_is_reported_and_left_out(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """It is tried once; all others are measured."""
 
     def fail(request: RunRequest) -> None:
@@ -268,17 +270,17 @@ def test_a_point_that_fails_is_told_and_left_out(stages: Stages, machine: Machin
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])
-def test_a_default_that_fails_ends_it(stages: Stages, machine: Machine, wanted: Wanted, number: int) -> None:
+def test_a_default_that_fails_ends_it(stages: Stages, machine: Machine, wanted: BenchRequest, number: int) -> None:
     """In the trial or later; what was measured before stays in the journal."""
     machine.interrupted_at(number, VerifyError("inference-failed", "running the model failed"))
     with pytest.raises(VerifyError) as caught:
         bench(wanted, stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("inference-failed", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("inference-failed", ExitCode.VERIFY)
     kept = list((stages.folder / "artifacts" / "bench").glob("*.jsonl"))
     assert [len(read_journal(path).samples) for path in kept] == ([] if number < 3 else [1])
 
 
-def test_two_at_once_would_measure_one_another(stages: Stages, machine: Machine, wanted: Wanted) -> None:
+def test_two_at_once_would_measure_one_another(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """The second one is refused, and nothing is measured."""
     with locked(cache_folder("bench") / "machine"):
         caught: list[Diagnostic] = []
@@ -292,12 +294,12 @@ def test_two_at_once_would_measure_one_another(stages: Stages, machine: Machine,
         thread = threading.Thread(target=second)
         thread.start()
         thread.join()
-    assert [error.reference for error in caught] == ["bench-busy"]
+    assert [error.code for error in caught] == ["bench-busy"]
     assert machine.asked == []
 
 
 def test_a_full_disk_keeps_what_was_measured(
-    stages: Stages, machine: Machine, wanted: Wanted, monkeypatch: pytest.MonkeyPatch
+    stages: Stages, machine: Machine, wanted: BenchRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The diagnostic is about the disk; the run after it goes on."""
 
@@ -308,23 +310,23 @@ def test_a_full_disk_keeps_what_was_measured(
     monkeypatch.setattr("ortrim.bench.scores.os.fsync", full)
     with pytest.raises(StorageError) as caught:
         bench(wanted, stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
     monkeypatch.undo()
     (kept,) = (stages.folder / "artifacts" / "bench").glob("*.jsonl")
     assert len(read_journal(kept).samples) >= 3
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_folder_that_cannot_be_written_is_told_before_the_work(stages: Stages, wanted: Wanted) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(stages: Stages, wanted: BenchRequest) -> None:
     """A file has its name."""
     (stages.folder / "artifacts").write_text("")
     with pytest.raises(StorageError) as caught:
         bench(wanted, stages.console)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_history_that_cannot_be_written_is_a_warning(stages: Stages, wanted: Wanted) -> None:
+def test_a_history_that_cannot_be_written_is_a_warning(stages: Stages, wanted: BenchRequest) -> None:
     """The report is there all the same."""
     (stages.folder / "artifacts" / NAME).mkdir(parents=True)
     assert bench(wanted, stages.console).done == TOTAL

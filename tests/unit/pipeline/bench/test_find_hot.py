@@ -63,7 +63,7 @@ def test_the_official_library_runs_the_converted_model_with_one_thread(stages: S
     find_hot(stages.request("[session]\nthreads = 4\nbranches = 2\n"), stages.console, runs=5)
     (request, *_) = timed
     assert (request.library.name, request.model.suffix) == ("full.so", ".ort")
-    assert (request.session.threads, request.session.branches, len(request.cases)) == (1, 1, 1)
+    assert (request.session.threads, request.session.inter_op_threads, len(request.cases)) == (1, 1, 1)
     assert (request.repetition.runs, RUNS) == (5, 20)
 
 
@@ -98,14 +98,14 @@ def test_a_measurement_that_fails_leaves_the_older_file(
     assert {path for path in stages.folder.iterdir() if path.suffix == ".toml"} <= set(before)
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_work(
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(
     stages: Stages, timed: list[RunRequest], tmp_path: Path
 ) -> None:
     """Nothing is converted for it."""
     (tmp_path / "file").touch()
     with pytest.raises(StorageError) as caught:
         find_hot(stages.request(spec=tmp_path / "file" / "sample.toml"), stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
     assert timed == []
     assert stages.ran == []
 
@@ -151,5 +151,5 @@ def test_a_damaged_file_is_refused_before_any_work(stages: Stages) -> None:
     hot_file(request.spec).write_text("operators = 3")
     with pytest.raises(Diagnostic) as caught:
         make_planned(request, stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("wrong-type", ExitCode.SPEC)
+    assert (caught.value.code, caught.value.exit_code) == ("wrong-type", ExitCode.SPEC)
     assert stages.ran == []

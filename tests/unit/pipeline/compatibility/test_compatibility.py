@@ -11,7 +11,7 @@ from fake_sources import private_cache
 from onnx_samples import branching, model_of, relu, write
 from ortrim.base.console import Console
 from ortrim.compat import check as trials
-from ortrim.compat.answer import Answer
+from ortrim.compat.answer import CompatibilityAnswer
 from ortrim.compat.check import check_compatibility, failure_of, model_name
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
 from ortrim.models.convert import Conversion
@@ -45,7 +45,7 @@ def converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str
     return answers
 
 
-def check(tmp_path: Path, config: str, *models: Path) -> Answer:
+def check(tmp_path: Path, config: str, *models: Path) -> CompatibilityAnswer:
     """Hold models against a runtime of this configuration."""
     path = tmp_path / "theirs.config"
     path.write_text(config)
@@ -66,7 +66,7 @@ def test_what_a_model_lacks_is_the_change(tmp_path: Path) -> None:
     assert answer.change == 'ai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'
     failure = failure_of(answer)
     assert isinstance(failure, OperatorsError)
-    assert (failure.reference, failure.exit_code) == ("model-does-not-fit", ExitCode.OPERATORS)
+    assert (failure.code, failure.exit_code) == ("model-does-not-fit", ExitCode.OPERATORS)
     assert failure.why == f"{RECORDED}: ai.onnx Relu (14) is missing: the operator"
     assert "smallest change" in failure.hint
 
@@ -130,17 +130,17 @@ def test_other_troubles_are_not_an_answer(tmp_path: Path, converter: dict[tuple[
     converter["fixed", "extended"] = ConvertError("conversion-failed", "no")
     with pytest.raises(Diagnostic) as caught:
         check(tmp_path, ALL, write(tmp_path / "m.onnx", relu()))
-    assert (caught.value.reference, caught.value.exit_code) == ("conversion-failed", ExitCode.CONVERT)
+    assert (caught.value.code, caught.value.exit_code) == ("conversion-failed", ExitCode.CONVERT)
     (tmp_path / "text.onnx").write_text("hello")
     with pytest.raises(Diagnostic) as caught:
         check(tmp_path, ALL, tmp_path / "text.onnx")
     assert caught.value.exit_code == ExitCode.MODEL
     with pytest.raises(Diagnostic) as caught:
         check(tmp_path, ALL, RECORDED, tmp_path / "absent.onnx")
-    assert caught.value.reference == "model-missing"
+    assert caught.value.code == "model-missing"
     with pytest.raises(Diagnostic) as caught:
         check(tmp_path, ALL)
-    assert (caught.value.reference, caught.value.exit_code) == ("no-model", ExitCode.USAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("no-model", ExitCode.USAGE)
 
 
 def test_a_long_answer_is_cut_in_the_failure(tmp_path: Path) -> None:

@@ -85,11 +85,11 @@ def test_the_kind_of_build_is_read_from_the_arguments(
     assert (runtime.extended, runtime.without) == (extended, without)
 
 
-@pytest.mark.parametrize(("sources", "block"), [("unreached.c", 8), ("unreached.c;wide_blocks.cc", 16)])
+@pytest.mark.parametrize(("sources", "block"), [("unreached.c", 8), ("unreached.c;avx512_nchwc.cc", 16)])
 def test_the_width_of_blocks_is_read_from_the_arguments(tmp_path: Path, sources: str, block: int) -> None:
     """It is the library's, for all models."""
     inputs = make_inputs(tmp_path / "in")
-    job = replace(inputs.job, arguments=("--cmake_extra_defines", f"ORTRIM_STAND_INS={sources}"))
+    job = replace(inputs.job, arguments=("--cmake_extra_defines", f"ORTRIM_SURROGATES={sources}"))
     package = make_package(replace(inputs, job=job), tmp_path / "out")
     assert read_runtime(package.archive).channel_block == block
     path = package.folder / "manifest.json"
@@ -123,7 +123,7 @@ def test_a_package_has_a_version_of_its_own(package: Package, version: str) -> N
     """It is not to be said; a version that nobody knows is refused for a configuration too."""
     with pytest.raises(Diagnostic) as caught:
         read_runtime(package.archive, version)
-    assert (caught.value.reference, caught.value.where) == ("bad-option", "--ort-version")
+    assert (caught.value.code, caught.value.where) == ("bad-option", "--ort-version")
     assert caught.value.exit_code == ExitCode.USAGE
     assert read_runtime(package.archive, "1.21.0").ort_version == "1.21.0"
 
@@ -152,15 +152,15 @@ def test_what_does_not_say_its_operators_is_refused(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(Diagnostic) as caught:
         read_runtime(tmp_path / name)
-    assert (caught.value.reference, caught.value.exit_code) == (reference, code)
+    assert (caught.value.code, caught.value.exit_code) == (reference, code)
 
 
 def test_a_folder_of_something_else_and_nothing_are_refused(tmp_path: Path) -> None:
     """The words say what is taken."""
     with pytest.raises(Diagnostic) as caught:
         read_runtime(tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("manifest-missing", ExitCode.PACKAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("manifest-missing", ExitCode.PACKAGE)
     with pytest.raises(Diagnostic) as caught:
         read_runtime(tmp_path / "absent")
-    assert caught.value.reference == "package-missing"
+    assert caught.value.code == "package-missing"
     assert "operator configuration" in caught.value.hint

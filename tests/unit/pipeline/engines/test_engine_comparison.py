@@ -190,7 +190,7 @@ def test_an_engine_that_cannot_be_installed_is_a_row(
     comparison = compare_engines(compared, stages.console)
     row = rows(comparison)["tract"]
     assert row.stage == "install"
-    assert words.replace("index. last", f"({error.reference}). last line") in row.reason
+    assert words.replace("index. last", f"({error.code}). last line") in row.reason
     assert rows(comparison)["onnxruntime"].times is not None
     assert [engine.installed_bytes for engine in comparison.engines] == [0, None, None]
 
@@ -293,7 +293,7 @@ def test_what_does_not_exist_is_refused(
     """Before anything is run."""
     with pytest.raises(UsageError) as caught:
         compare_engines(replace(compared, **changes), stages.console)
-    assert (caught.value.reference, caught.value.where, caught.value.exit_code) == (*refusal, ExitCode.USAGE)
+    assert (caught.value.code, caught.value.where, caught.value.exit_code) == (*refusal, ExitCode.USAGE)
     assert script.asked == []
 
 
@@ -311,7 +311,7 @@ def test_two_at_once_would_measure_each_other(stages: Stages, script: Script, co
     """So the second is refused; the lock is that of `bench`."""
     with locked(cache_folder("bench") / "machine"), pytest.raises(UsageError) as caught:
         compare_engines(compared, stages.console)
-    assert caught.value.reference == "bench-busy"
+    assert caught.value.code == "bench-busy"
     assert script.asked == []
 
 
@@ -340,7 +340,7 @@ def test_both_files_are_written(stages: Stages, script: Script, compared: Compar
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError) as caught:
         write_comparison(comparison, tmp_path / "file")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
 
 
 def test_models_are_compared_after_their_steps(

@@ -105,7 +105,7 @@ def test_a_run_taken_up_twice_is_not_fetched_twice(stages: Stages, there: There,
     assert "nothing of the run 5000 is missing here" in stages.stdout.getvalue()
 
 
-def test_what_changed_since_the_dispatch_is_told(stages: Stages, there: There, left: int) -> None:
+def test_what_changed_since_the_dispatch_is_reported(stages: Stages, there: There, left: int) -> None:
     """Another profile is another library; what the run compiles would be of no use."""
     spec = stages.folder / "sample.toml"
     spec.write_text(f'profile = "upstream"\n{spec.read_text()}')
@@ -115,7 +115,7 @@ def test_what_changed_since_the_dispatch_is_told(stages: Stages, there: There, l
 
 
 def test_what_failed_there_is_not_compiled_here(stages: Stages, there: There, left: int) -> None:
-    """Its error is told, and again when it is asked for again."""
+    """Its error is reported, and again when it is asked for again."""
     run = there.remote.service.runs[0]
     there.fail = {"linux-arm64"}
     failed = there._run()
@@ -196,7 +196,7 @@ def test_a_run_of_somebody_else_is_not_taken(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_run_that_is_not_there_is_told(stages: Stages, there: There) -> None:
+def test_a_run_that_is_not_there_is_reported(stages: Stages, there: There) -> None:
     """Nothing is made for it."""
     with refused("run-not-found", NetworkError):
         taken_up(stages, 4711)
@@ -223,7 +223,7 @@ def test_a_run_is_cancelled_once(stages: Stages, there: There, left: int) -> Non
         taken_up(stages, left)
 
 
-def test_a_damaged_record_is_told(stages: Stages, there: There, left: int) -> None:
+def test_a_damaged_record_is_reported(stages: Stages, there: There, left: int) -> None:
     """With its file, before GitHub is asked."""
     (file,) = (stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
     file.write_bytes(b"\xff\x00")

@@ -72,7 +72,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         records_in(tmp_path)
-    assert (caught.value.reference, caught.value.exit_code) == ("record-damaged", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("record-damaged", ExitCode.STORAGE)
     assert caught.value.where == str(file)
 
 
@@ -86,6 +86,6 @@ def test_a_full_disk_leaves_the_old_record(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(files, "_write", full)
     with pytest.raises(StorageError) as caught:
         kept.with_run(Run(id=7, status=None, conclusion=None, html_url=""))
-    assert caught.value.reference == "disk-full"
+    assert caught.value.code == "disk-full"
     assert [found.record for found in records_in(tmp_path)] == [RECORD]
     assert [path.name for path in kept.file.parent.iterdir()] == ["one.json"]

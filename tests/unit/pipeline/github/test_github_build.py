@@ -196,7 +196,7 @@ def test_only_what_is_missing_is_dispatched(there: There, build: Build) -> None:
 
 
 def test_a_failed_target_does_not_lose_the_others(there: There, build: Build) -> None:
-    """Its error is told, with the end of its log; next time it is the only one that is dispatched."""
+    """Its error is reported, with the end of its log; next time it is the only one that is dispatched."""
     there.fail = {"linux-arm64"}
     with refused("run-failed", BuildError) as caught:
         build()
@@ -208,7 +208,7 @@ def test_a_failed_target_does_not_lose_the_others(there: There, build: Build) ->
     assert build.compiled == BOTH
 
 
-def test_when_all_fail_all_are_told(there: There, build: Build) -> None:
+def test_when_all_fail_all_are_reported(there: There, build: Build) -> None:
     """In one go, with the exit code of a failed build; nothing is left behind."""
     there.fail = set(BOTH)
     with pytest.raises(DiagnosticGroup) as caught:
@@ -325,7 +325,9 @@ def test_nobody_is_asked_to_cancel_what_is_over(there: There, build: Build, monk
     assert len(there.bodies) == 1
 
 
-def test_a_run_that_cannot_be_cancelled_is_told(there: There, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_be_cancelled_is_reported(
+    there: There, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With how to end it later."""
     build.cancel = True
     interrupting(there, monkeypatch)
@@ -435,7 +437,7 @@ def test_what_was_damaged_on_its_way_is_not_taken(there: There, build: Build) ->
     build.require_clean()
 
 
-def test_a_digest_that_is_not_the_artifacts_is_told(there: There, build: Build) -> None:
+def test_a_digest_that_is_not_the_artifacts_is_reported(there: There, build: Build) -> None:
     """With how to take the run up again; nothing is taken."""
     there.compiled = tuple(replace(each, digest=f"sha256:{'0' * 64}") for each in there.compiled)
     with refused("artifact-digest-mismatch", NetworkError) as caught:
@@ -453,7 +455,7 @@ def test_a_link_that_breaks_is_mended(there: There, build: Build) -> None:
     assert there.remote.client.session.traffic.bytes_again == 0
 
 
-def test_a_record_that_is_damaged_is_told(there: There, build: Build) -> None:
+def test_a_record_that_is_damaged_is_reported(there: There, build: Build) -> None:
     """A run may be behind it, so that nothing is dispatched before somebody looked."""
     build()
     folder = next((build.stages.folder / "artifacts").glob(f"*/*/{FOLDER}"))

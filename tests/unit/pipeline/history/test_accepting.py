@@ -1,4 +1,4 @@
-"""Builds are accepted, and held against what was."""
+"""Builds are accepted, and compared with what was."""
 
 import json
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_a_regression_ends_with_its_own_code_and_the_numbers(output: Path) -> No
     record(output / NAME, sample_entry(file_bytes=2_000_000))
     failure = regression_of(check_builds(output, "silero-vad", None, Allowed()))
     assert failure is not None
-    assert (failure.exit_code, failure.reference) == (ExitCode.REGRESSION, "regression")
+    assert (failure.exit_code, failure.code) == (ExitCode.REGRESSION, "regression")
     assert "library: 2.00 MB (+17.4 %), was 1.70 MB; 1 % more is allowed" in failure.why
     assert regression_of(check_builds(output, None, None, Allowed(size=0.2))) is None
 
@@ -56,7 +56,7 @@ def test_no_build_is_an_error(output: Path, spec: str | None) -> None:
     ):
         with pytest.raises(UsageError) as caught:
             attempt()
-        assert caught.value.reference == "no-such-build"
+        assert caught.value.code == "no-such-build"
         assert "silero-vad linux-x64" in caught.value.hint
 
 
@@ -90,7 +90,7 @@ def test_a_damaged_file_is_a_diagnostic(output: Path, tmp_path: Path, content: b
     file.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         check_builds(output, None, None, Allowed(), file)
-    assert caught.value.reference == "accepted-damaged"
+    assert caught.value.code == "accepted-damaged"
     assert file.read_bytes() == content
 
 
@@ -98,7 +98,7 @@ def test_a_missing_file_is_a_diagnostic(output: Path, tmp_path: Path) -> None:
     """With what writes it."""
     with pytest.raises(StorageError) as caught:
         check_builds(output, None, None, Allowed(), tmp_path / "accepted.json")
-    assert (caught.value.reference, caught.value.exit_code) == ("accepted-missing", ExitCode.STORAGE)
+    assert (caught.value.code, caught.value.exit_code) == ("accepted-missing", ExitCode.STORAGE)
 
 
 def test_an_empty_file_of_builds_accepts_nothing(output: Path, tmp_path: Path) -> None:

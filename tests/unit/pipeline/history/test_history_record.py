@@ -76,7 +76,7 @@ def test_builds_are_found_by_spec_and_target(tmp_path: Path) -> None:
     assert [each.spec for each in history_of(tmp_path, str(spec), None)] == ["other"]
     with pytest.raises(UsageError) as caught:
         history_of(tmp_path, "unheard-of", None)
-    assert caught.value.reference == "no-such-build"
+    assert caught.value.code == "no-such-build"
     assert "other linux-x64" in caught.value.hint
 
 
@@ -84,7 +84,7 @@ def test_a_page_of_the_history(tmp_path: Path) -> None:
     """It is written where it was asked for; without a history there is a diagnostic and no page."""
     with pytest.raises(StorageError) as caught:
         history_of(tmp_path, None, None)
-    assert caught.value.reference == "history-missing"
+    assert caught.value.code == "history-missing"
     record_build(recorded_report(), tmp_path, lambda _: None)
     write_history_page(history_of(tmp_path, None, None), (), tmp_path / "history.html")
     assert "<svg" in (tmp_path / "history.html").read_text()

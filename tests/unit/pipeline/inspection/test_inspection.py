@@ -76,7 +76,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, what in (("absent", "there is no such file"), ("", "is not a file"), ("pipe", "is not a file")):
         error = refused(tmp_path / name)
-        assert (error.reference, error.exit_code, error.what) == ("file-missing", ExitCode.MODEL, what)
+        assert (error.code, error.exit_code, error.what) == ("file-missing", ExitCode.MODEL, what)
         assert error.where == str(tmp_path / name)
 
 
@@ -90,11 +90,11 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     ],
     ids=["noise", "picture", "utf-16", "readme"],
 )
-def test_what_is_nothing_known_is_told_which_kinds_there_are(tmp_path: Path, content: bytes) -> None:
+def test_what_is_nothing_known_is_reported_which_kinds_there_are(tmp_path: Path, content: bytes) -> None:
     """And what it was taken for at last."""
     (tmp_path / "README.md").write_bytes(content)
     error = refused(tmp_path / "README.md")
-    assert (error.reference, error.exit_code) == ("unknown-kind", ExitCode.MODEL)
+    assert (error.code, error.exit_code) == ("unknown-kind", ExitCode.MODEL)
     assert "libraries (.so, .dylib, .a)" in error.hint
     assert error.why
 
@@ -103,7 +103,7 @@ def test_what_is_nothing_known_is_told_which_kinds_there_are(tmp_path: Path, con
 def test_what_says_by_its_name_what_it_is_is_refused_as_that(tmp_path: Path, name: str, reference: str) -> None:
     """Its reader says what is wrong and where."""
     (tmp_path / name).write_text("hello\n")
-    assert refused(tmp_path / name).reference == reference
+    assert refused(tmp_path / name).code == reference
 
 
 def archive(*members: tuple[str, bytes]) -> bytes:
@@ -134,7 +134,7 @@ def test_a_damaged_static_library_is_refused(tmp_path: Path) -> None:
     """As one, not as a configuration."""
     (tmp_path / "x.a").write_bytes(archive(("a.o", b"x" * 100))[:80])
     error = refused(tmp_path / "x.a")
-    assert (error.reference, error.exit_code) == ("not-an-archive", ExitCode.BINARY)
+    assert (error.code, error.exit_code) == ("not-an-archive", ExitCode.BINARY)
 
 
 @pytest.mark.parametrize(

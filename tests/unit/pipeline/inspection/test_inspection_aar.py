@@ -58,5 +58,5 @@ def test_other_zip_archives_are_refused(tmp_path: Path, content: bytes, kind: ty
     with pytest.raises(kind) as caught:
         inspect_file(tmp_path / "file")
     assert isinstance(caught.value, BinaryError | StorageError)
-    assert caught.value.reference == reference
+    assert caught.value.code == reference
     assert caught.value.exit_code in {ExitCode.BINARY, ExitCode.STORAGE}

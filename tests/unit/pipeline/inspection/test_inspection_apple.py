@@ -111,7 +111,7 @@ def test_an_empty_folder_is_no_xcframework(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     if name.endswith(".xcframework"):
         error = refused(tmp_path / name)
-        assert (error.reference, error.exit_code) == ("not-an-xcframework", ExitCode.BINARY)
+        assert (error.code, error.exit_code) == ("not-an-xcframework", ExitCode.BINARY)
     else:
         assert "binary-missing" in inspect_file(tmp_path / name)["broken"]
 
@@ -119,7 +119,7 @@ def test_an_empty_folder_is_no_xcframework(tmp_path: Path, name: str) -> None:
 def test_other_folders_are_not_read(tmp_path: Path) -> None:
     """As before: what is no file has no content."""
     assert isinstance(refused(tmp_path), ModelError)
-    assert refused(tmp_path).reference == "file-missing"
+    assert refused(tmp_path).code == "file-missing"
 
 
 @pytest.mark.parametrize(
@@ -135,20 +135,20 @@ def test_other_folders_are_not_read(tmp_path: Path) -> None:
         b"<plist><dict>" + b" " * (2 << 20) + b"</dict></plist>",
     ],
 )
-def test_property_lists_that_are_none_are_told(tmp_path: Path, info: bytes) -> None:
+def test_property_lists_that_are_none_are_reported(tmp_path: Path, info: bytes) -> None:
     """Cut off, nested without end, with entities, too large, or of another kind."""
     error = refused(write_files(tmp_path / "x.xcframework", {"Info.plist": info}))
-    assert (error.reference, error.exit_code) == ("plist-damaged", ExitCode.BINARY)
+    assert (error.code, error.exit_code) == ("plist-damaged", ExitCode.BINARY)
     inner = xcframework_files() | {f"{DEVICE_SLICE}/onnxruntime.framework/Info.plist": info}
-    assert refused(write_files(tmp_path / "y.xcframework", inner)).reference == "plist-damaged"
+    assert refused(write_files(tmp_path / "y.xcframework", inner)).code == "plist-damaged"
 
 
 @pytest.mark.parametrize("libraries", [None, "text", ["text"], [{}] * 1000, {"a": 1}])
-def test_a_list_of_slices_that_is_none_is_told(tmp_path: Path, libraries: object) -> None:
+def test_a_list_of_slices_that_is_none_is_reported(tmp_path: Path, libraries: object) -> None:
     """As in a framework's own Info.plist."""
     words = {"AvailableLibraries": libraries} if libraries is not None else {"AvailableLibraries": 1}
     error = refused(write_files(tmp_path / "x.xcframework", {"Info.plist": xcframework_plist(**words)}))
-    assert error.reference == "not-an-xcframework"
+    assert error.code == "not-an-xcframework"
 
 
 @pytest.mark.parametrize(
@@ -194,16 +194,16 @@ def test_archives_that_could_do_harm_are_refused(tmp_path: Path, files: Files, r
     """Names that climb, a link without end, and more than one xcframework."""
     (tmp_path / "x.zip").write_bytes(zipped(files, root=root))
     error = refused(tmp_path / "x.zip")
-    assert error.reference == reference
+    assert error.code == reference
     assert isinstance(error, BinaryError | StorageError)
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.99])
-def test_an_archive_that_is_cut_off_is_told(tmp_path: Path, part: float) -> None:
+def test_an_archive_that_is_cut_off_is_reported(tmp_path: Path, part: float) -> None:
     """An interrupted download."""
     whole = zipped(xcframework_files())
     (tmp_path / "x.zip").write_bytes(whole[: int(len(whole) * part)])
-    assert (refused(tmp_path / "x.zip").reference, refused(tmp_path / "x.zip").exit_code) == (
+    assert (refused(tmp_path / "x.zip").code, refused(tmp_path / "x.zip").exit_code) == (
         "corrupt-archive", ExitCode.STORAGE,
     )  # fmt: skip
 
@@ -213,7 +213,7 @@ def test_a_slice_with_a_foreign_binary_is_refused(tmp_path: Path, data: bytes, r
     """Linux's library, or an empty file, in the place of Apple's; the error names the member."""
     files = xcframework_files() | {f"{DEVICE_SLICE}/onnxruntime.framework/onnxruntime": data}
     error = refused(write_files(tmp_path / "x.xcframework", files))
-    assert error.reference == reference
+    assert error.code == reference
     assert error.where.endswith(f"{DEVICE_SLICE}/onnxruntime.framework/onnxruntime")
 
 
@@ -222,4 +222,4 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     folder = write_files(tmp_path / "x.xcframework", xcframework_files())
     os.mkfifo(folder / "pipe")
     error = refused(folder)
-    assert (error.reference, error.exit_code) == ("unsafe-folder", ExitCode.STORAGE)
+    assert (error.code, error.exit_code) == ("unsafe-folder", ExitCode.STORAGE)

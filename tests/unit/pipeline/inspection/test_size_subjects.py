@@ -91,7 +91,7 @@ def test_a_map_that_is_named_is_taken(stages: Stages, tmp_path: Path) -> None:
     assert sized.accounting.mapped
     with pytest.raises(BinaryError) as caught:
         size_of(str(folder), stages.request(), tmp_path / "none.map", stages.console)
-    assert caught.value.reference == "link-map-missing"
+    assert caught.value.code == "link-map-missing"
 
 
 def test_folders_without_one_library_are_refused(stages: Stages, tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_folders_without_one_library_are_refused(stages: Stages, tmp_path: Path)
     for folder in ("empty", "two"):
         with pytest.raises(BinaryError) as caught:
             size_of(str(tmp_path / folder), stages.request(), None, stages.console)
-        assert caught.value.reference == "no-library"
+        assert caught.value.code == "no-library"
     with pytest.raises(BinaryError) as caught:
         size_of(str(tmp_path / "nothing"), stages.request(), None, stages.console)
-    assert caught.value.reference == "library-missing"
+    assert caught.value.code == "library-missing"
 
 
 @pytest.mark.parametrize("place", [
@@ -133,7 +133,7 @@ def test_a_framework_for_a_mac_has_one_library(stages: Stages, tmp_path: Path) -
     assert {leaf.component for leaf in sized.accounting.leaves} >= {"arm64 __TEXT", "x86_64 __TEXT", "file headers"}
     with pytest.raises(BinaryError, match="3 libraries") as caught:
         size_of(str(slices), stages.request(), None, stages.console)
-    assert caught.value.reference == "no-library"
+    assert caught.value.code == "no-library"
 
 
 def test_a_damaged_library_of_apples_systems_is_refused(stages: Stages, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_damaged_library_of_apples_systems_is_refused(stages: Stages, tmp_path
     (tmp_path / "libonnxruntime.dylib").write_bytes(sample("macos-arm64.dylib")[:400])
     with pytest.raises(BinaryError) as caught:
         size_of(str(tmp_path), stages.request(), None, stages.console)
-    assert caught.value.reference == "corrupt-mach-o"
+    assert caught.value.code == "corrupt-mach-o"
 
 
 def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
@@ -149,7 +149,7 @@ def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
     request = stages.request()
     with pytest.raises(VerifyError) as caught:
         size_of(str(request.spec), request, None, stages.console)
-    assert caught.value.reference == "not-built"
+    assert caught.value.code == "not-built"
     build = leave_build(make_planned(request, stages.console).plan.targets[0])
     leave(build)
     sized = size_of(str(request.spec), request, None, stages.console)
@@ -162,11 +162,11 @@ def test_a_buildspec_of_several_targets_needs_one(stages: Stages) -> None:
     request = stages.request('[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-arm64"\n', target="linux")
     with pytest.raises(UsageError) as caught:
         size_of(str(request.spec), request, None, stages.console)
-    assert caught.value.reference == "one-target"
+    assert caught.value.code == "one-target"
     assert "linux-x64, linux-arm64" in caught.value.hint
 
 
-def test_two_libraries_are_told_in_the_same_terms(stages: Stages, tmp_path: Path) -> None:
+def test_two_libraries_are_reported_in_the_same_terms(stages: Stages, tmp_path: Path) -> None:
     """With one map alone neither uses it, or everything would seem to have changed."""
     words = (str(leave(tmp_path / "old", "fewer")), str(leave(tmp_path / "new", mapped=False)))
     before, after = sizes_of_two(words, stages.request(), stages.console)
@@ -184,4 +184,4 @@ def test_a_page_that_cannot_be_written_is_a_diagnostic(stages: Stages, tmp_path:
     assert "<svg" in (tmp_path / "deep" / "size.html").read_text()
     with pytest.raises(StorageError) as caught:
         write_size_page(sized, tmp_path / "a" / LIBRARY / "size.html")
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"

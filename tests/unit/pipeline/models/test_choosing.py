@@ -17,5 +17,5 @@ def test_an_unknown_name_is_refused(name: str, hint: str) -> None:
     """With a name that is close, else with those that there are; a long one is cut off."""
     with pytest.raises(UsageError) as caught:
         require_known("no-such-model", "--only", ("vad", name), ("vad", "ocr"))
-    assert (caught.value.reference, caught.value.where, caught.value.hint) == ("no-such-model", "--only", hint)
+    assert (caught.value.code, caught.value.where, caught.value.hint) == ("no-such-model", "--only", hint)
     assert len(caught.value.what) < 130

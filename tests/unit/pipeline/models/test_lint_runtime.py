@@ -98,7 +98,7 @@ PLAIN = (
 
 
 @pytest.mark.parametrize(("words", "plain"), PLAIN)
-def test_failures_are_told_in_words_about_the_model(words: str, plain: str) -> None:
+def test_failures_are_reported_in_words_about_the_model(words: str, plain: str) -> None:
     """Without codes, places in the runtime's sources, and folders: recorded of ONNX Runtime 1.21.0, shortened."""
     assert plain_words(words, Path("/a/b/m.onnx")) == plain
 

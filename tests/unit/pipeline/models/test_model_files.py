@@ -42,7 +42,7 @@ def test_sizes_of_nothing_are_refused(path: Path, sizes: dict[str, int], hint: s
     """As `cost` refuses them: it is the command line that is wrong, not a buildspec."""
     with pytest.raises(Diagnostic) as caught:
         spec_of_model(path, sizes)
-    assert (caught.value.reference, caught.value.where, caught.value.exit_code) == (
+    assert (caught.value.code, caught.value.where, caught.value.exit_code) == (
         "bad-option",
         "--dim",
         ExitCode.USAGE,

@@ -69,7 +69,7 @@ def test_an_unknown_model_is_refused(stages: Stages) -> None:
     """With those that there are; nothing is written."""
     with pytest.raises(UsageError) as caught:
         make_model_pages(stages.request(), ("tinny",), stages.console, run=True)
-    assert (caught.value.reference, caught.value.hint) == ("no-such-model", "did you mean 'tiny'?")
+    assert (caught.value.code, caught.value.hint) == ("no-such-model", "did you mean 'tiny'?")
     assert not planned_folder(stages)[1].exists()
 
 
@@ -80,7 +80,7 @@ def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
     (folder / "report.json").write_text("{")
     with pytest.raises(StorageError) as caught:
         make_model_pages(stages.request(), (), stages.console, run=True)
-    assert caught.value.reference == "report-damaged"
+    assert caught.value.code == "report-damaged"
     (folder / "report.json").write_text('{"schema": "ortrim-report/1"}')
     (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
     assert "Not verified yet" in page.read_text()

@@ -47,7 +47,7 @@ def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     parts[1].binding.write_bytes(sample("no-build-id.so"))
     with pytest.raises(DiagnosticGroup) as caught:
         deliver_aar(parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
-    found = {error.reference for error in caught.value.diagnostics}
+    found = {error.code for error in caught.value.diagnostics}
     assert {"segments-not-page-aligned", "abi-mismatch", "build-id-missing", "jni-exports-missing"} <= found
     assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
@@ -71,7 +71,7 @@ def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
     """As the package itself says."""
     with pytest.raises(PackageError) as caught:
         deliver_aar((), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
-    assert caught.value.reference == "no-abi"
+    assert caught.value.code == "no-abi"
 
 
 def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Slices may take what their targets may take together; a missed budget is told, and is no reason to refuse."""
+"""Slices may take what their targets may take together; a missed budget is reported, and is no reason to refuse."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -102,7 +102,7 @@ def test_an_unsound_xcframework_is_not_delivered(tmp_path: Path, sources: Path) 
     parts[0].inputs.result.library.write_bytes(recorded("ios-simulator-arm64"))
     with pytest.raises(DiagnosticGroup) as caught:
         deliver_apple((ApplePart(inputs=parts[0].inputs),), sources, tmp_path / "out", {})
-    assert "platform-differs" in {error.reference for error in caught.value.diagnostics}
+    assert "platform-differs" in {error.code for error in caught.value.diagnostics}
     assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
     assert left(tmp_path / "out") == []
 
@@ -133,7 +133,7 @@ def test_no_parts_make_no_package(tmp_path: Path, sources: Path) -> None:
     """As the package itself says."""
     with pytest.raises(PackageError) as caught:
         deliver_apple((), sources, tmp_path / "out", {})
-    assert caught.value.reference == "no-slice"
+    assert caught.value.code == "no-slice"
 
 
 def test_who_is_to_sign_must_be_able_to(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_who_is_to_sign_must_be_able_to(tmp_path: Path, sources: Path, monkeypat
     parts = apple_inputs(tmp_path / "in", ("ios-arm64",)).parts
     with pytest.raises(ToolError) as caught:
         deliver_apple(parts, sources, tmp_path / "out", {"ORTRIM_CODESIGN_IDENTITY": "Apple Distribution: A"})
-    assert (caught.value.reference, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
     assert not (tmp_path / "out").exists()
 
 

@@ -181,7 +181,7 @@ def test_an_aar_with_a_bad_library_is_not_delivered(
     monkeypatch.setattr(building, "_build", crooked)
     with pytest.raises(DiagnosticGroup) as caught:
         android(stages)
-    assert {error.reference for error in caught.value.diagnostics} >= {"segments-not-page-aligned", "abi-mismatch"}
+    assert {error.code for error in caught.value.diagnostics} >= {"segments-not-page-aligned", "abi-mismatch"}
     assert list((stages.folder / "artifacts").rglob("*.aar")) == []
     assert list((stages.folder / "artifacts").rglob("report.json")) == []
 
@@ -237,7 +237,7 @@ def test_verifying_again_what_is_compiled_in_part_asks_for_a_build(
     monkeypatch.delenv("ANDROID_NDK_HOME")
     with pytest.raises(Diagnostic) as caught:
         android(stages, verify_again)
-    assert (caught.value.reference, caught.value.exit_code) == ("not-built", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("not-built", ExitCode.VERIFY)
     assert caught.value.hint == "run: invoke build"
     assert not list((stages.folder / "artifacts").rglob("report.json"))
 

@@ -87,7 +87,7 @@ def test_a_selected_library_that_differs_is_refused(stages: Stages, workshop: Wo
     differing = f"LIBRARY_BYTES = LIBRARY_BYTES if len(chosen()) == {len(UNITS)} else {other!r}"
     write_library(workshop, library=TINY.read_bytes(), before_linking=differing)
     error = refused(stages)
-    assert error.reference == "pruning-differs"
+    assert error.code == "pruning-differs"
     assert error.why == "exported symbols: ('OrtGetApiBase',) and ('OrtGetApiBass',)"
     assert (workshop.log.parent / "unpruned.so").read_bytes() == TINY.read_bytes()
     assert str(workshop.log.parent / "unpruned.so") in error.hint
@@ -119,18 +119,18 @@ def test_a_selection_that_does_not_link_is_refused(stages: Stages, workshop: Wor
     failing = f"if len(chosen()) < {len(UNITS)}:\n    print('undefined symbol: phantom')\n    sys.exit(1)"
     write_library(workshop, library=TINY.read_bytes(), before_linking=failing)
     error = refused(stages)
-    assert (error.reference, error.why) == ("pruning-differs", "the selected files do not link")
+    assert (error.code, error.why) == ("pruning-differs", "the selected files do not link")
 
 
 @pytest.mark.parametrize("phase", ["all operators", "the buildspec"])
-def test_a_build_that_fails_is_told_as_every_other(stages: Stages, workshop: Workshop, phase: str) -> None:
+def test_a_build_that_fails_is_reported_as_every_other(stages: Stages, workshop: Workshop, phase: str) -> None:
     """Whether it is that of all operators or that of the buildspec."""
     condition = "'no_ops' in" if phase == "all operators" else "'Add' in"
     config = "pathlib.Path(sys.argv[sys.argv.index('--include_ops_by_config') + 1]).read_text()"
     failing = f"if {condition} {config}:\n    print('a.cc:1:1: error: no')\n    sys.exit(1)"
     write_library(workshop, before_linking=failing)
     error = refused(stages)
-    assert (error.reference, error.why) == ("build-failed", "a.cc:1:1: error: no")
+    assert (error.code, error.why) == ("build-failed", "a.cc:1:1: error: no")
 
 
 def test_the_made_up_library_has_an_object_for_every_unit() -> None:

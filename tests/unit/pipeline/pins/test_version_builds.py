@@ -91,7 +91,7 @@ def test_without_a_record_nothing_is_built(tmp_path: Path, built: dict[str, Diag
     """The step before it is named."""
     with pytest.raises(SourcesError) as caught:
         build_versions(REQUEST, tmp_path, Console())
-    assert (caught.value.reference, caught.value.exit_code) == ("no-record", ExitCode.SOURCES)
+    assert (caught.value.code, caught.value.exit_code) == ("no-record", ExitCode.SOURCES)
     assert "--latest" in caught.value.hint
 
 
@@ -114,7 +114,7 @@ def test_a_pull_request_without_reports_is_not_made(tmp_path: Path) -> None:
     write_update(UPDATE, tmp_path)
     with pytest.raises(VerifyError) as caught:
         proposal_body(tmp_path)
-    assert caught.value.reference == "report-missing"
+    assert caught.value.code == "report-missing"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.step_specs import Batch, FixDimensions, Merge, Opset, Rename, Step, Strip
 from ortrim.spec.tolerances import Tolerance
 from ortrim.steps import preparation
-from ortrim.steps.parity import Stage, State
+from ortrim.steps.parity import State, StepStage
 from ortrim.steps.preparation import Ingredients, options_text, prepare_by_steps, step_name, with_default_case
 from ortrim.steps.step import Stepped
 from ortrim.verify.cases import make_cases
@@ -102,7 +102,7 @@ def test_steps_are_done_in_order(given: Given, tmp_path: Path, monkeypatch: pyte
     """Each with its number, its choices and the buildspec's folder; progress is told before."""
     seen: list[object] = []
 
-    def taken(_: State, stage: Stage) -> tuple[None, None]:
+    def taken(_: State, stage: StepStage) -> tuple[None, None]:
         seen.append((stage.number, stage.choices, stage.base))
         return None, None
 
@@ -120,7 +120,7 @@ def test_a_file_that_is_gone_is_a_diagnostic(given: Given, tmp_path: Path) -> No
     merge = Merge(use="merge", path=Path("absent.onnx"), connect={"y": "x"})
     with pytest.raises(SpecError) as caught:
         prepare_by_steps(given(merge), tmp_path / "steps")
-    assert caught.value.reference == "step-file-missing"
+    assert caught.value.code == "step-file-missing"
     assert not (tmp_path / "steps").exists()
 
 

@@ -1,4 +1,4 @@
-"""One step of a preparation: what it is held against, and what becomes of it when it fails."""
+"""One step of a preparation: what it is compared with, and what becomes of it when it fails."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from ortrim.models.prepare import check_model
 from ortrim.spec.step_specs import Extract, FixDimensions, Merge, RemoveDead, Rename, StepChoices, Strip
 from ortrim.spec.tolerances import Tolerance
 from ortrim.steps import inputs_outputs, table
-from ortrim.steps.parity import Feeds, Runs, Stage, State
+from ortrim.steps.parity import Feeds, State, StepRuns, StepStage
 from ortrim.steps.preparation import first_state, take
 from ortrim.steps.step import Feeding, Stepped, Workplace
 from ortrim.verify.cases import save_array
@@ -34,7 +34,7 @@ Take = Callable[..., tuple[State, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluatedRuns(Runs):
+class EvaluatedRuns(StepRuns):
     """Runs models in onnx's own evaluator, in this process."""
 
     def outputs(self, model: PreparedModel, cases: Mapping[str, Feeds], name: str) -> SavedOutputs:
@@ -68,7 +68,7 @@ def start(tmp_path: Path) -> Callable[..., State]:
     return made
 
 
-def runs_below(folder: Path) -> Runs:
+def runs_below(folder: Path) -> StepRuns:
     """Return what runs models, below a folder."""
     nowhere = Path("/nonexistent")
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=nowhere, library=nowhere)
@@ -84,7 +84,7 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Take:
     ) -> tuple[State, Any]:
         if function is not None:
             monkeypatch.setattr(table, "take_step", lambda model, *_: function(model))
-        return take(state, Stage(number=number, choices=choices, base=tmp_path, runs=runs_below(tmp_path)))
+        return take(state, StepStage(number=number, choices=choices, base=tmp_path, runs=runs_below(tmp_path)))
 
     return done
 
@@ -132,7 +132,7 @@ def test_the_step_that_breaks_parity_is_named(start: Callable[..., State], step:
     with pytest.raises(ParityError) as caught:
         step(start(layered()), STRIP, scaled(1.5), 3)
     error = caught.value
-    assert (error.reference, error.exit_code) == ("step-breaks-parity", ExitCode.PARITY)
+    assert (error.code, error.exit_code) == ("step-breaks-parity", ExitCode.PARITY)
     assert error.where == "model 'm', step 3 (strip)"
     assert error.what == "output 'y' of case 'two' is not the original's any more"
     assert "largest difference" in error.why
@@ -173,7 +173,7 @@ def test_a_case_that_a_fixed_size_excludes_is_named(
     assert set(after.cases) == {"two"}
     with pytest.raises(ModelError, match="none of its cases any more") as caught:
         step(state, FixDimensions(use="fix-dimensions", sizes={"batch": 9}), number=2)
-    assert caught.value.reference == "no-case-left"
+    assert caught.value.code == "no-case-left"
     assert caught.value.why.count("\n") == 1
 
 
@@ -236,7 +236,7 @@ def extracted(
 
 
 def test_an_appended_model_is_fed_with_the_original(start: Callable[..., State], step: Take, tmp_path: Path) -> None:
-    """The outputs of both, one after the other, are what the merged model is held against."""
+    """The outputs of both, one after the other, are what the merged model is compared with."""
     other = model_of([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=SHAPE)], [value("y", shape=SHAPE)])
     write(tmp_path / "other.onnx", other)
     options = Merge(use="merge", path=Path("other.onnx"), connect={"y": "x"}, prefix="after_")
@@ -249,7 +249,7 @@ def test_an_appended_model_is_fed_with_the_original(start: Callable[..., State],
 
 
 def test_inputs_that_lose_something_are_taken_back_to_the_original(start: Callable[..., State], step: Take) -> None:
-    """A new model that takes whole numbers is held against the old one on these whole numbers."""
+    """A new model that takes whole numbers is compared with the old one on these whole numbers."""
 
     def rounded(model: onnx.ModelProto) -> Stepped:
         cast = helper.make_node("Cast", ["bytes"], ["x"], to=1)
@@ -294,7 +294,7 @@ def test_an_invalid_result_is_the_steps_fault(start: Callable[..., State], step:
     state = start(layered())
     with pytest.raises(ModelError) as caught:
         step(state, STRIP, broken, 2)
-    assert (caught.value.reference, caught.value.where) == ("model-invalid", "model 'm', step 2 (strip)")
+    assert (caught.value.code, caught.value.where) == ("model-invalid", "model 'm', step 2 (strip)")
     _, report = step(state, replace(STRIP, optional=True), broken, 4)
     assert report.outcome == "left out"
 
@@ -309,8 +309,8 @@ def test_a_result_that_does_not_run_is_the_steps_fault(start: Callable[..., Stat
     state = start(layered())
     runs = Refusing(runtime=runs_below(tmp_path).runtime, folder=tmp_path)
     with pytest.raises(ModelError) as caught:
-        take(state, Stage(number=1, choices=STRIP, base=tmp_path, runs=runs))
-    assert (caught.value.reference, caught.value.why) == ("step-breaks-model", "1-after: no kernel for 2 of m")
+        take(state, StepStage(number=1, choices=STRIP, base=tmp_path, runs=runs))
+    assert (caught.value.code, caught.value.why) == ("step-breaks-model", "1-after: no kernel for 2 of m")
 
 
 def test_a_full_disk_is_not_the_steps_fault(start: Callable[..., State], step: Take) -> None:

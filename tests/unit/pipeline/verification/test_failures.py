@@ -67,7 +67,7 @@ def test_what_could_not_be_judged_has_a_code_of_its_own(good: VerifyReport) -> N
     """It is no failure of the library, and no pass; a missed budget is graver."""
     found = gravest_failure((unproved(good),))
     assert found is not None
-    assert (found.reference, found.exit_code) == ("parity-inconclusive", ExitCode.INCONCLUSIVE)
+    assert (found.code, found.exit_code) == ("parity-inconclusive", ExitCode.INCONCLUSIVE)
     assert found.what == "no output of silero_vad can be judged (output: every element is 0)"
     both = gravest_failure((unproved(over_budget(good)),))
     assert isinstance(both, BudgetMissed)
@@ -106,7 +106,7 @@ def test_the_gravest_kind_comes_first(good: VerifyReport) -> None:
     assert isinstance(gravest_failure((good, parity)), ParityError)
     found = gravest_failure((budget, parity, lost))
     assert found is not None
-    assert (found.reference, found.exit_code) == ("device-lost", ExitCode.VERIFY)
+    assert (found.code, found.exit_code) == ("device-lost", ExitCode.VERIFY)
     assert isinstance(gravest_failure((budget, parity, lost, gate)), BinaryError)
 
 
@@ -149,11 +149,11 @@ def test_a_phone_that_went_away_on_its_own_abi_fails(good: VerifyReport) -> None
 
 
 def test_several_failed_devices(good: VerifyReport) -> None:
-    """Those of one class are shown together; another class is not given a code that is not its own."""
+    """Those of one class are shown aggregate; another class is not given a code that is not its own."""
     crash = VerifyError("runner-crashed", "the runner was ended by SIGSEGV")
     failure = gravest_failure((with_failed(good, LOST, ToolError("tool-missing", "is not installed"), crash),))
     assert isinstance(failure, DiagnosticGroup)
-    assert [each.reference for each in failure.diagnostics] == ["device-lost", "runner-crashed"]
+    assert [each.code for each in failure.diagnostics] == ["device-lost", "runner-crashed"]
     assert failure.exit_code is ExitCode.VERIFY
 
 
@@ -163,7 +163,7 @@ def test_a_missed_budget_shows_both_numbers_with_their_unit(good: VerifyReport) 
     (line,) = report.comparisons
     failure = gravest_failure((report,))
     assert failure is not None
-    assert failure.reference == "budget-missed"
+    assert failure.code == "budget-missed"
     assert (failure.what, failure.where) == ("library is over its budget", report.target)
     assert failure.why == "measured 2,000,000 bytes, budget 1,000,000 bytes"
     slow = replace(line, measure="p99", unit="ms", ours=5.123456, budget=4.0, model="vad")
@@ -196,7 +196,7 @@ def test_lost_parity_names_output_case_and_model(good: VerifyReport) -> None:
     lost = report.devices[0].parity[0]
     failure = gravest_failure((report,))
     assert failure is not None
-    assert failure.reference == "parity-lost"
+    assert failure.code == "parity-lost"
     assert f"output {lost.output} of case {lost.case}" in failure.what
     assert failure.where == f"{report.target} on host, model {lost.model}"
     assert failure.why == lost.reason

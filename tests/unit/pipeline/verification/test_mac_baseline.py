@@ -1,4 +1,4 @@
-"""What a library for Macs is held against: the official one's size, of the same version and architecture."""
+"""What a library for Macs is compared with: the official one's size, of the same version and architecture."""
 
 from pathlib import Path
 
@@ -37,12 +37,12 @@ def test_each_kind_of_mac_has_its_own_part_of_the_wheel(wheel: Path) -> None:
         assert baseline.name == "onnxruntime 1.21.0 (official wheel for macOS, its size alone)"
 
 
-def test_a_wheel_for_the_other_kind_is_told(wheel: Path) -> None:
+def test_a_wheel_for_the_other_kind_is_reported(wheel: Path) -> None:
     """By what it is for."""
     wheel.write_bytes(sample("macos-arm64.dylib"))
     with pytest.raises(BinaryError) as caught:
         mac_baseline("1.21.0", REQUIREMENTS, Architecture.X64)
-    assert (caught.value.reference, caught.value.why) == ("architecture-missing", "it is for arm64")
+    assert (caught.value.code, caught.value.why) == ("architecture-missing", "it is for arm64")
 
 
 @pytest.mark.parametrize("reference", ["", "install-failed"])
@@ -57,7 +57,7 @@ def test_a_version_without_a_pinned_wheel_has_no_baseline(monkeypatch: pytest.Mo
     assert (baseline.name, size) == ("none: no official wheel of 1.21.0 for macOS is pinned", NO_SIZE)
 
 
-def test_other_failures_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python without pip says so."""
 
     def library(*_: object) -> Path:
@@ -66,7 +66,7 @@ def test_other_failures_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mac_library", library)
     with pytest.raises(ToolError) as caught:
         mac_baseline("1.21.0", REQUIREMENTS, Architecture.ARM64)
-    assert (caught.value.reference, caught.value.exit_code) == ("pip-missing", ExitCode.TOOL)
+    assert (caught.value.code, caught.value.exit_code) == ("pip-missing", ExitCode.TOOL)
 
 
 def test_programs_of_macs_have_it_and_apps_do_not() -> None:

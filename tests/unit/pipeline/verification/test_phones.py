@@ -31,7 +31,7 @@ def test_without_an_app_its_project_is_written(tmp_path: Path, monkeypatch: pyte
         device.prepare((request,))
     device.close()
     harness = tmp_path / "target" / "harness"
-    assert (caught.value.reference, caught.value.where) == ("phone-app-missing", str(harness))
+    assert (caught.value.code, caught.value.where) == ("phone-app-missing", str(harness))
     project = (harness / "Harness.xcodeproj" / "project.pbxproj").read_text()
     assert job.apple is not None
     assert f"IPHONEOS_DEPLOYMENT_TARGET = {job.apple.deployment_target};" in project

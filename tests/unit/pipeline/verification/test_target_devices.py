@@ -56,12 +56,12 @@ def test_all_defaults_are_taken() -> None:
 
 
 @pytest.mark.parametrize("target", ["linux-arm64", "linux-arm64-musl", "linux-armhf", "linux-riscv64"])
-def test_every_floor_of_a_buildspec_has_defaults_that_run_it(target: str) -> None:
+def test_every_baseline_of_a_buildspec_has_defaults_that_run_it(target: str) -> None:
     """Each name that `cpu` takes leads to emulators that have all its instructions, or to a refusal before any work."""
     emulation = platform_of(TARGETS[target]).verifying().emulation_of(TARGETS[target])
     assert emulation is not None
-    assert set(emulation.floors) == set(CPUS[TARGETS[target].architecture])
-    for cpu, able in emulation.floors.items():
+    assert set(emulation.baselines) == set(CPUS[TARGETS[target].architecture])
+    for cpu, able in emulation.baselines.items():
         found = devices_of(TARGETS[target], request(), cpu)
         assert {device.detail for device in found} <= set(able), cpu
         assert bool(found) is (cpu != "spacemit-x60"), cpu
@@ -86,23 +86,23 @@ def test_defaults_are_not_below_the_floor(target: str, cpu: str, names: list[str
     assert list(map(str, devices_of(TARGETS[target], request(), cpu))) == names
 
 
-def test_a_floor_that_nothing_here_emulates_is_refused_before_any_work() -> None:
+def test_a_baseline_that_nothing_here_emulates_is_refused_before_any_work() -> None:
     """As for any target without a default; a board will do."""
-    floor = TargetSpec(id="linux-riscv64", cpu="spacemit-x60")
+    baseline = TargetSpec(id="linux-riscv64", cpu="spacemit-x60")
     with pytest.raises(VerifyError) as caught:
-        require_devices([floor], request(), X64)
-    assert (caught.value.reference, caught.value.where) == ("no-device", "linux-riscv64")
-    require_devices([floor], request("ssh:pi@board"), X64)
+        require_devices([baseline], request(), X64)
+    assert (caught.value.code, caught.value.where) == ("no-device", "linux-riscv64")
+    require_devices([baseline], request("ssh:pi@board"), X64)
 
 
-def test_a_named_device_below_the_floor_is_refused() -> None:
+def test_a_named_device_below_the_baseline_is_refused() -> None:
     """Before a library is compiled that would end with an illegal instruction there."""
-    floor = TargetSpec(id="linux-arm64", cpu="cortex-a76")
+    baseline = TargetSpec(id="linux-arm64", cpu="cortex-a76")
     with pytest.raises(UsageError) as caught:
-        require_devices([floor], request("qemu-user:cortex-a53"), X64)
-    assert (caught.value.reference, caught.value.where) == ("wrong-device", "--device qemu-user:cortex-a53")
+        require_devices([baseline], request("qemu-user:cortex-a53"), X64)
+    assert (caught.value.code, caught.value.where) == ("wrong-device", "--device qemu-user:cortex-a53")
     assert caught.value.hint == "there are: qemu-user:cortex-a76"
-    require_devices([floor], request("qemu-user", "qemu-system@128"), X64)
+    require_devices([baseline], request("qemu-user", "qemu-system@128"), X64)
 
 
 def test_cores_reach_the_devices_that_have_some() -> None:
@@ -116,7 +116,7 @@ def test_cores_reach_the_devices_that_have_some() -> None:
 def test_cores_of_nothing_are_refused(devices: tuple[str, ...], target: str) -> None:
     """They would be asked for in vain."""
     error = refused(request(*devices, cores=(4,)), target)
-    assert (error.reference, error.where) == ("bad-option", "--cores")
+    assert (error.code, error.where) == ("bad-option", "--cores")
     assert "--device adb" in error.hint
 
 
@@ -141,7 +141,7 @@ def test_names_are_checked_before_anything_is_compiled(
 ) -> None:
     """A slip of the pen does not cost a build, whichever target it is wrong for."""
     error = refused(request(*devices), *targets)
-    assert (error.reference, error.exit_code) == (reference, ExitCode.USAGE)
+    assert (error.code, error.exit_code) == (reference, ExitCode.USAGE)
 
 
 def test_a_named_device_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_a_named_device_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> No
     require(request("adb", "ssh:pi@board"), "linux-arm64")
     with pytest.raises(VerifyError) as caught:
         require(request(), "linux-arm64")
-    assert (caught.value.reference, caught.value.exit_code) == ("no-device", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("no-device", ExitCode.VERIFY)
     assert "--device adb" in caught.value.hint
 
 
@@ -159,7 +159,7 @@ def test_a_target_with_no_default_says_to_name_a_device(monkeypatch: pytest.Monk
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     with pytest.raises(VerifyError) as caught:
         require_devices([TargetSpec(id="linux-x64")], request(), ARM64)
-    assert caught.value.reference == "no-device"
+    assert caught.value.code == "no-device"
     assert caught.value.hint.startswith("name a device that runs it: --device adb, or --device ssh:USER@HOST")
 
 
@@ -170,7 +170,7 @@ def test_a_target_with_no_default_says_to_name_a_device(monkeypatch: pytest.Monk
 def test_no_least_memory_without_a_machine(devices: tuple[str, ...], targets: tuple[str, ...]) -> None:
     """It would be asked for in vain."""
     error = refused(request(*devices, least_memory=True), *targets)
-    assert (error.reference, error.where) == ("bad-option", "--least-memory")
+    assert (error.code, error.where) == ("bad-option", "--least-memory")
     assert "qemu-system" in error.hint
 
 

@@ -12,7 +12,7 @@ from ortrim.base.console import Console
 from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyError
 from ortrim.github import jobs
 from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms
-from ortrim.github.workflow_files import GRADLE, Inputs
+from ortrim.github.workflow_files import GRADLE, WorkflowInputs
 from ortrim.pipeline.planned import make_planned, target_folder
 from ortrim.pipeline.request import Request
 from ortrim.platforms.android.harness import COMMANDS, VERSIONS
@@ -22,7 +22,7 @@ from sample_plans import sample_plan, sample_target
 from sample_reports import lost_board, recorded_report
 
 DEVICES = ("firebase:MediumPhone.arm-34", "browserstack:Samsung Galaxy S23-13.0")
-INPUTS = Inputs(spec=PurePosixPath("sample.toml"), target=TARGET, profile=None, devices=DEVICES)
+INPUTS = WorkflowInputs(spec=PurePosixPath("sample.toml"), target=TARGET, profile=None, devices=DEVICES)
 
 
 class Stages(Protocol):
@@ -74,7 +74,7 @@ def without(*references: str) -> VerifyReport:
     """Return a report of devices that failed like this."""
     failure = lost_board().failure
     assert isinstance(failure, DeviceFailure)
-    devices = tuple(replace(lost_board(), failure=replace(failure, reference=each)) for each in references)
+    devices = tuple(replace(lost_board(), failure=replace(failure, code=each)) for each in references)
     return replace(recorded_report(), devices=devices)
 
 
@@ -88,24 +88,24 @@ def test_gradle_compiles_what_is_missing(stages: Stages, verified: Verified, gra
     assert (request.target, request.devices) == (TARGET, DEVICES)
 
 
-def test_what_else_is_wrong_with_a_device_is_told_early(
+def test_what_else_is_wrong_with_a_device_is_reported_early(
     stages: Stages, verified: Verified, gradle: FakePrograms
 ) -> None:
     """Before anything is compiled."""
     verified.reports = [without("farm-apks-missing", "tool-too-old")]
     with pytest.raises(VerifyError) as caught:
         compile_app(INPUTS, Path("compiled"), stages.console)
-    assert (caught.value.reference, caught.value.exit_code) == ("tool-too-old", ExitCode.VERIFY)
+    assert (caught.value.code, caught.value.exit_code) == ("tool-too-old", ExitCode.VERIFY)
     assert gradle.calls == []
 
 
-def test_a_gradle_that_fails_is_told(stages: Stages, verified: Verified, gradle: FakePrograms) -> None:
+def test_a_gradle_that_fails_is_reported(stages: Stages, verified: Verified, gradle: FakePrograms) -> None:
     """In its own words; the second command is not tried."""
     verified.reports = [without("farm-apks-missing")]
     gradle.answer("gradle", stderr="SDK location not found\n", code=1)
     with pytest.raises(ToolError) as caught:
         compile_app(INPUTS, Path("compiled"), stages.console)
-    assert (caught.value.reference, caught.value.why) == ("gradle-failed", "SDK location not found")
+    assert (caught.value.code, caught.value.why) == ("gradle-failed", "SDK location not found")
     assert len(gradle.calls) == 1
 
 
@@ -113,14 +113,14 @@ def test_reports_of_farms_are_handed_over(stages: Stages, verified: Verified, tm
     """Under names of their own, with sums; what a device ended with is in them."""
     verified.reports = [without("farm-quota")]
     reports = verify_on_farms(INPUTS, Path("compiled"), tmp_path / "delivery", stages.console)
-    assert [device.failure.reference for device in reports[0].devices if device.failure] == ["farm-quota"]
+    assert [device.failure.code for device in reports[0].devices if device.failure] == ["farm-quota"]
     names = sorted(path.name for path in (tmp_path / "delivery").iterdir())
     assert len(names) == 4
     assert names[0] == SUMS
     assert all(f"-{FARMED_MARK}.report." in name for name in names[1:])
 
 
-def test_a_delivery_that_cannot_be_written_is_told(stages: Stages, verified: Verified, tmp_path: Path) -> None:
+def test_a_delivery_that_cannot_be_written_is_reported(stages: Stages, verified: Verified, tmp_path: Path) -> None:
     """A file in its place is left alone."""
     verified.reports = [recorded_report()]
     (tmp_path / "delivery").write_text("mine")
@@ -136,7 +136,7 @@ def test_a_farm_needs_something_to_run() -> None:
         require_farm_target(replace(INPUTS, devices=devices), plan)
     with pytest.raises(PlanError) as caught:
         require_farm_target(INPUTS, sample_plan(selected=(sample_target("android-x86_64"),)))
-    assert (caught.value.reference, caught.value.exit_code) == ("no-farm-target", ExitCode.PLAN)
+    assert (caught.value.code, caught.value.exit_code) == ("no-farm-target", ExitCode.PLAN)
 
 
 def test_the_workflow_has_the_gradle_that_the_app_needs() -> None:

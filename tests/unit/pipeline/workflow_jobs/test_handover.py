@@ -129,11 +129,11 @@ def test_a_folder_that_holds_something_is_refused(planned: Planned, tmp_path: Pa
     fill(tmp_path / "delivery", "stranger")
     with pytest.raises(StorageError) as caught:
         hand_over(planned, tmp_path / "delivery", COMMIT)
-    assert caught.value.reference == "path-in-the-way"
+    assert caught.value.code == "path-in-the-way"
     assert [path.name for path in (tmp_path / "delivery").iterdir()] == ["stranger"]
 
 
-def test_a_report_that_is_missing_is_told(planned: Planned, tmp_path: Path) -> None:
+def test_a_report_that_is_missing_is_reported(planned: Planned, tmp_path: Path) -> None:
     """There is no delivery without proof."""
     (planned.folder / "linux-x64" / "report.json").unlink()
     with pytest.raises(StorageError):

@@ -14,7 +14,7 @@ from ortrim.errors import BuildError, PlanError, UsageError
 from ortrim.github import jobs
 from ortrim.github.dispatch import decode_plan, encode_plan
 from ortrim.github.jobs import compile_planned, deliver_compiled, plan_run, sdk_versions, targets_named
-from ortrim.github.workflow_files import Inputs
+from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled
@@ -37,7 +37,7 @@ class Stages(Protocol):
 
 
 @pytest.fixture
-def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Inputs]:
+def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., WorkflowInputs]:
     """Return a function that makes a run's inputs for a buildspec that is here."""
     stages.request()
     monkeypatch.chdir(tmp_path)
@@ -45,8 +45,8 @@ def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
 
     monkeypatch.setattr(jobs, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
 
-    def inputs(target: str = "linux-x64", plan: str = "") -> Inputs:
-        return Inputs(spec=PurePosixPath("sample.toml"), target=target, profile=None, plan=plan)
+    def inputs(target: str = "linux-x64", plan: str = "") -> WorkflowInputs:
+        return WorkflowInputs(spec=PurePosixPath("sample.toml"), target=target, profile=None, plan=plan)
 
     return inputs
 
@@ -79,13 +79,13 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return made
 
 
-def test_the_plan_of_a_run_is_that_of_its_buildspec(asked: Callable[..., Inputs], stages: Stages) -> None:
+def test_the_plan_of_a_run_is_that_of_its_buildspec(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """With the targets that were asked for."""
     plan = plan_run(asked("linux-x64,linux-armhf"), stages.console)
     assert [target.job.target.identifier for target in plan.targets] == ["linux-x64", "linux-armhf"]
 
 
-def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., Inputs], stages: Stages) -> None:
+def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """It is the same plan, and nothing is converted for it."""
     plan = plan_run(asked(), stages.console)
     stages.ran.clear()
@@ -94,7 +94,7 @@ def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., Inputs], sta
 
 
 def test_each_target_is_compiled_by_itself(
-    asked: Callable[..., Inputs], stages: Stages, compiler: list[str], tmp_path: Path
+    asked: Callable[..., WorkflowInputs], stages: Stages, compiler: list[str], tmp_path: Path
 ) -> None:
     """With the sources of the plan, and an archive of it is left; no model is needed."""
     text = encode_plan(plan_run(asked("linux-x64,linux-arm64"), stages.console))
@@ -105,17 +105,17 @@ def test_each_target_is_compiled_by_itself(
     assert stages.ran == ["sources"]
 
 
-def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., Inputs], stages: Stages) -> None:
+def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Those that there are are named."""
     text = encode_plan(plan_run(asked(), stages.console))
     with pytest.raises(UsageError) as caught:
         compile_planned(text, "linux-armhf", Path("compiled"), stages.console)
-    assert caught.value.reference == "no-such-target"
+    assert caught.value.code == "no-such-target"
     assert "linux-x64" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "x", "eNqrVkrLL1KyUlBKSixSqgUAIJkEXA=="])
-def test_without_a_plan_nothing_is_compiled(asked: Callable[..., Inputs], stages: Stages, text: str) -> None:
+def test_without_a_plan_nothing_is_compiled(asked: Callable[..., WorkflowInputs], stages: Stages, text: str) -> None:
     """A job that got none says so."""
     with pytest.raises(PlanError):
         compile_planned(text, "linux-x64", Path("compiled"), stages.console)
@@ -142,7 +142,7 @@ def second_half(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 
 def test_what_was_compiled_elsewhere_is_delivered(
-    asked: Callable[..., Inputs],
+    asked: Callable[..., WorkflowInputs],
     stages: Stages,
     compiler: list[str],
     second_half: list[tuple[str, Any]],
@@ -160,7 +160,7 @@ def test_what_was_compiled_elsewhere_is_delivered(
 
 
 def test_an_android_package_is_verified_on_a_phone(
-    asked: Callable[..., Inputs],
+    asked: Callable[..., WorkflowInputs],
     stages: Stages,
     compiler: list[str],
     second_half: list[tuple[str, Any]],
@@ -179,12 +179,12 @@ def test_an_android_package_is_verified_on_a_phone(
 
 
 def test_what_was_not_compiled_is_not_delivered(
-    asked: Callable[..., Inputs], stages: Stages, second_half: list[tuple[str, Any]], tmp_path: Path
+    asked: Callable[..., WorkflowInputs], stages: Stages, second_half: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
     """Nothing is compiled here in its place."""
     with pytest.raises(BuildError) as caught:
         deliver_compiled(asked(), "linux-x64", tmp_path, tmp_path / "delivery", stages.console)
-    assert caught.value.reference == "not-compiled"
+    assert caught.value.code == "not-compiled"
     assert second_half == []
 
 
@@ -193,11 +193,11 @@ def test_steps_take_identifiers_alone(text: str) -> None:
     """They come from the matrix, which has no patterns."""
     with pytest.raises(UsageError) as caught:
         targets_named(text)
-    assert caught.value.reference == "no-such-target"
+    assert caught.value.code == "no-such-target"
     assert [each.identifier for each in targets_named("linux-x64,android-x86")] == ["linux-x64", "android-x86"]
 
 
-def test_the_ndk_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stages) -> None:
+def test_the_ndk_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Without a plan the pinned one; a target for Linux needs none."""
     android, linux = (TARGETS["android-x86_64"],), (TARGETS["linux-x64"],)
     text = encode_plan(plan_run(asked("android-x86_64,linux-x64"), stages.console))
@@ -206,7 +206,7 @@ def test_the_ndk_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stage
     assert sdk_versions(linux_platform, text, linux) == sdk_versions(linux_platform, "", linux) == ()
 
 
-def test_the_xcode_is_that_of_the_plan(asked: Callable[..., Inputs], stages: Stages) -> None:
+def test_the_xcode_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Planned on any machine with the pinned one, Macs' own libraries too; which is in no plan for Linux."""
     apple = (TARGETS["ios-arm64"], TARGETS["macos-x86_64"])
     text = encode_plan(plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console))

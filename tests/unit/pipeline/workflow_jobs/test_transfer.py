@@ -65,7 +65,7 @@ def test_what_is_not_compiled_cannot_be_sent(tmp_path: Path, monkeypatch: pytest
         leave(TARGET)
         with pytest.raises(BuildError) as caught:
             export_compiled(TARGET, tmp_path / "compiled")
-        assert (caught.value.reference, caught.value.exit_code) == ("not-compiled", ExitCode.BUILD)
+        assert (caught.value.code, caught.value.exit_code) == ("not-compiled", ExitCode.BUILD)
     assert not (tmp_path / "compiled").exists()
 
 
@@ -75,12 +75,12 @@ def taken() -> list[str]:
     return [path.name for folder in folders for path in folder.iterdir() if not path.name.endswith(".lock")]
 
 
-def test_an_archive_that_is_missing_is_told(archive: Path) -> None:
+def test_an_archive_that_is_missing_is_reported(archive: Path) -> None:
     """By the target that it should hold."""
     archive.unlink()
     with pytest.raises(BuildError) as caught:
         import_compiled((TARGET,), archive.parent)
-    assert (caught.value.reference, caught.value.where) == ("not-compiled", "linux-x64")
+    assert (caught.value.code, caught.value.where) == ("not-compiled", "linux-x64")
     assert taken() == []
 
 
@@ -88,7 +88,7 @@ def test_an_archive_of_another_plan_is_refused(archive: Path) -> None:
     """The name of the target alone does not make it the right one."""
     with pytest.raises(BuildError) as caught:
         import_compiled((OTHER,), archive.parent)
-    assert caught.value.reference == "compiled-for-another-plan"
+    assert caught.value.code == "compiled-for-another-plan"
     assert taken() == []
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_archive_leaves_nothing(archive: Path, part: int) -> None:
     archive.write_bytes(archive.read_bytes()[:part])
     with pytest.raises(StorageError) as caught:
         import_compiled((TARGET,), archive.parent)
-    assert caught.value.reference == "corrupt-archive"
+    assert caught.value.code == "corrupt-archive"
     assert taken() == []
 
 
@@ -113,7 +113,7 @@ def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytes
     private_cache(tmp_path / "here", monkeypatch)
     with pytest.raises(StorageError) as caught:
         import_compiled((TARGET,), made.parent)
-    assert caught.value.reference == "build-damaged"
+    assert caught.value.code == "build-damaged"
     assert taken() == []
 
 
@@ -140,7 +140,7 @@ def test_an_android_target_without_its_jni_library_is_not_compiled(
     leave_runner(ANDROID)
     with pytest.raises(BuildError) as caught:
         export_compiled(ANDROID, tmp_path / "compiled")
-    assert caught.value.reference == "not-compiled"
+    assert caught.value.code == "not-compiled"
     library = leave_jni(ANDROID) / "libonnxruntime4j_jni.so"
     library.unlink()
     record_entry(library.parent)
@@ -148,5 +148,5 @@ def test_an_android_target_without_its_jni_library_is_not_compiled(
     private_cache(tmp_path / "here", monkeypatch)
     with pytest.raises(StorageError) as damaged:
         import_compiled((ANDROID,), made.parent)
-    assert (damaged.value.reference, damaged.value.exit_code) == ("jni-damaged", ExitCode.STORAGE)
+    assert (damaged.value.code, damaged.value.exit_code) == ("jni-damaged", ExitCode.STORAGE)
     assert not is_compiled(ANDROID)

@@ -50,6 +50,6 @@ def test_what_only_this_machine_has_stays(plan: BuildPlan, why: str) -> None:
     """With the key of the buildspec that says so."""
     with pytest.raises(PlanError) as caught:
         travelling(plan, plan.targets)
-    assert (caught.value.reference, caught.value.exit_code) == ("plan-cannot-travel", ExitCode.PLAN)
+    assert (caught.value.code, caught.value.exit_code) == ("plan-cannot-travel", ExitCode.PLAN)
     assert why in caught.value.why
     assert "--executor github" in caught.value.hint

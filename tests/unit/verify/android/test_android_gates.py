@@ -77,7 +77,7 @@ ALONG: Final = {
 
 def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
     """Return the gates that failed, by the reference of their rule."""
-    names = {rule.name: rule.reference for rule in RULES}
+    names = {rule.name: rule.code for rule in RULES}
     return {names[gate.name]: gate for gate in found if gate.verdict is Verdict.FAIL}
 
 
@@ -99,7 +99,7 @@ def test_each_rule_is_broken_by_its_own_library_alone(tmp_path: Path, reference:
     assert found[reference].detail.startswith(f"{reference}: ")
     with pytest.raises(DiagnosticGroup) as caught:
         require_sound_aar(aar, PROMISE)
-    errors = {error.reference: error for error in caught.value.diagnostics}
+    errors = {error.code: error for error in caught.value.diagnostics}
     assert errors.keys() == found.keys()
     assert all(isinstance(error, BinaryError) and error.where and error.why and error.hint for error in errors.values())
     assert caught.value.exit_code is ExitCode.BINARY
@@ -234,7 +234,7 @@ def test_many_breaches_are_cut_short_in_a_gate_and_told_in_full_as_diagnostics(t
     assert failed(check_aar(aar, PROMISE))["segments-not-page-aligned"].detail.endswith("; and 5 more")
     with pytest.raises(DiagnosticGroup) as caught:
         require_sound_aar(aar, PROMISE)
-    found = [error for error in caught.value.diagnostics if error.reference == "segments-not-page-aligned"]
+    found = [error for error in caught.value.diagnostics if error.code == "segments-not-page-aligned"]
     assert len(found) == len(changed)
 
 
@@ -310,7 +310,7 @@ def test_every_rule_has_something_that_breaks_it() -> None:
         "jni-exports-missing": test_a_jni_library_has_to_be_there_and_to_export,
         "manifest-contradicts": test_a_manifest_that_describes_another_aar,
     }
-    assert {rule.reference for rule in RULES} == set(BROKEN) | set(elsewhere)
+    assert {rule.code for rule in RULES} == set(BROKEN) | set(elsewhere)
 
 
 def test_what_passes_says_what_was_found(tmp_path: Path) -> None:
@@ -325,4 +325,4 @@ def test_what_passes_says_what_was_found(tmp_path: Path) -> None:
 
 def test_references_and_names_of_rules_are_their_own() -> None:
     """At least fifteen rules, each with a reference and a name that no other has."""
-    assert len({rule.reference for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15
+    assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15

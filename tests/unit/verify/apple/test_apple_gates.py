@@ -163,7 +163,7 @@ def facts_of(folder: Path, files: Files) -> XcframeworkFacts:
 
 def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
     """Return the gates that failed, by the reference of their rule."""
-    names = {rule.name: rule.reference for rule in RULES}
+    names = {rule.name: rule.code for rule in RULES}
     return {names[gate.name]: gate for gate in found if gate.verdict is Verdict.FAIL}
 
 
@@ -175,7 +175,7 @@ def require_broken(facts: XcframeworkFacts, reference: str) -> None:
     assert found[reference].detail.startswith(f"{reference}: ")
     with pytest.raises(DiagnosticGroup) as caught:
         require_sound_xcframework(facts, PROMISE)
-    errors = {error.reference: error for error in caught.value.diagnostics}
+    errors = {error.code: error for error in caught.value.diagnostics}
     assert errors.keys() == found.keys()
     assert all(isinstance(error, BinaryError) and error.where and error.why and error.hint for error in errors.values())
     assert caught.value.exit_code is ExitCode.BINARY
@@ -345,7 +345,7 @@ def test_libraries_without_frameworks_are_judged_by_what_they_have(tmp_path: Pat
 
 def test_apples_own_errors_are_named() -> None:
     """So that whoever has met one finds it."""
-    told = {rule.reference: rule.what for rule in RULES}
+    told = {rule.code: rule.what for rule in RULES}
     named = {
         "minimum-os-differs": "ITMS-90208", "minimum-os-missing": "ITMS-90360",
         "supported-platforms-wrong": "ITMS-90542",
@@ -362,9 +362,9 @@ def test_every_rule_has_something_that_breaks_it() -> None:
         "slice-missing": test_a_slice_that_was_promised_has_to_be_there,
         "swift-checksum-differs": test_package_swift_has_the_checksum_of_the_archive,
     }
-    assert {rule.reference for rule in RULES} == set(BROKEN) | set(ABSENT) | set(elsewhere)
+    assert {rule.code for rule in RULES} == set(BROKEN) | set(ABSENT) | set(elsewhere)
 
 
 def test_references_and_names_of_rules_are_their_own() -> None:
     """At least fifteen rules, each with a reference and a name that no other has."""
-    assert len({rule.reference for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15
+    assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15

@@ -202,7 +202,7 @@ def options_of(api: Api, settings: dict[str, Any]) -> ctypes.c_void_p:
     options = ctypes.c_void_p()
     api("CreateSessionOptions", ctypes.byref(options))
     api("SetIntraOpNumThreads", options, ctypes.c_int(settings["threads"]))
-    api("SetInterOpNumThreads", options, ctypes.c_int(settings["branches"]))
+    api("SetInterOpNumThreads", options, ctypes.c_int(settings["inter_op_threads"]))
     if settings["optimization_level"]:
         api("SetSessionGraphOptimizationLevel", options, ctypes.c_int(LEVELS[settings["optimization_level"]]))
     if not settings["arena"]:

@@ -1,6 +1,6 @@
 // Puts kernels for AVX-512, and for AVX2 with VNNI on signed numbers, into MLAS's table of the processor, as a full
 // build's platform.cpp does; a minimal build's goes no further than AVX2. Only kernels that were measured to be quicker:
-// of integers, products of floats, exponentials and maxima. Convolutions in blocks of channels stay as they are, and
+// of integers, float32 GEMM, exponentials and maxima. Convolutions in blocks of channels stay as they are, and
 // with them the blocks' size, which a model may be laid out for.
 #include <cpuid.h>
 
@@ -60,7 +60,7 @@ void UseAvx2VnniInt8(MLAS_PLATFORM& table) {
   table.GemmS8U8Kernel = MlasGemmS8U8KernelAvx2Vnni;
 }
 
-bool UseWideVectors(MLAS_PLATFORM& table) {
+bool UseAvx512Kernels(MLAS_PLATFORM& table) {
   const unsigned first = FeaturesOf(1, 0).c;
   if ((first & kSavedState) != kSavedState || (first & kFma) == 0) return false;
   const uint64_t saved = SavedState();
@@ -77,6 +77,6 @@ bool UseWideVectors(MLAS_PLATFORM& table) {
   return true;
 }
 
-[[maybe_unused]] const bool used = UseWideVectors(GetMlasPlatform());
+[[maybe_unused]] const bool used = UseAvx512Kernels(GetMlasPlatform());
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""What was built: `levers-SPEC-TARGET.json`, in which each result stands as soon as it is there."""
+"""What was built: `build-options-SPEC-TARGET.json`, in which each result stands as soon as it is there."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ class Outcome:
     """
 
     profile: str
-    lever: str
+    option: str
     key: str
     file_bytes: int = 0
     compressed_bytes: int = 0
@@ -32,17 +32,17 @@ class Outcome:
 class Record:
     """The newest outcome of each variant."""
 
-    schema: Literal["ortrim-levers/1"] = "ortrim-levers/1"
+    schema: Literal["ortrim-build-options/1"] = "ortrim-build-options/1"
     outcomes: tuple[Outcome, ...] = ()
 
-    def built(self, profile: str, lever: str, key: str) -> Outcome | None:
+    def built(self, profile: str, option: str, key: str) -> Outcome | None:
         """Return what a variant came to when the same job was built before; a failure is tried again."""
-        found = (each for each in self.outcomes if (each.profile, each.lever, each.key) == (profile, lever, key))
+        found = (each for each in self.outcomes if (each.profile, each.option, each.key) == (profile, option, key))
         return next((each for each in found if not each.failure), None)
 
     def with_outcome(self, new: Outcome) -> "Record":
         """Return the record with an outcome in the place of the variant's older one."""
-        others = (each for each in self.outcomes if (each.profile, each.lever) != (new.profile, new.lever))
+        others = (each for each in self.outcomes if (each.profile, each.option) != (new.profile, new.option))
         return replace(self, outcomes=(*others, new))
 
 

@@ -1,25 +1,25 @@
-"""What each lever brings, as a table: for a terminal, and as Markdown. Pure."""
+"""What each build option brings, as a table: for a terminal, and as Markdown. Pure."""
 
 from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from levers.record import Outcome
+from build_options.record import Outcome
 from ortrim.base.console import printable
 from ortrim.report.figures import NONE, escaped
 from ortrim.report.figures import table as markdown_table
 
-HEADINGS = ("lever", "pulled alone, bytes", "let go alone, bytes")
+HEADINGS = ("build option", "on alone, bytes", "off alone, bytes")
 Found = Mapping[tuple[str, str], Outcome]
 
 
 def rows(outcomes: Sequence[Outcome], bottom: str, top: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the whole profiles' bytes, and for each lever what pulling it alone saves and letting it alone go costs.
+    """Return the whole profiles' bytes, and for each build option what it saves on alone, and costs off alone.
 
     What was not built yet is a dash, what cannot be built has its reason.
     """
-    found = {(each.profile, each.lever): each for each in outcomes}
-    names = dict.fromkeys(each.lever for each in outcomes if each.lever)
+    found = {(each.profile, each.option): each for each in outcomes}
+    names = dict.fromkeys(each.option for each in outcomes if each.option)
     return (
         ("all", _whole(found, bottom), _whole(found, top)),
         *((name, _change(found, bottom, name), _change(found, top, name)) for name in names),
@@ -31,8 +31,8 @@ def _whole(found: Found, profile: str) -> str:
     return NONE if outcome is None else outcome.failure or f"{outcome.file_bytes:,}"
 
 
-def _change(found: Found, profile: str, lever: str) -> str:
-    outcome, whole = found.get((profile, lever)), found.get((profile, ""))
+def _change(found: Found, profile: str, option: str) -> str:
+    outcome, whole = found.get((profile, option)), found.get((profile, ""))
     if outcome is None or outcome.failure:
         return outcome.failure if outcome else NONE
     return NONE if whole is None or whole.failure else f"{outcome.file_bytes - whole.file_bytes:+,}"

@@ -1,11 +1,11 @@
-// Puts MLAS's kernels for channels in blocks of 16 into its table of the processor, as a full build's platform.cpp does
+// Puts MLAS's kernels for NCHWc layout with block size 16 into its table of the processor, as a full build's platform.cpp does
 // where there is AVX-512; a minimal build's knows blocks of 8 alone. For models that are laid out so
 // (layout = "nchwc16"), in a library whose least processor has AVX-512: the processor is not asked.
 #include "mlasi.h"
 
 namespace {
 
-bool UseWideBlocks(MLAS_PLATFORM& table) {
+bool UseAvx512Nchwc(MLAS_PLATFORM& table) {
   table.ConvNchwFloatKernel = MlasConvNchwFloatKernelAvx512F;
   table.ConvNchwcFloatKernel = MlasConvNchwcFloatKernelAvx512F;
   table.ConvDepthwiseFloatKernel = MlasConvDepthwiseFloatKernelAvx512F;
@@ -17,6 +17,6 @@ bool UseWideBlocks(MLAS_PLATFORM& table) {
   return true;
 }
 
-[[maybe_unused]] const bool used = UseWideBlocks(GetMlasPlatform());
+[[maybe_unused]] const bool used = UseAvx512Nchwc(GetMlasPlatform());
 
 }  // namespace

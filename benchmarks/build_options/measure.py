@@ -1,13 +1,13 @@
-"""What `invoke measure.levers` does: builds each variant, and shows what each lever brings."""
+"""What `invoke measure.build-options` does: builds each variant, and shows what each build option brings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from levers.record import Outcome, Record, read_record, write_record
-from levers.report import markdown, table
-from levers.variants import Variant, variants, with_levers
+from build_options.record import Outcome, Record, read_record, write_record
+from build_options.report import markdown, table
+from build_options.variants import Variant, variants, with_build_options
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.build.plan import BuildJob, digest
@@ -26,7 +26,7 @@ Build = Callable[[Variant, BuildJob], Path]
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to measure: a spec for a target, the levers in which a profile differs from upstream's recipe."""
+    """What to measure: a spec for a target, the build options in which a profile differs from upstream's recipe."""
 
     spec: Path
     target: str
@@ -39,7 +39,7 @@ def measure(wanted: Wanted, console: Console) -> Record:
     """Build all variants that were not built before, show the table, write it down, and return the record.
 
     Each outcome is in the record as soon as it is there; a variant that cannot be built is one with its reason. Raises
-    `UsageError` (`bad-option` for the profile without levers), and what planning raises.
+    `UsageError` (`bad-option` for the profile without build_options), and what planning raises.
     """
     _check(wanted.profile)
     require_writable(wanted.output)
@@ -53,7 +53,7 @@ def measure(wanted: Wanted, console: Console) -> Record:
         with console.step(f"build {planned.plan.spec_name}: {variant.words}") as step:
             return executor_for(planned, target, request, step).run(job).library
 
-    name = f"levers-{planned.plan.spec_name}-{target.job.target.identifier}-{wanted.profile}"
+    name = f"build-options-{planned.plan.spec_name}-{target.job.target.identifier}-{wanted.profile}"
     try:
         return measure_variants(target.job, wanted.profile, wanted.output / f"{name}.json", build)
     finally:
@@ -64,8 +64,8 @@ def measure_variants(job: BuildJob, top: str, path: Path, build: Build) -> Recor
     """Build the variants of a job whose outcomes are not in the record at `path`, and keep each there at once."""
     record = read_record(path)
     for variant in variants(BOTTOM, top):
-        changed = with_levers(job, variant.levers, job.without_types)
-        if record.built(variant.profile, variant.lever, digest(changed)) is None:
+        changed = with_build_options(job, variant.build_options, job.without_types)
+        if record.built(variant.profile, variant.option, digest(changed)) is None:
             record = record.with_outcome(_outcome(variant, changed, build))
             write_record(path, record)
     return record
@@ -74,21 +74,21 @@ def measure_variants(job: BuildJob, top: str, path: Path, build: Build) -> Recor
 def _check(profile: ProfileName) -> None:
     if profile == BOTTOM:
         others = ", ".join(name for name in PROFILE_NAMES if name != BOTTOM)
-        what = f"profile {BOTTOM!r} pulls no lever: it is what the others are measured against"
+        what = f"profile {BOTTOM!r} has no build option on: it is what the others are measured against"
         raise UsageError("bad-option", what, where="--profile", hint=f"choose among: {others}")
 
 
 def _outcome(variant: Variant, job: BuildJob, build: Build) -> Outcome:
-    profile, lever, key = variant.profile, variant.lever, digest(job)
+    profile, option, key = variant.profile, variant.option, digest(job)
     try:
         size = library_size(build(variant, job), None)
     except BuildError as failure:
         why = next(iter(failure.why.splitlines()), "")
-        reason = f"{failure.reference}: {why or failure.what}"
-        return Outcome(profile=profile, lever=lever, key=key, failure=reason)
+        reason = f"{failure.code}: {why or failure.what}"
+        return Outcome(profile=profile, option=option, key=key, failure=reason)
     return Outcome(
         profile=profile,
-        lever=lever,
+        option=option,
         key=key,
         file_bytes=size.file_bytes,
         compressed_bytes=size.compressed_bytes,

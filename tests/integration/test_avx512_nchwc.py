@@ -1,4 +1,4 @@
-"""A model with channels in blocks of 16, through the command line: each kernel of `wide_blocks.cc` computes for it."""
+"""A model in NCHWc layout, block size 16, by the command line: each kernel of `avx512_nchwc.cc` computes for it."""
 
 import json
 import sys

@@ -15,7 +15,7 @@ from ortrim.spec.targets import TARGETS, zig_cpu
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 
-SOURCE: Final = Path(__file__).parent / "data" / "machines" / "floor.c"
+SOURCE: Final = Path(__file__).parent / "data" / "machines" / "baseline.c"
 TRIPLES: Final = {
     "linux-arm64": "aarch64-linux-musl",
     "linux-armhf": "arm-linux-musleabihf",
@@ -26,7 +26,7 @@ SIGILL: Final = {-signal.SIGILL, 128 + signal.SIGILL}
 
 
 def compiled(target: str, cpu: str, folder: Path) -> Path:
-    """Compile the program with all that the floor takes for granted, as the library itself is compiled."""
+    """Compile the program with all that the baseline takes for granted, as the library itself is compiled."""
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     machine = f"-mcpu={zig_cpu(TARGETS[target].architecture, cpu)}"
     program = folder / cpu
@@ -41,10 +41,10 @@ def compiled(target: str, cpu: str, folder: Path) -> Path:
         pytest.param(target, cpu, marks=pytest.mark.needs(emulation.user.name))
         for target in TRIPLES
         for emulation in [EMULATIONS[TARGETS[target].architecture.value]]
-        for cpu in emulation.floors
+        for cpu in emulation.baselines
     ],
 )
-def test_a_floor_runs_where_the_table_says_and_nowhere_else(target: str, cpu: str, tmp_path: Path) -> None:
+def test_a_baseline_runs_where_the_table_says_and_nowhere_else(target: str, cpu: str, tmp_path: Path) -> None:
     """All its extensions are there, or the program ends by an illegal instruction."""
     emulation = EMULATIONS[TARGETS[target].architecture.value]
     emulator, program = shutil.which(emulation.user.name), compiled(target, cpu, tmp_path)
@@ -52,4 +52,4 @@ def test_a_floor_runs_where_the_table_says_and_nowhere_else(target: str, cpu: st
     ended = {name: run((emulator, "-cpu", name, program), cwd=tmp_path).returncode for name in emulation.user_cpus}
     runs = {name for name, code in ended.items() if code == 0}
     assert {code for code in ended.values() if code} <= SIGILL, ended
-    assert runs == set(emulation.floors[cpu]) & set(ended)
+    assert runs == set(emulation.baselines[cpu]) & set(ended)

@@ -11,7 +11,7 @@
 static const char *const USAGE =
     "usage: ortrim-runner --library FILE [--preload FILE]... --model FILE [--case NAME=FOLDER]... [--runs N] "
     "[--warmup N] [--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--session FILE] "
-    "[--load file|bytes|map] [--threads N] [--branches N] [--allow-spinning 0|1] [--arena 0|1] [--memory-pattern 0|1] "
+    "[--load file|bytes|map] [--threads N] [--inter-op-threads N] [--allow-spinning 0|1] [--arena 0|1] [--memory-pattern 0|1] "
     "[--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
 
 static long whole_number(const char *option, const char *text, long low, long high) {
@@ -59,7 +59,7 @@ static bool read_number(struct options *options, const char *option, const char 
   if (!strcmp(option, "--runs")) options->runs = whole_number(option, text, 1, 1000000);
   else if (!strcmp(option, "--warmup")) options->warmup = whole_number(option, text, 0, 1000000);
   else if (!strcmp(option, "--threads")) options->threads = whole_number(option, text, 1, 1024);
-  else if (!strcmp(option, "--branches")) options->branches = whole_number(option, text, 1, 1024);
+  else if (!strcmp(option, "--inter-op-threads")) options->inter_op_threads = whole_number(option, text, 1, 1024);
   else if (!strcmp(option, "--allow-spinning")) options->allow_spinning = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--arena")) options->arena = whole_number(option, text, 0, 1);
   else if (!strcmp(option, "--memory-pattern")) options->memory_pattern = whole_number(option, text, 0, 1);
@@ -94,7 +94,7 @@ static void read_option(struct options *options, const char *option, char *word)
 }
 
 struct options options_read(int count, char **words) {
-  struct options options = {.runs = 100, .warmup = 5, .threads = 1, .branches = 1, .seconds = 3600, .arena = true};
+  struct options options = {.runs = 100, .warmup = 5, .threads = 1, .inter_op_threads = 1, .seconds = 3600, .arena = true};
   options.memory_pattern = true;
   options.load = "file";
   for (int i = 1; i < count; i += 2) {

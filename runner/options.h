@@ -20,7 +20,7 @@ struct options {
   const char *optimization_level; /* NULL: the runtime's own default */
   const char *load;              /* how the model's bytes reach the runtime: file, bytes or map */
   const char *session;           /* session.json, whose settings replace the others; NULL: there is none */
-  long runs, warmup, threads, branches;
+  long runs, warmup, threads, inter_op_threads;
   double seconds;                /* limit of the measured runs of one case */
   bool allow_spinning, arena, memory_pattern, trace;
   struct setting *cases;         /* name and folder */

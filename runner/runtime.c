@@ -65,9 +65,9 @@ static void configure(const struct runtime *runtime, OrtSessionOptions *settings
   const OrtApi *api = runtime->api;
   const char *spinning = options->allow_spinning ? "1" : "0";
   require(runtime, EXIT_USAGE, api->SetIntraOpNumThreads(settings, (int)options->threads));
-  require(runtime, EXIT_USAGE, api->SetInterOpNumThreads(settings, (int)options->branches));
+  require(runtime, EXIT_USAGE, api->SetInterOpNumThreads(settings, (int)options->inter_op_threads));
   require(runtime, EXIT_USAGE,
-          api->SetSessionExecutionMode(settings, options->branches > 1 ? ORT_PARALLEL : ORT_SEQUENTIAL));
+          api->SetSessionExecutionMode(settings, options->inter_op_threads > 1 ? ORT_PARALLEL : ORT_SEQUENTIAL));
   require(runtime, EXIT_USAGE, api->AddSessionConfigEntry(settings, "session.intra_op.allow_spinning", spinning));
   require(runtime, EXIT_USAGE, api->AddSessionConfigEntry(settings, "session.inter_op.allow_spinning", spinning));
   if (!options->arena) require(runtime, EXIT_USAGE, api->DisableCpuMemArena(settings));

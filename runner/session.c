@@ -115,7 +115,7 @@ static void take_setting(struct reader *reader, char *key, int depth) {
   struct options *options = reader->options;
   if (!strcmp(key, "load")) options->load = way_to_load(key, take_string(reader));
   else if (!strcmp(key, "intra_op_num_threads")) options->threads = take_number(reader);
-  else if (!strcmp(key, "inter_op_num_threads")) options->branches = take_number(reader);
+  else if (!strcmp(key, "inter_op_num_threads")) options->inter_op_threads = take_number(reader);
   else if (!strcmp(key, "enable_cpu_mem_arena")) options->arena = take_truth(reader);
   else if (!strcmp(key, "enable_mem_pattern")) options->memory_pattern = take_truth(reader);
   else if (!strcmp(key, "graph_optimization_level"))

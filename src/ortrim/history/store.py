@@ -39,13 +39,13 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         ) STRICT""",
         "CREATE INDEX builds_of_target ON builds (spec, target, profile, id)",
         """CREATE TABLE components (
-            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
             component TEXT NOT NULL,
             size_bytes INTEGER NOT NULL
         ) STRICT""",
         "CREATE INDEX components_of_build ON components (build)",
         """CREATE TABLE measures (
-            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
             device TEXT NOT NULL,
             model TEXT NOT NULL,
             "case" TEXT NOT NULL,
@@ -79,7 +79,7 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         ) STRICT""",
         "CREATE INDEX benches_of_target ON benches (spec, target, model, id)",
         """CREATE TABLE bench_measures (
-            bench INTEGER NOT NULL ERROR_CODES benches (id) ON DELETE CASCADE,
+            bench INTEGER NOT NULL REFERENCES benches (id) ON DELETE CASCADE,
             "case" TEXT NOT NULL,
             measure TEXT NOT NULL,
             unit TEXT NOT NULL,
@@ -90,14 +90,14 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
     (
         "ALTER TABLE builds ADD COLUMN training_run TEXT NOT NULL DEFAULT ''",
         """CREATE TABLE models (
-            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
             name TEXT NOT NULL,
             original_sha256 TEXT NOT NULL,
             sha256 TEXT NOT NULL
         ) STRICT""",
         "CREATE INDEX models_of_build ON models (build)",
         """CREATE TABLE machines (
-            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
             device TEXT NOT NULL,
             machine TEXT NOT NULL,
             memory_meaningful INTEGER NOT NULL,
@@ -106,7 +106,7 @@ STEPS: Final[Sequence[tuple[str, ...]]] = (
         "CREATE INDEX machines_of_build ON machines (build)",
         """CREATE TABLE acceptances (
             id INTEGER PRIMARY KEY,
-            build INTEGER NOT NULL ERROR_CODES builds (id) ON DELETE CASCADE,
+            build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
             accepted_at TEXT NOT NULL,
             note TEXT NOT NULL
         ) STRICT""",

@@ -197,7 +197,7 @@ def _lint(group: LintGroup) -> dict[str, Any]:
     return {
         "verdict": Verdict.FAIL if group.level == "error" else Verdict.INCONCLUSIVE,
         "level": group.level,
-        "reference": group.code,
+        "code": group.code,
         "title": printable(group.title),
         "why": printable(group.why),
         "fix": printable(group.fix),

@@ -128,7 +128,7 @@ def test_a_later_versions_store_is_left_alone(store: Path, entry: BuildEntry) ->
 def test_an_older_store_is_brought_to_today(store: Path, entry: BuildEntry, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that a later version adds is taken once, and what was recorded stays."""
     record(store, entry)
-    further = (*STEPS, ("CREATE TABLE more (build INTEGER ERROR_CODES builds (id)) STRICT",))
+    further = (*STEPS, ("CREATE TABLE more (build INTEGER REFERENCES builds (id)) STRICT",))
     monkeypatch.setattr("ortrim.history.store.STEPS", further)
     record(store, entry)
     assert builds(store) == (entry, entry)

@@ -82,7 +82,7 @@ def of_other_weights() -> onnx.ModelProto:
     ("model", "options", "why"),
     [
         (recurrent(length="t"), ASKED, "the length of its sequence is not fixed"),
-        (recurrent(length=9), ExpandRecurrent(use="expand-recurrent", longest=8), "its sequence has 9 turns"),
+        (recurrent(length=9), ExpandRecurrent(use="expand-recurrent", longest=8), "its sequence has 9 time steps"),
         (recurrent(clip=3.0), ASKED, "it has clip"),
         (recurrent(activations=["Affine", "Tanh", "Tanh"]), ASKED, "its direction or its activations"),
         (recurrent(direction="sideways"), ASKED, "its direction or its activations"),

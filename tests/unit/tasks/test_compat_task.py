@@ -51,7 +51,7 @@ def test_one_json_document_either_way(ortrim: Run, config: Path) -> None:
     config.write_text(ALL.replace("Floor,", ""))
     ended = ortrim(*words(config, "--model", str(RECORDED), "--json"))
     document = ended.document()
-    assert (ended.code, document["errors"][0]["reference"], len(document["models"])) == (13, "model-does-not-fit", 2)
+    assert (ended.code, document["errors"][0]["code"], len(document["models"])) == (13, "model-does-not-fit", 2)
     (baseline,) = [each for each in document["models"][0]["operators"] if each["missing"]]
     assert baseline["operator"] == {"domain": "ai.onnx", "opset": 13, "name": "Floor"}
 
@@ -68,7 +68,7 @@ def test_trouble_ends_with_its_own_code(
 ) -> None:
     """As one JSON document too."""
     ended = ortrim(*words(config, *more, "--json"))
-    assert (ended.code, ended.document()["errors"][0]["reference"]) == (code, reference)
+    assert (ended.code, ended.document()["errors"][0]["code"]) == (code, reference)
 
 
 def test_names_that_would_command_a_terminal_are_shown_harmless(ortrim: Run, config: Path, tmp_path: Path) -> None:

@@ -72,4 +72,4 @@ def test_a_fetch_that_fails(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(setup, "fetch_machines", refuse)
     ended = ortrim("devices", "--fetch", "--json")
-    assert (ended.code, ended.document()["errors"][0]["reference"]) == (14, "apt-missing")
+    assert (ended.code, ended.document()["errors"][0]["code"]) == (14, "apt-missing")

@@ -78,7 +78,7 @@ def test_one_json_document_and_a_sarif_file(
     document = ended.document()
     assert (ended.code, document["schema"], len(document["models"])) == (11, "ortrim-lint/1", 2)
     assert document["errors"][0]["code"] == "lint-errors"
-    found = [each["reference"] for model in document["models"] for each in model["findings"]]
+    found = [each["code"] for model in document["models"] for each in model["findings"]]
     assert found == ["crashes-runtime", "machine-named-value"]
     log = json.loads((tmp_path / "lint.sarif").read_text())
     assert [each["ruleId"] for each in log["runs"][0]["results"]] == found
@@ -107,7 +107,7 @@ def test_trouble_ends_with_its_own_code(
     (here / "empty.onnx").write_bytes(b"")
     ended = ortrim("lint", *words.split(), "--json")
     assert ended.code == code
-    assert reference in ended.document()["errors"][0]["reference"]
+    assert reference in ended.document()["errors"][0]["code"]
     assert sorted(path.name for path in here.iterdir()) == ["empty.onnx", "good.onnx", "text.onnx"]
 
 
@@ -133,7 +133,7 @@ def test_what_operators_cost_is_reported_of_a_library(
     sized = Sized(name="l", library=Path("l.so"), link_map=None, accounting=accounting)
     monkeypatch.setattr(lint_run, "size_of", lambda *_: sized)
     (model,) = ortrim("lint", good, "--library", "l.so", "--json").document()["models"]
-    words = [(each["reference"], each["words"]) for each in model["findings"]]
+    words = [(each["code"], each["words"]) for each in model["findings"]]
     assert words == [("costly-operator", "removing Relu (1 node) saves 20 KiB of the library")]
     assert model["not_checked"] == []
 

@@ -47,7 +47,7 @@ def test_a_folder_that_is_no_ndk_is_named(spec: Run) -> None:
     ended = spec("build", "--spec", "tiny.toml", "--target", "android", "--ndk", "no such folder", "--json")
     assert ended.code == ExitCode.TOOL
     (error,) = ended.document()["errors"]
-    assert (error["reference"], error["where"]) == ("ndk-not-a-folder", "--ndk no such folder")
+    assert (error["code"], error["where"]) == ("ndk-not-a-folder", "--ndk no such folder")
 
 
 def test_the_folder_becomes_part_of_the_request() -> None:

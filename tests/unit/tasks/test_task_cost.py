@@ -62,7 +62,7 @@ def test_what_is_no_model_is_a_diagnostic(ortrim: Run, tmp_path: Path, content: 
         path.write_bytes(content)
     ended = ortrim("cost", str(path), "--json")
     assert ended.code == 11
-    assert [error["reference"] for error in ended.document()["errors"]] == [reference]
+    assert [error["code"] for error in ended.document()["errors"]] == [reference]
 
 
 BUILDSPEC = """

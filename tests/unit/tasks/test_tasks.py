@@ -162,7 +162,7 @@ def test_an_impossible_device_is_refused_before_any_work(
     """The real check, on the demo, in a second: usage, and nothing is fetched or left behind."""
     ended = ortrim(task, *words, "--json")
     assert ended.code == 2
-    assert [error["reference"] for error in ended.document()["errors"]] == [reference]
+    assert [error["code"] for error in ended.document()["errors"]] == [reference]
     assert list(Path().iterdir()) == []
 
 
@@ -178,7 +178,7 @@ def test_a_device_that_failed_ends_the_command_after_its_report(ortrim: Run, ans
     (report,) = document["reports"]
     assert [device["device"] for device in report["devices"]][3] == "ssh:pi@board"
     assert report["devices"][3]["failure"]["code"] == "device-lost"
-    assert [error["reference"] for error in document["errors"]] == ["device-lost"]
+    assert [error["code"] for error in document["errors"]] == ["device-lost"]
     assert ended.err.count("error: ") == 1
 
 
@@ -221,7 +221,7 @@ def test_a_failure_is_one_json_document(ortrim: Run, task: str) -> None:
     ended = ortrim(task, "--spec", "bad.toml", "--json")
     assert ended.code == 10
     errors = ended.document()["errors"]
-    assert {"unknown-key"} <= {error["reference"] for error in errors}
+    assert {"unknown-key"} <= {error["code"] for error in errors}
     assert len(errors) >= 2
     assert all(error["exit_code"] == 10 for error in errors)
     assert ended.err.count("error: ") == len(errors)
@@ -253,7 +253,7 @@ def test_what_goes_wrong_has_its_code_and_words(
     assert ended.err.count("error: ") == 1
     ended = ortrim(task, "--json")
     assert ended.code == code
-    assert [error["reference"] for error in ended.document()["errors"]] == [reference]
+    assert [error["code"] for error in ended.document()["errors"]] == [reference]
 
 
 def test_a_group_is_a_list_of_errors(ortrim: Run, answer: Answer) -> None:
@@ -351,7 +351,7 @@ def test_a_failed_verdict_follows_its_report(ortrim: Run, answer: Answer, bad: V
     assert ended.code == 20
     document = ended.document()
     assert len(document["reports"]) == 1
-    assert [error["reference"] for error in document["errors"]] == ["gate-failed"]
+    assert [error["code"] for error in document["errors"]] == ["gate-failed"]
     assert ended.err.count("error: ") == 1
 
 

@@ -15,6 +15,7 @@ from ortrim.github.dispatch import decode_plan
 from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
 from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
 from ortrim.pipeline.request import Request
+from ortrim.platforms import PLATFORMS
 from ortrim.verify.measurements import Verdict
 from sample_plans import sample_plan, sample_target
 from sample_reports import recorded_report
@@ -126,17 +127,20 @@ def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, mo
 
 def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiling job needs no emulator, a delivery no NDK; one of x86-64 Android needs a phone."""
-    called = []
-    for name in ("require_jdk", "install_ndks", "require_xcodes", "install_emulators", "start_phone"):
+    called: list[str] = []
+    for platform in PLATFORMS:
+        monkeypatch.setattr(platform, "require_package_tools", lambda _: called.append("package tools"))
+    for name in ("prepare_sdk", "install_emulators", "start_phone"):
         monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
+    tools = ["package tools"] * len(PLATFORMS)
     ortrim("ci.prepare", "--target", "linux-armhf")
-    assert called == ["require_jdk", "install_ndks", "require_xcodes"]
+    assert called == tools + ["prepare_sdk"] * len(PLATFORMS)
     called.clear()
     ortrim("ci.prepare", "--target", "linux-armhf", "--to-verify")
-    assert called == ["require_jdk", "install_emulators"]
+    assert called == [*tools, "install_emulators"]
     called.clear()
     ortrim("ci.prepare", "--target", "android-arm64-v8a,android-x86_64", "--to-verify")
-    assert called == ["require_jdk", "install_emulators", "start_phone"]
+    assert called == [*tools, "install_emulators", "start_phone"]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_hot_operators_are_written_beside_the_buildspec(stages: Stages, time
 
 def test_the_official_library_runs_the_converted_model_with_one_thread(stages: Stages, timed: list[RunRequest]) -> None:
     """Each case in processes of its own, whatever the model's session has."""
-    find_hot(stages.request("[session]\nthreads = 4\nbranches = 2\n"), stages.console, runs=5)
+    find_hot(stages.request("[session]\nthreads = 4\ninter_op_threads = 2\n"), stages.console, runs=5)
     (request, *_) = timed
     assert (request.library.name, request.model.suffix) == ("full.so", ".ort")
     assert (request.session.threads, request.session.inter_op_threads, len(request.cases)) == (1, 1, 1)

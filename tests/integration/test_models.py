@@ -16,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from ortrim.base import command
+from ortrim.base.scripts import SCRIPTS
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
 from ortrim.inspect.run import inspect_ort
 from ortrim.models import convert as convert_module
@@ -281,7 +282,7 @@ def test_a_change_of_our_own_code_converts_again(
 ) -> None:
     """A statement more in the script converts again; a comment more does not."""
     first = converted(convolution(), root, runtime)
-    scripts = Path(shutil.copytree(convert_module.SCRIPTS, tmp_path / "scripts"))
+    scripts = Path(shutil.copytree(SCRIPTS, tmp_path / "scripts"))
     monkeypatch.setattr(convert_module, "SCRIPTS", scripts)
     script = scripts / "convert.py"
     script.write_text(f"# about nothing\n{script.read_text()}")

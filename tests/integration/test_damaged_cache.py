@@ -132,8 +132,7 @@ def tally() -> Iterator[Tally]:
 
 def entries(cache: Path, kind: str) -> list[Path]:
     """Return the entries of a kind."""
-    found = [cache / "zig" / "programs"] if kind == "zig" else sorted((cache / kind).iterdir())
-    return [path for path in found if path.with_name(f".{path.name}.record").is_file()]
+    return [path for path in sorted((cache / kind).iterdir()) if path.with_name(f".{path.name}.record").is_file()]
 
 
 def some_mutant(cache: Path, kind: str, chance: Random) -> Mutant:

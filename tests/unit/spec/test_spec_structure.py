@@ -55,6 +55,18 @@ tolerances, expect, session and reference""",
   hint: the keys here are name, onnxruntime, profile, build_options, exceptions, linkage, android, apple, budgets, \
 session, models and targets""",
     ),
+    "keys by which they went before": (
+        'levers = { hot = "-O3" }\n[build_options]\nfolding = true\nunused_types = false' + MODEL,
+        """error: unknown-key
+  kws.toml: 'levers' is not a known key
+  hint: it is called 'build_options' now
+error: unknown-key
+  kws.toml: 'build_options.folding' is not a known key
+  hint: it is called 'icf' now
+error: unknown-key
+  kws.toml: 'build_options.unused_types' is not a known key
+  hint: write 'type_reduction', which is true where this was false""",
+    ),
     "no models": (
         'name = "kws"',
         """error: missing-key

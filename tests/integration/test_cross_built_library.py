@@ -23,6 +23,7 @@ from ortrim.build.plan import BuildJob
 from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms import platform_of
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
@@ -72,6 +73,7 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     library = paths.build / job.expected_outputs[0]
     assert len(read_macho(library).images[0].exported) > 1
     finish(job, paths)
+    platform_of(job.target).finish(job, paths)
     (image,) = read_macho(library).images
     assert image.exported == ("OrtGetApiBase",)
     assert [need.name for need in image.needed] == ["/usr/lib/libSystem.B.dylib"]

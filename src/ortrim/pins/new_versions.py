@@ -322,11 +322,13 @@ def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[
         linked_map = selective.upstream.paths.link_map
         require_success(job, selective.compile_all(), executor.log)
         finish(job, selective.upstream.paths)
+        executor.inputs.finish(job, selective.upstream.paths)
         library.write_bytes(linked.read_bytes())
         library_map.write_bytes(linked_map.read_bytes() if linked_map.is_file() else b"")
         outcome, units = selective.compile_selected(index)
         require_success(job, outcome, executor.log)
         finish(job, selective.upstream.paths)
+        executor.inputs.finish(job, selective.upstream.paths)
         found = differences(library, linked)
         passes = (
             not found

@@ -54,7 +54,7 @@ request |= {"style": "fixed", "level": "basic", "layout": None}
 try:
     run_script(runtime, "convert.py", request, folder=Path(folder), where="m")
 except Diagnostic as error:
-    print(error.reference, int(error.exit_code), error.where)
+    print(error.code, int(error.exit_code), error.where)
 """
 
 

@@ -63,15 +63,3 @@ def test_maps_of_the_pinned_toolchain(tmp_path: Path, target: str, manner: str) 
     assert any("MlasWorkers" in (leaf.symbol, *leaf.folded) for leaf in accounting.leaves)
     assert [note for note in accounting.notes if "link time" in note] == list(accounting.notes)
     assert bool(accounting.notes) == (manner == "lto")
-
-
-@pytest.mark.needs("gcc")
-def test_maps_of_gnu_ld(tmp_path: Path) -> None:
-    """The system's linker has a map of another form that says the same."""
-    inputs = archives(tmp_path, ("gcc",), ("ar",))
-    linking = ("ld", "-shared", "-s", "--gc-sections", f"-Map={tmp_path / 'link.map'}", "-o", tmp_path / "lib.so")
-    ran(*linking, "--whole-archive", *inputs)
-    accounting = accounted(tmp_path / "lib.so")
-    assert accounting.notes == ()
-    relu = [leaf for leaf in accounting.leaves if leaf.symbol == "onnxruntime::relu(float const*, int)"]
-    assert [(leaf.file, leaf.operator) for leaf in relu] == [("libonnxruntime_providers.a(relu.cc.o)", "Relu")]

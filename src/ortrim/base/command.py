@@ -336,16 +336,29 @@ def _open(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise _start_error(words[0], cwd, error) from error
+        raise _start_error(words[0], cwd, environment, error) from error
 
 
-def _start_error(program: str, cwd: Path | None, error: OSError | ValueError) -> ToolError:
+def _start_error(
+    program: str, cwd: Path | None, environment: Mapping[str, str] | None, error: OSError | ValueError
+) -> ToolError:
     """Tell an absent program from one that cannot run: no permission, wrong format, no interpreter, bad folder."""
     at_folder = cwd is not None and not cwd.is_dir()
-    if isinstance(error, FileNotFoundError) and not at_folder and not (os.sep in program and Path(program).exists()):
+    absent = isinstance(error, FileNotFoundError) and not (os.sep in program and Path(program).exists())
+    # a folder on PATH that may not be searched, as root's after `su`, turns every absent program into EACCES
+    if isinstance(error, PermissionError) and os.sep not in program:
+        absent = not any(_is_file(Path(folder) / program) for folder in os.get_exec_path(environment))
+    if absent and not at_folder:
         return ToolError("tool-missing", "is not installed", where=program, why=str(error), hint="run: invoke doctor")
     what = f"cannot be started in {cwd}" if at_folder else "cannot be started"
     return ToolError("tool-not-startable", what, where=program, why=str(error))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # of a folder that may not be searched
+        return False
 
 
 def stop(process: subprocess.Popen[str]) -> None:

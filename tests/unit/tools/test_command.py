@@ -121,6 +121,15 @@ def test_a_missing_program_is_a_diagnostic(tmp_path: Path) -> None:
             assert caught.value.exit_code is ExitCode.TOOL
 
 
+def test_a_folder_of_path_that_refuses_hides_no_absent_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root's folders do after `su`; root may search every folder, but can execute none."""
+    (tmp_path / "no-such-program-anywhere").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(ToolError) as caught:
+        run(["no-such-program-anywhere"])
+    assert caught.value.code == "tool-missing"
+
+
 @pytest.mark.parametrize(
     ("content", "mode"),
     [

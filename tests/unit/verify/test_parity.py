@@ -224,7 +224,7 @@ def test_keys_of_maps_are_equal_or_fail(save: Save) -> None:
     """What a buildspec allows for integers does not hold for the keys of a map, which are told by their file."""
     sides = {side: save(side, y=np.array(keys)) for side, keys in (("reference", [1, 2]), ("ours", [1, 3]))}
     loose = {"int64": Tolerance(absolute=1.0)}
-    assert compare("m", sides["code"], sides["ours"], loose)[0].verdict is Verdict.PASS  # type: ignore[arg-type]
+    assert compare("m", sides["reference"], sides["ours"], loose)[0].verdict is Verdict.PASS  # type: ignore[arg-type]
     renamed = [as_keys(sides[side]) for side in ("reference", "ours")]
     assert compare("m", renamed[0], renamed[1], loose)[0].verdict is Verdict.FAIL  # type: ignore[arg-type]
 

@@ -69,9 +69,9 @@ def sha256_of(path: Path) -> str:
 def code_digest(files: Iterable[Path]) -> str:
     """Return one digest of source files by their folders' and own names; comments and docstrings of Python count not.
 
-    It keys what the code makes: what is said about the code is no reason to make anything anew.
+    It keys what the code makes: what is said about the code is no reason to make anything anew, nor is where it lies.
     """
-    listing = "".join(f"{file.parent.name}/{file.name} {_code_of(file)}\n" for file in sorted(files))
+    listing = "".join(sorted(f"{file.parent.name}/{file.name} {_code_of(file)}\n" for file in files))
     return hashlib.sha256(listing.encode()).hexdigest()
 
 

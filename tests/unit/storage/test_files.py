@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from ortrim.base.files import (
+    code_digest,
     disk_full,
     require_space,
     require_writable,
@@ -25,6 +26,22 @@ def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
     """The digest is SHA-256 in lower-case hexadecimal."""
     (tmp_path / "f").write_bytes(b"abc")
     assert sha256_of(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_digest_of_code_is_that_of_its_statements(tmp_path: Path) -> None:
+    """Comments, docstrings and where the folders lie count not; statements and the files' names do."""
+    places = [(tmp_path / name for name in names) for names in (("a/one", "b/two"), ("y/one", "x/two"))]
+    texts = ("VALUE = 1\n", '"""About it."""\n\n# why\nVALUE = 1\n')
+    digests = []
+    for folders, text in zip(places, texts, strict=True):
+        files = [folder / "code.py" for folder in folders]
+        for file in files:
+            write_atomically(file, text)
+        digests.append(code_digest(files))
+    assert digests[0] == digests[1]
+    assert code_digest(files[:1]) != digests[0]
+    write_atomically(files[0], "VALUE = 2\n")
+    assert code_digest(files) != digests[0]
 
 
 def test_written_file_is_whole_and_readable_by_all(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/4"] = "ortrim-report/4"
+    schema: Literal["ortrim-report/5"] = "ortrim-report/5"
     name: str
     target: str
     ort_version: str

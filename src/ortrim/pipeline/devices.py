@@ -18,8 +18,7 @@ from ortrim.pipeline.doctor import FARM_CHECKS, SSH
 from ortrim.pipeline.request import Request
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, find_adb, open_adb
-from ortrim.platforms.apple.device_rules import translated_here
-from ortrim.platforms.apple.mac import mac_facts
+from ortrim.platforms.apple.devices import mac_facts, translated_here
 from ortrim.platforms.apple.simctl import listed_phones, listed_simulators, open_simulator
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, Target

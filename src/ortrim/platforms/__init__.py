@@ -1,24 +1,30 @@
-"""Platforms: all that depends on the operating system. One module or folder each, with the same names in each."""
+"""Platforms: all that depends on the operating system, in a folder and behind a `Platform` each."""
 
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from ortrim.platforms import android, apple, linux
+from ortrim.platforms.android.platform import Android
+from ortrim.platforms.apple.platform import Apple
+from ortrim.platforms.linux.platform import Linux
 from ortrim.platforms.platform import Platform
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.problems import Location, Problem
 from ortrim.spec.rules import stray_tables
 from ortrim.spec.targets import TARGETS, OperatingSystem, Target
 
-__all__ = ["BY_SYSTEM", "PLATFORMS", "Platform", "platform_of", "target_problems"]
+__all__ = ["ANDROID", "APPLE", "BY_SYSTEM", "LINUX", "PLATFORMS", "Platform", "platform_of", "target_problems"]
+
+LINUX: Final = Linux()
+ANDROID: Final = Android()
+APPLE: Final = Apple()
 
 BY_SYSTEM: Final[dict[OperatingSystem, Platform]] = {
-    OperatingSystem.LINUX: linux,
-    OperatingSystem.ANDROID: android,
-    OperatingSystem.IOS: apple,
-    OperatingSystem.MACOS: apple,
+    OperatingSystem.LINUX: LINUX,
+    OperatingSystem.ANDROID: ANDROID,
+    OperatingSystem.IOS: APPLE,
+    OperatingSystem.MACOS: APPLE,
 }
-PLATFORMS: Final = tuple(dict.fromkeys(BY_SYSTEM.values()))
+PLATFORMS: Final = (LINUX, ANDROID, APPLE)
 
 
 def platform_of(target: Target) -> Platform:

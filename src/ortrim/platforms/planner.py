@@ -22,7 +22,7 @@ from ortrim.build.upstream_arguments import compiled_sources, require_providers
 from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
 from ortrim.platforms import PLATFORMS, platform_of
-from ortrim.platforms.android.spec import android_of
+from ortrim.platforms.android.platform import android_of
 from ortrim.spec.build_options import BuildOptions, applicable
 from ortrim.spec.buildspec import (
     BuildSpec,

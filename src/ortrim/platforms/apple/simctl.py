@@ -22,9 +22,8 @@ from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.platforms.apple.device_rules import is_simulated, simulated_here
 from ortrim.platforms.apple.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
-from ortrim.platforms.apple.mac import kill_with, mac_facts
+from ortrim.platforms.apple.devices import is_simulated, kill_with, mac_facts, simulated_here
 from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
 from ortrim.verify import measurements

@@ -77,9 +77,14 @@ class Ready:
 def ready(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Ready]:
     """Build the image once with each engine."""
     with container_storage(tmp_path_factory.mktemp("containers"), request.param) as folder:
-        usable, recipe = probe(engine_named(request.param)), LINUX.images().image_recipe(ZIG, lambda _: None)
+        usable, recipe = probe(engine_named(request.param)), zig_image()
         ready_image(usable, recipe, lambda _: None)
         yield Ready(folder=folder, usable=usable, image=recipe.tag)
+
+
+def zig_image(announce: Callable[[str], None] = lambda _: None) -> ImageRecipe:
+    """Return the recipe of the image that zig needs."""
+    return LINUX.images().image_recipe(ZIG, announce)
 
 
 def eventually(condition: Callable[[], object]) -> bool:
@@ -380,8 +385,7 @@ def test_a_full_disk_is_reported_as_one(tmp_path: Path) -> None:
     assert run(("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", small)).returncode == 0
     try:
         with container_storage(small), pytest.raises(StorageError) as caught:
-            recipe = LINUX.images().image_recipe(ZIG, lambda _: None)
-            ready_image(probe(engine_named("buildah")), recipe, lambda _: None)
+            ready_image(probe(engine_named("buildah")), zig_image(), lambda _: None)
         assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
         assert not [path for path in (small / "cache" / "images").iterdir() if path.is_dir()]
     finally:
@@ -391,6 +395,6 @@ def test_a_full_disk_is_reported_as_one(tmp_path: Path) -> None:
 def test_a_place_needs_no_engine_named(ready: Ready) -> None:
     """Without `--engine` the first that works is taken; those that are there and do not work are told of."""
     notes: list[str] = []
-    place = container_place(LINUX.images().image_recipe(ZIG, notes.append), ContainerOptions(), notes.append)
+    place = container_place(zig_image(notes.append), ContainerOptions(), notes.append)
     assert place.usable.name in {"docker", "podman", "buildah"}
     assert notes[-1].startswith(f"in {place.image} with {place.usable.name} ")

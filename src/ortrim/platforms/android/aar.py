@@ -22,13 +22,12 @@ from typing import Any, Final
 from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import storage_errors
-from ortrim.base.json import to_json
 from ortrim.binaries.android import PAGE_BYTES
 from ortrim.binaries.android_libraries import read_native_library
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.errors import PackageError, StorageError
 from ortrim.package.aar_contents import AarLibraries, AarManifest
-from ortrim.package.manifest import PackageInputs, check_inputs, has_cpuinfo, refuse_machine_paths
+from ortrim.package.manifest import PackageInputs, check_inputs, described, has_cpuinfo, refuse_machine_paths
 from ortrim.package.package import model_files, notices_text, plain_text, rendered
 from ortrim.package.packing import (
     JAR_MANIFEST,
@@ -277,7 +276,10 @@ def aar_content(inputs: AarInputs, jdk: Jdk) -> AarContent:
     check_paths(file.path for file in payload)
     for part in inputs.parts:
         refuse_machine_paths(part.inputs, payload)
-    return _described(inputs, jdk, payload)
+    files, manifest = described(
+        inputs.first, inputs.name, payload, lambda entries: _manifest(inputs, jdk, entries), f"{OWN_FOLDER}/"
+    )
+    return AarContent(files=files, manifest=manifest)
 
 
 def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
@@ -302,20 +304,6 @@ def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
         PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=plain_text(first.licence)),
         PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
     )
-
-
-def _described(inputs: AarInputs, jdk: Jdk, payload: tuple[PackagedFile, ...]) -> AarContent:
-    """Add the bill of materials, and the manifest that covers it."""
-    from ortrim.package.manifest import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import
-
-    first = inputs.first
-    entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
-    bill = PackagedFile(
-        path=f"{OWN_FOLDER}/sbom.cdx.json", content=sbom_text(subject_of(first, inputs.name), entries).encode()
-    )
-    manifest = _manifest(inputs, jdk, (*entries, bill.entry))
-    listing = PackagedFile(path=f"{OWN_FOLDER}/manifest.json", content=to_json(manifest).encode())
-    return AarContent(files=(*payload, bill, listing), manifest=manifest)
 
 
 def _manifest(inputs: AarInputs, jdk: Jdk, files: tuple[FileEntry, ...]) -> AarManifest:

@@ -65,28 +65,18 @@ class Apple(Platform):
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
     ) -> Iterator[Problem]:
         """Yield the keys that Xcode decides, and the deployment target of another system."""
+        key, compiled = deployment_key(target.id), "its libraries are compiled by Xcode, or for Macs by zig"
         stray = (
-            (
-                "compiler",
-                target.compiler != "zig",
-                "its libraries are compiled by Xcode, or for Macs by zig",
-                "apple.xcode",
-            ),
-            (
-                "glibc",
-                target.glibc != DEFAULT_GLIBC,
-                "its C library is the system's own",
-                f"apple.{deployment_key(target.id)}",
-            ),
+            ("compiler", target.compiler != "zig", compiled, "apple.xcode"),
+            ("glibc", target.glibc != DEFAULT_GLIBC, "its C library is the system's own", f"apple.{key}"),
             ("cpu", target.cpu is not None, "its processors are few; better ones are found at run time", ""),
             ("linkage", target.linkage is not None, "an xcframework holds frameworks", "apple.framework"),
         )
         yield from stray_keys(stray, location, "Apple's systems")
-        other = {"ios_deployment_target", "macos_deployment_target"} - {deployment_key(target.id)}
-        for key in other:
-            if target.apple is not None and getattr(target.apple, key) is not None:
-                what = f"has no meaning for {target.id}, which goes by '{deployment_key(target.id)}'"
-                yield Problem(code="stray-key", location=(*location, "apple", key), what=what)
+        (other,) = {"ios_deployment_target", "macos_deployment_target"} - {key}
+        if target.apple is not None and getattr(target.apple, other) is not None:
+            what = f"has no meaning for {target.id}, which goes by '{key}'"
+            yield Problem(code="stray-key", location=(*location, "apple", other), what=what)
 
     def linkage(self, spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
         """Return how apps link the framework; a dynamic one is linked as a shared library."""

@@ -27,12 +27,12 @@ from ortrim.platforms.apple.devices import is_simulated, kill_with, mac_facts, s
 from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
 from ortrim.verify import measurements
-from ortrim.verify.devices.device import RunnerOutput, RunRequest, endless_output, not_startable, runner_words
+from ortrim.verify.devices.device import RunnerOutput, RunRequest, not_startable, runner_words
 from ortrim.verify.devices.host import absolute
 from ortrim.verify.devices.names import ListedDevice, absent
 from ortrim.verify.devices.remote import text_of
 from ortrim.verify.devices.remote_shell import signalled
-from ortrim.verify.runner_output import never_ended, place_of, read_output
+from ortrim.verify.runner_output import read_output, within_limits
 
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
 LOST: Final = "the simulator went away while it was used"
@@ -281,20 +281,12 @@ class SimulatorDevice:
         """Run the runner to its end. Whatever else happens it is ended too, which outlives `simctl` otherwise."""
         words = (*runner_words(absolute(request)), "--json", str(report))
         limit = request.repetition.timeout_seconds
-        try:
-            return self._xcrun.run(SIMCTL, "spawn", self._simulator.udid, *words, timeout_seconds=limit)
-        except ToolError as error:
-            kill_with(str(report))
-            match error.code:
-                case "tool-timeout":
-                    raise never_ended(request) from error
-                case "tool-endless":
-                    raise endless_output(place_of(request)) from error
-                case _:
-                    raise
-        except BaseException:  # Ctrl-C
-            kill_with(str(report))
-            raise
+        with within_limits(request):
+            try:
+                return self._xcrun.run(SIMCTL, "spawn", self._simulator.udid, *words, timeout_seconds=limit)
+            except BaseException:  # its limits, and Ctrl-C
+                kill_with(str(report))
+                raise
 
 
 def list_simulators(xcrun: Xcrun, architecture: str) -> Simulators:

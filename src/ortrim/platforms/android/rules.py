@@ -25,7 +25,7 @@ from ortrim.binaries.android import (
 from ortrim.package.aar_contents import AarFacts
 from ortrim.pins.shipped import pin_text
 from ortrim.verify import gates as verify_gates
-from ortrim.verify.gates import Breach, some
+from ortrim.verify.gates import Breach, breaches, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +58,7 @@ class AndroidRule(verify_gates.Rule[AarFacts, Promise]):
 
 def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
     """Return a search that asks each library; `find` returns what is wrong with one, empty when nothing is."""
-
-    def search(aar: AarFacts, promise: Promise) -> list[Breach]:
-        found = ((library, find(library, promise)) for library in aar.libraries)
-        return [Breach(where=library.path, why=why) for library, why in found if why]
-
-    return search
+    return lambda aar, promise: breaches((library.path, find(library, promise)) for library in aar.libraries)
 
 
 PREBUILT: Final = "libc++_shared.so"

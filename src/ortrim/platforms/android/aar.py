@@ -38,12 +38,10 @@ from ortrim.package.packing import (
     write_sums,
     write_zip,
 )
-from ortrim.platforms.android.jni import Jdk, compile_java
+from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
+from ortrim.platforms.android.jni import BINDING, Jdk, compile_java
 from ortrim.spec.targets import ABIS
 
-RUNTIME: Final = "libonnxruntime.so"
-BINDING: Final = "libonnxruntime4j_jni.so"
-SHARED_STL: Final = "libc++_shared.so"
 SYMBOLS_SUFFIX: Final = ".sym"
 GROUP: Final = "ortrim"
 DIGEST_LETTERS: Final = 12
@@ -92,7 +90,7 @@ class AarPart:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
         companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
-        return ((RUNTIME, result.library), (BINDING, self.binding), *companions)
+        return ((LIBRARY, result.library), (BINDING, self.binding), *companions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +183,7 @@ def prefab_files(inputs: AarInputs, headers: tuple[Path, ...]) -> tuple[Packaged
         "dependencies": [],
         "version": inputs.first.plan.ort_version,
     }
-    module = {"export_libraries": [], "library_name": RUNTIME.removesuffix(".so"), "android": {}}
+    module = {"export_libraries": [], "library_name": LIBRARY.removesuffix(".so"), "android": {}}
     return (
         PackagedFile(path="prefab/prefab.json", content=_json(about)),
         PackagedFile(path=f"{top}/module.json", content=_json(module)),
@@ -200,7 +198,7 @@ def _library(part: AarPart, ndk: str, folder: str) -> tuple[PackagedFile, ...]:
     about = {"abi": part.abi, "api": part.android.api, "ndk": int(ndk.partition(".")[0]), "stl": stl, "static": False}
     return (
         PackagedFile(path=f"{folder}/abi.json", content=_json(about)),
-        PackagedFile(path=f"{folder}/{RUNTIME}", content=part.inputs.result.library),
+        PackagedFile(path=f"{folder}/{LIBRARY}", content=part.inputs.result.library),
     )
 
 

@@ -24,6 +24,7 @@ from ortrim.binaries.android import (
 )
 from ortrim.package.aar_contents import AarFacts
 from ortrim.pins.shipped import pin_text
+from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.verify import gates as verify_gates
 from ortrim.verify.gates import Breach, breaches, some
 
@@ -61,7 +62,6 @@ def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
     return lambda aar, promise: breaches((library.path, find(library, promise)) for library in aar.libraries)
 
 
-PREBUILT: Final = "libc++_shared.so"
 WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
 WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
 
@@ -113,7 +113,7 @@ def _covered_data(library: NativeLibrary, promise: Promise) -> str:
 
 def _relro_in_mid_page(library: NativeLibrary, promise: Promise) -> str:
     """Tell where RELRO ends, unless with a page; the NDK's own C++ library comes as it is."""
-    if library.relro is None or library.name == PREBUILT or library.relro.end % promise.page_bytes == 0:
+    if library.relro is None or library.name == SHARED_STL or library.relro.end % promise.page_bytes == 0:
         return ""
     return f"RELRO ends at {library.relro.end:#x}"
 

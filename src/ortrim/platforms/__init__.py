@@ -1,7 +1,7 @@
 """Platforms: all that depends on the operating system, in a folder and behind a `Platform` each."""
 
-from collections.abc import Iterator
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal, TypeVar
 
 from ortrim.platforms.android.platform import Android
 from ortrim.platforms.apple.platform import Apple
@@ -12,7 +12,11 @@ from ortrim.spec.problems import Location, Problem
 from ortrim.spec.rules import stray_tables
 from ortrim.spec.targets import TARGETS, OperatingSystem, Target
 
-__all__ = ["ANDROID", "APPLE", "BY_SYSTEM", "LINUX", "PLATFORMS", "Platform", "platform_of", "target_problems"]
+__all__ = [
+    "ANDROID", "APPLE", "BY_SYSTEM", "LINUX", "PLATFORMS", "Platform", "by_platform", "platform_of", "target_problems",
+]  # fmt: skip
+
+T = TypeVar("T")
 
 LINUX: Final = Linux()
 ANDROID: Final = Android()
@@ -30,6 +34,12 @@ PLATFORMS: Final = (LINUX, ANDROID, APPLE)
 def platform_of(target: Target) -> Platform:
     """Return the platform that a target belongs to."""
     return BY_SYSTEM[target.system]
+
+
+def by_platform(items: Iterable[T], target_of: Callable[[T], Target]) -> tuple[tuple[Platform, tuple[T, ...]], ...]:
+    """Return each platform with those of some items whose target is its own, which may be none."""
+    every = tuple(items)
+    return tuple((each, tuple(item for item in every if platform_of(target_of(item)) is each)) for each in PLATFORMS)
 
 
 def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:

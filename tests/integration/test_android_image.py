@@ -17,9 +17,8 @@ from ortrim.build.container_runs import Command, build_image, run_in
 from ortrim.build.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.platforms.android import image as android_image
+from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
-from ortrim.platforms.linux import image as linux_image
 from ortrim.spec.targets import TARGETS
 
 pytestmark = [
@@ -53,7 +52,7 @@ def usable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UsableEngine]:
         (folder / "cache" / "downloads").unlink()
         (folder / "cache" / "downloads").mkdir()
         usable = probe(BUILDAH)
-        linux = linux_image.image_recipe(zig_toolchain(TARGETS["linux-x64"], "2.28", "0.17.0"), lambda _: None)
+        linux = LINUX.images().image_recipe(zig_toolchain(TARGETS["linux-x64"], "2.28", "0.17.0"), lambda _: None)
         ready_image(usable, linux, lambda _: None)
         base = folder / "base"
         base.mkdir()
@@ -90,7 +89,7 @@ def pin(**changes: str) -> None:
 
 def recipe() -> ImageRecipe:
     """Return the recipe of the image for the NDK."""
-    return android_image.image_recipe(NDK, lambda _: None)
+    return ANDROID.images().image_recipe(NDK, lambda _: None)
 
 
 def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> None:
@@ -98,7 +97,7 @@ def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> N
     image = recipe()
     ready_image(pinned, image, lambda _: None)
     lines: list[str] = []
-    folder = android_image.image_folders(NDK)["ndk"]
+    folder = ANDROID.images().image_folders(NDK, None)["ndk"]
     script = f"{folder}/{PREBUILT}/bin/clang++ && readlink {folder}/{PREBUILT}/bin/clang++ && python3 -c 'print(1)' && "
     script += "/opt/java/openjdk/bin/javac && /opt/android/cmdline-tools/19.0/bin/sdkmanager"
     inside = Command(words=("/bin/sh", "-c", script), environment=(("PATH", "/usr/bin"),), folder="/", mounts=())

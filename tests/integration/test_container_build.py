@@ -15,7 +15,7 @@ from ortrim.cli.options import demo_spec
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
-from ortrim.platforms import linux
+from ortrim.platforms import LINUX
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,7 +38,7 @@ def test_the_demos_library_built_in_a_container_is_the_native_one(tmp_path: Path
         library = sha256_of(native.run(target.job).library)
     with container_storage(tmp_path / "containers"), console.step("in a container") as step:
         executor = replace(executor_for(planned, target, request, step), log=tmp_path / "build.log")
-        options, images = ContainerOptions(engine="buildah"), linux.images()
+        options, images = ContainerOptions(engine="buildah"), LINUX.images()
         inside = ContainerExecutor(native=executor, options=options, images=images).run(target.job)
         assert inside.folder.name == digest(target.job)[:20]
         assert inside.folder.is_relative_to(tmp_path / "containers")

@@ -27,8 +27,7 @@ from ortrim.build.plan import BuildJob
 from ortrim.build.sources import fetch_sources
 from ortrim.errors import Diagnostic, ExitCode, StorageError
 from ortrim.pins.runtime import runtime_pins
-from ortrim.platforms import linux
-from ortrim.platforms.linux.image import image_recipe
+from ortrim.platforms import LINUX
 from ortrim.platforms.planner import with_arguments
 from running import processes_that_say
 from sample_plans import sample_plan
@@ -78,9 +77,14 @@ class Ready:
 def ready(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Ready]:
     """Build the image once with each engine."""
     with container_storage(tmp_path_factory.mktemp("containers"), request.param) as folder:
-        usable, recipe = probe(engine_named(request.param)), image_recipe(ZIG, lambda _: None)
+        usable, recipe = probe(engine_named(request.param)), zig_image()
         ready_image(usable, recipe, lambda _: None)
         yield Ready(folder=folder, usable=usable, image=recipe.tag)
+
+
+def zig_image(announce: Callable[[str], None] = lambda _: None) -> ImageRecipe:
+    """Return the recipe of the image that zig needs."""
+    return LINUX.images().image_recipe(ZIG, announce)
 
 
 def eventually(condition: Callable[[], object]) -> bool:
@@ -95,7 +99,7 @@ def eventually(condition: Callable[[], object]) -> bool:
 
 def in_container(native: NativeExecutor, ready: Ready) -> ContainerExecutor:
     """Return the executor that does the same in containers."""
-    return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name), images=linux.images())
+    return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name), images=LINUX.images())
 
 
 def test_the_runner_compiled_in_a_container_is_the_native_one(ready: Ready, tmp_path: Path) -> None:
@@ -381,7 +385,7 @@ def test_a_full_disk_is_reported_as_one(tmp_path: Path) -> None:
     assert run(("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", small)).returncode == 0
     try:
         with container_storage(small), pytest.raises(StorageError) as caught:
-            ready_image(probe(engine_named("buildah")), image_recipe(ZIG, lambda _: None), lambda _: None)
+            ready_image(probe(engine_named("buildah")), zig_image(), lambda _: None)
         assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
         assert not [path for path in (small / "cache" / "images").iterdir() if path.is_dir()]
     finally:
@@ -391,6 +395,6 @@ def test_a_full_disk_is_reported_as_one(tmp_path: Path) -> None:
 def test_a_place_needs_no_engine_named(ready: Ready) -> None:
     """Without `--engine` the first that works is taken; those that are there and do not work are told of."""
     notes: list[str] = []
-    place = container_place(image_recipe(ZIG, notes.append), ContainerOptions(), notes.append)
+    place = container_place(zig_image(notes.append), ContainerOptions(), notes.append)
     assert place.usable.name in {"docker", "podman", "buildah"}
     assert notes[-1].startswith(f"in {place.image} with {place.usable.name} ")

@@ -17,10 +17,9 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
-from ortrim.platforms.apple.device_rules import simulated_here
 from ortrim.platforms.apple.devicectl import phone_content
+from ortrim.platforms.apple.devices import MacHost, simulated_here
 from ortrim.platforms.apple.harness import PhoneHarness, make_phone_harness
-from ortrim.platforms.apple.mac import MacHost
 from ortrim.platforms.apple.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
 from ortrim.platforms.apple.xcode import find_xcrun
 from ortrim.spec.targets import TARGETS

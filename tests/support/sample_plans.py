@@ -7,8 +7,8 @@ from ortrim.build.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
 from ortrim.build.toolchains import zig_toolchain
 from ortrim.models.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
 from ortrim.platforms.android.ndk import ndk_toolchain
-from ortrim.platforms.android.spec import android_of
-from ortrim.platforms.apple.spec import deployment_target_of
+from ortrim.platforms.android.platform import android_of
+from ortrim.platforms.apple.platform import deployment_target_of
 from ortrim.platforms.apple.xcode import xcode_toolchain
 from ortrim.platforms.planner import make_plan
 from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec

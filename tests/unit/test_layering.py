@@ -57,7 +57,7 @@ PURE: Final = (
     "spec.build_options",
     "build.plan",
     "platforms.planner",
-    "platforms.linux.arguments",
+    "platforms.linux.platform",
     "platforms.android.arguments",
     "platforms.apple.arguments",
     "build.upstream_arguments",

@@ -21,6 +21,8 @@ OPTIONS: Final = frozenset({"android", "apple"})
 """Fields that one platform's targets have and others lack."""
 CLASSES_OF: Final = ("ortrim.platforms.android.", "ortrim.platforms.apple.", "ortrim.platforms.linux.")
 """Where classes and constants of one platform are imported from."""
+PLATFORMS: Final = frozenset({"ANDROID", "APPLE", "LINUX"})
+"""The platforms by their names in `ortrim.platforms`."""
 OF_ONE_PLATFORM: Final = re.compile(r"(android|ios|macos|linux|maccatalyst)-.*|ndk|xcode")
 """Identifiers of targets, or how they begin, and toolchains of one platform."""
 
@@ -67,7 +69,9 @@ def _is_system(node: ast.Name, imported: dict[str, str]) -> bool:
 
 def _is_of_one(node: ast.AST, imported: dict[str, str]) -> TypeGuard[ast.expr]:
     if isinstance(node, ast.Name):
-        return node.id[0].isupper() and imported.get(node.id, "").startswith(CLASSES_OF)
+        module = imported.get(node.id, "")
+        one = module == "ortrim.platforms" and node.id in PLATFORMS
+        return one or (node.id[0].isupper() and module.startswith(CLASSES_OF))
     return _names_platform(node) or (isinstance(node, ast.Attribute) and node.attr in OPTIONS)
 
 
@@ -97,6 +101,7 @@ def test_nothing_outside_platforms_asks_which_platform_it_has() -> None:
     [
         "from ortrim.spec.targets import OperatingSystem\nx = target.system is OperatingSystem.LINUX",
         "from ortrim.spec.targets import APPLE\nx = target.system in APPLE",
+        "from ortrim.platforms import ANDROID\nx = platform_of(target) is ANDROID",
         "if job.android: pass",
         "x = 1 if job.apple is not None else 2",
         "x = [each for each in jobs if each.android]",

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, is_kept, publish_folder
 from ortrim.base.files import shipped_folder, storage_errors
@@ -33,7 +33,7 @@ from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
 from ortrim.build.root_file_systems import DebianRoot, debian_root
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import ToolError
-from ortrim.pins.images import BasePin, ImagePins
+from ortrim.pins.images import BasePin, ImagePins, image_pins
 
 DEBIAN_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's words for the machines that ortrim builds on."""
@@ -48,30 +48,33 @@ class ImageRecipe:
     files: Mapping[str, Path]
 
 
-class Images(Protocol):
-    """The images in which a platform's toolchains run."""
+class Images:
+    """The images in which a platform's toolchains run; these have Python, which is all that zig needs."""
 
     def require_image(self, toolchain: Toolchain, pins: ImagePins) -> None:
         """Refuse a toolchain of which no image can be made, without fetching or building anything.
 
-        Raises `SourcesError` (`image-not-pinned`) or `ToolError`.
+        Raises `SourcesError` (`image-not-pinned`) or `ToolError` (`compiler-not-in-image`: it is this machine's own).
         """
+        if toolchain.kind != "zig":
+            what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
+            hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
+            raise ToolError("compiler-not-in-image", what, where=toolchain.kind, hint=hint)
+        pins.base("python")
 
     def image_recipe(self, toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
         """Return the recipe of the image in which a toolchain compiles, fetching what it adds.
 
         Raises as `require_image` does, and `SourcesError` (`bad-pin-file`, what apt and downloads raise).
         """
+        pins = image_pins()
+        self.require_image(toolchain, pins)
+        base, root = image_base(pins.base("python"), announce)
+        return recipe_of("linux", {"base": base, "packages": root.packages if root else ()}, root_files(root))
 
-    def image_folders(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        """Return the image's folders that a toolchain's symbolic paths mean, whatever is `named` on this machine."""
-
-
-def not_in_image(toolchain: Toolchain) -> ToolError:
-    """Return the diagnostic of a compiler that is this machine's own."""
-    what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
-    hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
-    return ToolError("compiler-not-in-image", what, where=toolchain.kind, hint=hint)
+    def image_folders(self, _toolchain: Toolchain, _named: Path | None = None) -> Mapping[str, Path]:
+        """Return the image's folders that a toolchain's symbolic paths mean, whatever is named on this machine."""
+        return {}
 
 
 def image_base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, DebianRoot | None]:

@@ -195,10 +195,21 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
     """
     triple = _triple(target, minimum_glibc)
     baseline = zig_cpu(target.architecture, cpu)
-    options = f"-target {triple} -mcpu={baseline}" if baseline else f"-target {triple}"
-    identity = f"zig {version} {options.removeprefix('-target ')}"
-    cc, cxx = f'"$ORTRIM_COMPILER_C" cc {options}', f"{PROGRAM} c++ {options}"
-    rewrites = _rewrites(target.architecture, baseline)
+    options = f"-mcpu={baseline}" if baseline else ""
+    return zig_for(triple, version, _rewrites(target.architecture, baseline), options, with_lld=True)
+
+
+def zig_for(
+    triple: str, version: str, rewrites: tuple[tuple[str, str], ...], options: str = "", *, with_lld: bool = False
+) -> Toolchain:
+    """Return zig as the toolchain for a triple; `with_lld` where its linker is lld and its C++ library its own.
+
+    `rewrites` are those of `compiler_wrapper`; `options` come behind the triple.
+    """
+    words = f"{triple} {options}".rstrip()
+    identity = f"zig {version} {words}"
+    cc, cxx = f'"$ORTRIM_COMPILER_C" cc -target {words}', f"{PROGRAM} c++ -target {words}"
+    links = linking(PROGRAM, cxx) if with_lld else ""
     return Toolchain(
         kind="zig",
         version=version,
@@ -208,17 +219,15 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
             for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
         ),
         wrappers=(
-            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=True)),
-            ("c++", _cxx_wrapper(identity, cxx, rewrites)),
+            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=with_lld)),
+            (
+                "c++",
+                compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=with_lld),
+            ),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
         ),
     )
-
-
-def _cxx_wrapper(identity: str, cxx: str, rewrites: tuple[tuple[str, str], ...]) -> str:
-    links = linking(PROGRAM, cxx)
-    return compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=True)
 
 
 def _triple(target: Target, minimum_glibc: str) -> str:

@@ -23,11 +23,6 @@ COREML_SOURCES: Final = {"coremltools": "COREMLTOOLS", "fp16": "FP16", "psimd": 
 FUSING_LEVELS: Final = ("extended", "all")
 
 
-def provider_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return the arguments of `build.py` that compile a job's execution providers in."""
-    return tuple(FLAGS[name] for name in job.providers)
-
-
 def minimal_build(job: BuildJob) -> tuple[str, ...]:
     """Return the kind of minimal build: a provider takes nodes and turns layouts around in an extended one alone.
 
@@ -36,7 +31,7 @@ def minimal_build(job: BuildJob) -> tuple[str, ...]:
     return ("--minimal_build", "extended") if job.providers else ("--minimal_build",)
 
 
-def provider_definitions(job: BuildJob) -> tuple[str, ...]:
+def _provider_definitions(job: BuildJob) -> tuple[str, ...]:
     """Return the CMake definitions that say where the sources of a job's providers are."""
     return tuple(
         f"FETCHCONTENT_SOURCE_DIR_{name}=${{sources}}/{folder}"
@@ -158,10 +153,14 @@ machine has git. flatc is a tool that the library does not need.
 """
 
 
-def common_arguments(job: BuildJob) -> tuple[str, ...]:
-    """Return the arguments that make a minimal build with reduced operators and types.
+def upstream_arguments(
+    job: BuildJob, definitions: Iterable[str], *, system: tuple[str, ...] = (), demangler_apart: bool = True
+) -> tuple[str, ...]:
+    """Return `build.py`'s arguments for a minimal build with reduced operators and types.
 
-    The phase, `--update` or `--build`, is the executor's.
+    `system` are the arguments and `definitions` CMake's definitions that only the job's platform has. Without
+    `demangler_apart` upstream's own sources have a small demangler in every minimal build. The phase, `--update` or
+    `--build`, is the executor's.
     """
     return (
         *("--build_dir", "${build}", "--config", "MinSizeRel", "--target", "onnxruntime"),
@@ -173,7 +172,23 @@ def common_arguments(job: BuildJob) -> tuple[str, ...]:
         *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
         *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
         *(("--disable_types", *job.without_types) if job.without_types else ()),
+        *system,
+        *(FLAGS[name] for name in job.providers),
+        *("--cmake_extra_defines", *DEFINITIONS, *_cpuinfo_definitions(job), *_provider_definitions(job)),
+        *_hook_definitions(job, demangler_apart=demangler_apart),
+        *definitions,
     )
+
+
+def runner_arguments(job: BuildJob, flags: Iterable[str], libraries: Iterable[str]) -> tuple[str, ...]:
+    """Return the compiler's arguments that make the runner of a job's library: plain C, with the system's `libraries`.
+
+    A shared library is opened by the runner; a static one is linked into it.
+    """
+    define, archive = (("-DORTRIM_LINKED",), ("${archive}",)) if job.linkage == "static" else ((), ())
+    include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
+    sources = (f"${{runner}}/{name}" for name in RUNNER_SOURCES)
+    return ("-std=c11", "-O2", *flags, include, *define, *sources, *archive, "-o", "${build}/runner", *libraries)
 
 
 def compiled_sources(
@@ -194,19 +209,18 @@ def _always(target: Target, name: str) -> bool:
     return takes_cpuinfo(target) if name == CPUINFO else not is_provider_source(name)
 
 
-def cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
+def _cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
     """Return the CMake definitions for cpuinfo: where it is, or that it is left out."""
     if not any(source.name == CPUINFO for source in job.sources):
         return ("onnxruntime_ENABLE_CPUINFO=OFF",)
     return ("onnxruntime_ENABLE_CPUINFO=ON", f"FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${{sources}}/{CPUINFO}")
 
 
-def hook_definitions(job: BuildJob, *, demangler_apart: bool = True) -> tuple[str, ...]:
+def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled, and how.
 
     The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
     library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
-    Without `demangler_apart` upstream's own sources have a small demangler in every minimal build.
     """
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
     musl = job.target.c_library is CLibrary.MUSL

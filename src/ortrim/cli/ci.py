@@ -34,7 +34,7 @@ from ortrim.github.workflow_files import matrix_json, matrix_of
 from ortrim.history.acceptance import check_reports, regression_of
 from ortrim.history.task import show_checks
 from ortrim.pipeline.planned import host_target
-from ortrim.platforms import PLATFORMS, platform_of
+from ortrim.platforms import by_platform
 from ortrim.report.markdown import step_summary
 
 COMPILED: Final = Path("compiled")
@@ -62,13 +62,13 @@ def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
     """Step: install what compiling or running targets needs."""
     with boundary() as console, console.step(f"prepare for {target}") as step:
         targets = targets_named(target)
-        by_platform = [(each, tuple(own for own in targets if platform_of(own) is each)) for each in PLATFORMS]
-        for platform, own in by_platform:
+        by_system = by_platform(targets, lambda target: target)
+        for platform, own in by_system:
             platform.require_package_tools(own)
         if to_verify:
             install_emulators(targets, host_target(), step.note)
         else:
-            for platform, own in by_platform:
+            for platform, own in by_system:
                 versions = sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
                 prepare_sdk(platform, versions, own, step.note)
         if to_verify and ON_PHONE in target.split(","):

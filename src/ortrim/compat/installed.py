@@ -22,7 +22,7 @@ from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
 from ortrim.pins.runtime import supported_versions
-from ortrim.platforms import android, platform_of
+from ortrim.platforms import ANDROID, platform_of
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.spec.targets import TARGETS, Architecture
 
@@ -325,7 +325,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
 def _of_aar(manifest: AarManifest) -> InstalledRuntime:
     """Return what every ABI of an AAR has: an app's users have one of them."""
     arguments = [abi.arguments for abi in manifest.abis]
-    without = (_without(each, android.TYPES_LEFT_OUT) for each in arguments)
+    without = (_without(each, ANDROID.TYPES_LEFT_OUT) for each in arguments)
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,

@@ -42,7 +42,7 @@ from ortrim.github.records import Artifact, Asset, Release, Run, sha256_in
 from ortrim.github.repositories import Repository, commit_of_tag
 from ortrim.github.runs import get_run, latest_runs, require_own_run
 from ortrim.package.manifest import FACTS, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
-from ortrim.platforms import PLATFORMS, platform_of
+from ortrim.platforms import by_platform
 from ortrim.spec.targets import TARGETS, matches
 
 
@@ -148,11 +148,7 @@ def _refuse_links(folder: Path, name: str) -> None:
         raise StorageError("unsafe-archive", what, where=name, hint=hint)
 
 
-ASSEMBLED: Final = {
-    platform.NAME: tuple(name for name, target in TARGETS.items() if platform_of(target) is platform)
-    for platform in PLATFORMS
-    if platform.SDK
-}
+ASSEMBLED: Final = {platform.NAME: own for platform, own in by_platform(TARGETS, TARGETS.__getitem__) if platform.SDK}
 """What a package for several targets is called after, the name of its assembly -> its targets."""
 PACKAGES: Final = sorted((*TARGETS, *ASSEMBLED), key=len, reverse=True)
 DELIVERY: Final = re.compile(rf"{PREFIX}(?P<spec>[A-Za-z0-9._-]+)-(?P<package>{'|'.join(PACKAGES)})")

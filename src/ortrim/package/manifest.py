@@ -10,11 +10,11 @@ import hashlib
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 from uuid import UUID, uuid5
 
 from cyclonedx.contrib.license.factories import LicenseFactory
@@ -29,7 +29,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
-from ortrim.base.json import from_json
+from ortrim.base.json import from_json, to_json
 from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, SourcePin, digest
 from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
@@ -218,6 +218,25 @@ LISTED: Final = re.compile(
     r"|onnxruntime\.xcframework/.+\.framework/(Versions/A/)?onnxruntime"
 )
 """The folders below `lib` hold what leads to the library."""
+
+
+M = TypeVar("M")
+SBOM: Final = "sbom.cdx.json"
+
+
+def described(
+    inputs: PackageInputs,
+    name: str,
+    files: tuple[PackagedFile, ...],
+    manifest_of: Callable[[tuple[FileEntry, ...]], M],
+    folder: str = "",
+) -> tuple[tuple[PackagedFile, ...], M]:
+    """Add to the files of a package its bill of materials, and the manifest that covers both, below `folder`."""
+    entries: tuple[FileEntry, ...] = tuple(file.entry for file in files)
+    bill = PackagedFile(path=f"{folder}{SBOM}", content=sbom_text(subject_of(inputs, name), entries).encode())
+    manifest = manifest_of((*entries, bill.entry))
+    listing = PackagedFile(path=f"{folder}{MANIFEST}", content=to_json(manifest).encode())
+    return (*files, bill, listing), manifest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,22 +10,22 @@ import hashlib
 import re
 import shutil
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.cache import publish_folder
-from ortrim.base.checksums import SUMS, FileEntry, check_sums, checksums_text
+from ortrim.base.checksums import SUMS, check_sums, checksums_text
 from ortrim.base.files import disk_full, ran_out_of_space, require_space, shipped_folder
-from ortrim.base.json import to_json
 from ortrim.binaries.elf import read_library
 from ortrim.build.plan import Manifest, Package
 from ortrim.errors import Diagnostic, PackageError, StorageError
 from ortrim.package.manifest import (
-    MANIFEST,
     ComponentLicence,
     PackageInputs,
     check_inputs,
+    described,
     make_manifest,
     refuse_machine_paths,
 )
@@ -162,9 +162,6 @@ def _text(path: Path) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
 
 
-SBOM: Final = "sbom.cdx.json"
-
-
 def make_package(inputs: PackageInputs, destination: Path) -> Package:
     """Make the package's folder, `ortrim-<spec>-<target>-<version>`, and its `.tar.gz` in the folder `destination`.
 
@@ -214,14 +211,9 @@ def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[Pac
 
 def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tuple[tuple[PackagedFile, ...], Manifest]:
     """Add the bill of materials, the manifest that covers it, and the sums that cover both."""
-    from ortrim.package.manifest import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import, needed only when packaging
-
-    entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
-    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(inputs, inputs.name), entries).encode())
-    manifest = make_manifest(inputs, (*entries, bill.entry))
-    listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
-    sums = PackagedFile(path=SUMS, content=checksums_text((*manifest.files, listing.entry)).encode())
-    return (*payload, bill, listing, sums), manifest
+    files, manifest = described(inputs, inputs.name, payload, partial(make_manifest, inputs))
+    sums = PackagedFile(path=SUMS, content=checksums_text((*manifest.files, files[-1].entry)).encode())
+    return (*files, sums), manifest
 
 
 def _is_intact(folder: Path, files: tuple[PackagedFile, ...], links: tuple[PackagedLink, ...]) -> bool:

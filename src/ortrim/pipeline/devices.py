@@ -6,7 +6,8 @@
 
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
@@ -18,15 +19,14 @@ from ortrim.pipeline.doctor import FARM_CHECKS, SSH
 from ortrim.pipeline.request import Request
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, find_adb, open_adb
-from ortrim.platforms.apple.device_rules import translated_here
-from ortrim.platforms.apple.mac import mac_facts
+from ortrim.platforms.apple.devices import mac_facts, translated_here
 from ortrim.platforms.apple.simctl import listed_phones, listed_simulators, open_simulator
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.emulators import DARWIN, FARM_FORMS, QemuUser
 from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.names import DeviceName, ListedDevice, absent, read_names
+from ortrim.verify.devices.names import DeviceName, ListedDevice, read_names
 from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.ssh import open_ssh
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
@@ -118,43 +118,38 @@ def _host() -> ListedDevice:
     facts = mac_facts() if platform.system() == DARWIN else Host().facts()
     by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
     found = f"{facts.cpu} ({by_rosetta} by Rosetta 2)" if by_rosetta else facts.cpu
-    return ListedDevice(name=Host.name, targets=names, memory=True, time=True, found=found)
+    return ListedDevice(name=Host.name, targets=names, found=found)
 
 
 def _user_machines() -> Iterator[ListedDevice]:
     for architecture, emulation in EMULATIONS.items():
-        looked_for = _looked_for(emulation.user)
-        for cpu in emulation.user_cpus:
-            yield _emulated(QemuUser, f"qemu-user:{cpu}", _targets_of(architecture), looked_for)
+        yield from _emulated(QemuUser, "qemu-user", emulation.user, _targets_of(architecture), emulation.user_cpus)
 
 
 def _system_machines() -> Iterator[ListedDevice]:
-    looked_for = _looked_for(QEMU_SYSTEM)
     emulated = {architecture: emulation for architecture, emulation in EMULATIONS.items() if emulation.system_cpus}
-    for cpu in dict.fromkeys(cpu for emulation in emulated.values() for cpu in emulation.system_cpus):
-        targets = tuple(name for architecture in emulated for name in _targets_of(architecture))
-        yield _emulated(QemuSystem, f"qemu-system:{cpu}", targets, looked_for)
+    cpus = dict.fromkeys(cpu for emulation in emulated.values() for cpu in emulation.system_cpus)
+    targets = tuple(name for architecture in emulated for name in _targets_of(architecture))
+    yield from _emulated(QemuSystem, "qemu-system", QEMU_SYSTEM, targets, cpus)
 
 
 def _emulated(
-    kind: type[QemuUser | QemuSystem], name: str, targets: tuple[str, ...], looked_for: tuple[str, str, str]
-) -> ListedDevice:
-    found, problem, remedy = looked_for
+    kind: type[QemuUser | QemuSystem], name: str, tool: Tool, targets: tuple[str, ...], cpus: Iterable[str]
+) -> Iterator[ListedDevice]:
     memory, time = kind.memory_meaningful, kind.time_meaningful
-    return ListedDevice(
-        name=name, targets=targets, memory=memory, time=time, found=found, problem=problem, remedy=remedy
-    )
+    line = _by_tool(ListedDevice(name=name, targets=targets, memory=memory, time=time), tool)
+    yield from (replace(line, name=f"{name}:{cpu}") for cpu in cpus)
 
 
 def _adb() -> Iterator[ListedDevice]:
     try:
         seen = adb_devices(find_adb())
     except Diagnostic as error:
-        yield absent(ADB_FORM, error.what, error.hint.removeprefix("run: "))
+        yield ListedDevice(name=ADB_FORM, problem=error.what, remedy=error.hint.removeprefix("run: "))
         return
     yield from map(_adb_device, seen)
     if not seen:
-        yield absent(ADB_FORM, "adb sees no device", CONNECT_HINT)
+        yield ListedDevice(name=ADB_FORM, problem="adb sees no device", remedy=CONNECT_HINT)
 
 
 def _adb_device(listing: AdbListing) -> ListedDevice:
@@ -163,8 +158,6 @@ def _adb_device(listing: AdbListing) -> ListedDevice:
     remedy = "" if listing.online else "look at the device's screen, and at what this prints: adb devices -l"
     return ListedDevice(
         name=f"adb:{listing.serial}",
-        targets=(),
-        memory=True,
         time=not emulated,
         found=listing.model,
         problem=problem,
@@ -173,8 +166,7 @@ def _adb_device(listing: AdbListing) -> ListedDevice:
 
 
 def _ssh() -> ListedDevice:
-    found, problem, remedy = _looked_for(SSH)
-    return ListedDevice(name=SSH_FORM, targets=(), memory=True, time=True, found=found, problem=problem, remedy=remedy)
+    return _by_tool(ListedDevice(name=SSH_FORM), SSH)
 
 
 def _farms() -> Iterator[ListedDevice]:
@@ -185,21 +177,20 @@ def _farms() -> Iterator[ListedDevice]:
         yield ListedDevice(
             name=form,
             targets=_targets_of_kind(form.partition(":")[0]),
-            memory=True,
-            time=True,
             found=f"{name} {about.found}".strip() if about.found else "",
             problem=f"{name}: {about.problem}" if about.problem else "",
             remedy=about.remedy,
         )
 
 
-def _looked_for(tool: Tool) -> tuple[str, str, str]:
-    """Return what was found of a program, what is wrong with it, and what helps."""
-    try:
+def _by_tool(line: ListedDevice, tool: Tool) -> ListedDevice:
+    """Return the line of what a program reaches, with what there is of that."""
+
+    def find() -> str:
         installed = require(tool)
-    except Diagnostic as error:
-        return "", f"{tool.name} {error.what}", error.hint.removeprefix("run: ")
-    return f"{installed.name} {installed.version}", "", ""
+        return f"{installed.name} {installed.version}"
+
+    return line.with_tool(find, lambda error: f"{tool.name} {error.what}")
 
 
 def _targets_of(architecture: str) -> tuple[str, ...]:

@@ -13,16 +13,20 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.emulators import EMULATIONS, PACKAGES_FILE, QEMU_SYSTEM, X64_USER, machine_folder
 from ortrim.base.tools import ALL_TARGETS, Tool, ToolFinding, require
 from ortrim.build.container_engines import ENGINES, ContainerEngine, probe
-from ortrim.errors import Diagnostic, StorageError, ToolError
+from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk
 from ortrim.platforms.apple.xcode import find_xcode, find_xcrun
+
+Check = tuple[str, Callable[[], ToolFinding]]
+"""What is looked for, by the name of the finding."""
 
 XCODE: Final = "Xcode"
 COMPILING: Final = "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github"
@@ -33,35 +37,41 @@ VERIFYING: Final = {
 """Tools that `xcrun` finds in the Xcode that is chosen, and what each is needed for."""
 
 
-def _xcode() -> ToolFinding:
-    try:
-        xcode = find_xcode()
-    except ToolError as error:
-        return _absent(XCODE, COMPILING, error)
-    return ToolFinding(name=XCODE, found=f"{xcode.version} ({xcode.folder})", needed_for=COMPILING, required=False)
+def _xcode() -> str:
+    xcode = find_xcode()
+    return f"{xcode.version} ({xcode.folder})"
 
 
-def _doctor_apple_tool_check(tool: str, needed_for: str) -> Callable[[], ToolFinding]:
+def _all_of(error: Diagnostic) -> str:
+    return ": ".join(filter(None, (error.what, error.why)))
+
+
+def _sought(
+    name: str, needed_for: str, find: Callable[[], str], problem: Callable[[Diagnostic], str] = lambda error: error.what
+) -> Check:
+    """Return the check of what not every build needs: `find` says what is there, or raises what `problem` words."""
+
     def check() -> ToolFinding:
         try:
-            xcrun = find_xcrun(tool)
-        except ToolError as error:
-            return _absent(tool, needed_for, error)
-        return ToolFinding(name=tool, found=f"by {xcrun.program}", needed_for=needed_for, required=False)
+            return _finding(name, needed_for, find())
+        except Diagnostic as error:
+            return _finding(name, needed_for, "", problem(error), error.hint.removeprefix("run: "))
 
-    return check
-
-
-def _absent(name: str, needed_for: str, error: ToolError) -> ToolFinding:
-    problem, remedy = ": ".join(filter(None, (error.what, error.why))), error.hint.removeprefix("run: ")
-    return ToolFinding(name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
+    return name, check
 
 
-APPLE_CHECKS: Final[tuple[tuple[str, Callable[[], ToolFinding]], ...]] = (
-    (XCODE, _xcode),
-    *((tool, _doctor_apple_tool_check(tool, needed_for)) for tool, needed_for in VERIFYING.items()),
+def _finding(name: str, needed_for: str, found: str, problem: str = "", remedy: str = "") -> ToolFinding:
+    return ToolFinding(name=name, found=found, needed_for=needed_for, required=False, problem=problem, remedy=remedy)
+
+
+def _by_xcrun(tool: str) -> str:
+    return f"by {find_xcrun(tool).program}"
+
+
+APPLE_CHECKS: Final[tuple[Check, ...]] = (
+    _sought(XCODE, COMPILING, _xcode, _all_of),
+    *(_sought(tool, purpose, partial(_by_xcrun, tool), _all_of) for tool, purpose in VERIFYING.items()),
 )
-"""By the name of the finding."""
 
 
 FETCH_COMMAND: Final = "invoke devices --fetch"
@@ -96,14 +106,11 @@ BROWSERSTACK: Final = "verification on 'browserstack' devices"
 EXTRA: Final = 'pip install "ortrim[devicefarm]"'
 
 
-def _gcloud() -> ToolFinding:
+def _gcloud() -> str:
     from ortrim.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
 
-    try:
-        gcloud = find_gcloud()
-    except ToolError as error:
-        return _finding("gcloud", FIREBASE, "", error.what, error.hint.removeprefix("run: "))
-    return _finding("gcloud", FIREBASE, f"{gcloud.version} ({gcloud.program})")
+    gcloud = find_gcloud()
+    return f"{gcloud.version} ({gcloud.program})"
 
 
 def _boto3() -> ToolFinding:
@@ -123,16 +130,11 @@ def _browserstack() -> ToolFinding:
     return _finding("BrowserStack", BROWSERSTACK, "user name and access key are set")
 
 
-def _finding(name: str, needed_for: str, found: str, problem: str = "", remedy: str = "") -> ToolFinding:
-    return ToolFinding(name=name, found=found, needed_for=needed_for, required=False, problem=problem, remedy=remedy)
-
-
-FARM_CHECKS: Final[tuple[tuple[str, Callable[[], ToolFinding]], ...]] = (
-    ("gcloud", _gcloud),
+FARM_CHECKS: Final[tuple[Check, ...]] = (
+    _sought("gcloud", FIREBASE, _gcloud),
     ("boto3", _boto3),
     ("BrowserStack", _browserstack),
 )
-"""By the name of the finding."""
 
 
 GIGABYTE: Final = 10**9
@@ -140,8 +142,9 @@ CACHE_BYTES: Final = 4 * GIGABYTE
 """Room for the sources (0.5 GB unpacked), the tools (0.8 GB), the compiler cache and a build, of 1.21.0."""
 MEMORY_BYTES: Final = 2 * GIGABYTE
 """What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
-NDK: Final = "Android NDK"
-JDK: Final = "JDK"
+NDK: Final = ("Android NDK", "android targets; invoke plan --target android shows the version that each wants")
+JDK: Final = ("JDK", "android targets: the classes and the JNI library of an AAR")
+ENGINE: Final = "--executor container, where one of these engines is enough"
 
 TOOLS: Final = (
     (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
@@ -156,7 +159,7 @@ TOOLS: Final = (
 
 def examine() -> tuple[ToolFinding, ...]:
     """Examine this machine. Raises nothing: what cannot be examined is a finding that says why."""
-    checks: tuple[tuple[str, Callable[[], ToolFinding]], ...] = (
+    checks: tuple[Check, ...] = (
         ("Python", _python),
         ("pip", _pip),
         ("processors", _processors),
@@ -164,13 +167,17 @@ def examine() -> tuple[ToolFinding, ...]:
         ("cache folder", _cache),
     )
     general = tuple(_guarded(name, check) for name, check in checks)
-    tools = tuple(_guarded(tool.name, _tool_check(tool, purpose)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS))
-    mobile = (_guarded(NDK, _ndk), _guarded(JDK, _jdk))
-    apple = tuple(_guarded(name, check, required=False) for name, check in APPLE_CHECKS)
-    engines = tuple(_guarded(engine.tool.name, _engine_check(engine)) for engine in ENGINES)
+    sought = (
+        *(_sought(tool.name, purpose, partial(_tool, tool)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS)),
+        _sought(*NDK, _ndk, _all_of),
+        _sought(*JDK, _jdk, lambda error: error.why or error.what),
+        *APPLE_CHECKS,
+        *(_sought(engine.tool.name, ENGINE, partial(_engine, engine)) for engine in ENGINES),
+    )
+    found = tuple(_guarded(name, check, required=False) for name, check in sought)
     machines = tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
     farms = tuple(_guarded(name, check, required=False) for name, check in FARM_CHECKS)
-    return general + tools + mobile + apple + engines + machines + farms
+    return general + found + machines + farms
 
 
 def _guarded(name: str, check: Callable[[], ToolFinding], *, required: bool = True) -> ToolFinding:
@@ -229,69 +236,31 @@ def _cache() -> ToolFinding:
     return ToolFinding(name="cache folder", found=found)
 
 
-def _ndk() -> ToolFinding:
-    needed_for = "android targets; invoke plan --target android shows the version that each wants"
-    try:
-        ndk = installed_ndk()
-    except ToolError as error:
-        problem = ": ".join(filter(None, (error.what, error.why)))
-        return ToolFinding(
-            name=NDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=error.hint
-        )
-    return ToolFinding(name=NDK, found=f"{ndk.version} ({ndk.folder})", needed_for=needed_for, required=False)
+def _ndk() -> str:
+    ndk = installed_ndk()
+    return f"{ndk.version} ({ndk.folder})"
 
 
-def _jdk() -> ToolFinding:
-    needed_for = "android targets: the classes and the JNI library of an AAR"
-    try:
-        jdk = find_jdk()
-    except ToolError as error:
-        problem, remedy = error.why or error.what, error.hint.removeprefix("run: ")
-        return ToolFinding(name=JDK, found="", needed_for=needed_for, required=False, problem=problem, remedy=remedy)
-    return ToolFinding(name=JDK, found=f"{jdk.version} ({jdk.javac})", needed_for=needed_for, required=False)
+def _jdk() -> str:
+    jdk = find_jdk()
+    return f"{jdk.version} ({jdk.javac})"
 
 
 def _machine_parts(debian: str) -> ToolFinding:
     """Look for the parts of an emulated machine in the cache."""
-    name = f"{debian} machine"
-    found, needed_for = "", "verification on 'qemu-user' and 'qemu-system'"
+    name, needed_for = f"{debian} machine", "verification on 'qemu-user' and 'qemu-system'"
     with suppress(StorageError):
-        found = machine_parts_found(debian)
-    if found:
-        return ToolFinding(name=name, found=found, needed_for=needed_for, required=False)
+        if found := machine_parts_found(debian):
+            return _finding(name, needed_for, found)
     problem = "its kernel and libraries are not fetched yet; the first verification does it"
-    return ToolFinding(
-        name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND
-    )
+    return _finding(name, needed_for, "", problem, FETCH_COMMAND)
 
 
-def _engine_check(engine: ContainerEngine) -> Callable[[], ToolFinding]:
-    name, needed_for = engine.tool.name, "--executor container, where one of these engines is enough"
-
-    def check() -> ToolFinding:
-        try:
-            usable = probe(engine)
-        except Diagnostic as error:
-            remedy = error.hint.removeprefix("run: ")
-            return ToolFinding(
-                name=name, found="", needed_for=needed_for, required=False, problem=error.what, remedy=remedy
-            )
-        found = f"{usable.version}{' (rootless)' if usable.rootless else ''}"
-        return ToolFinding(name=name, found=found, needed_for=needed_for, required=False)
-
-    return check
+def _engine(engine: ContainerEngine) -> str:
+    usable = probe(engine)
+    return f"{usable.version}{' (rootless)' if usable.rootless else ''}"
 
 
-def _tool_check(tool: Tool, needed_for: str) -> Callable[[], ToolFinding]:
-    def check() -> ToolFinding:
-        try:
-            installed = require(tool)
-        except ToolError as error:
-            remedy = error.hint.removeprefix("run: ")
-            return ToolFinding(
-                name=tool.name, found="", needed_for=needed_for, required=False, problem=error.what, remedy=remedy
-            )
-        found = f"{installed.version} ({installed.path})"
-        return ToolFinding(name=tool.name, found=found, needed_for=needed_for, required=False)
-
-    return check
+def _tool(tool: Tool) -> str:
+    installed = require(tool)
+    return f"{installed.version} ({installed.path})"

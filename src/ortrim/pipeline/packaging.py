@@ -118,4 +118,4 @@ def _delivered(
             executor_of=executor_of,
             step=step,
         )
-        return platform_of(first.job.target).packing().package(packaging)
+        return platform_of(first.job.target).package(packaging)

@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -23,7 +23,7 @@ from ortrim.pins.images import image_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.devices import require_devices
 from ortrim.pipeline.request import Models, Request, converted_models, load
-from ortrim.platforms import PLATFORMS, Platform, platform_of
+from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
 from ortrim.platforms.apple import zig_toolchain
 from ortrim.platforms.planner import AVX512, make_plan, select_targets
@@ -78,14 +78,15 @@ def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run
     for note in loaded.notes:
         console.note(note)
     targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
+    own_targets = by_platform(targets, lambda target: TARGETS[target.id])
     if host and to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
-        for each, own in _by_platform(targets):
+        for each, own in own_targets:
             each.require_tools(loaded.spec, own, request)
     hot = read_hot(hot_file(loaded.file))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
-    for each, own in _by_platform(targets):
+    for each, own in own_targets:
         for warning in each.warnings(loaded.spec, own):
             console.warn(warning)
     if to_run and request.container is not None:
@@ -173,12 +174,6 @@ def _toolchain(spec: BuildSpec, target: TargetSpec, request: Request) -> Toolcha
 
 def _with_defaults(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[TargetSpec, ...]:
     return tuple(platform_of(TARGETS[target.id]).with_defaults(spec, target) for target in targets)
-
-
-def _by_platform(targets: Sequence[TargetSpec]) -> Iterator[tuple[Platform, tuple[TargetSpec, ...]]]:
-    """Yield each platform with its targets, if there are any or none."""
-    for each in PLATFORMS:
-        yield each, tuple(target for target in targets if platform_of(TARGETS[target.id]) is each)
 
 
 def _require_images(toolchains: Mapping[str, Toolchain]) -> None:

@@ -1,29 +1,45 @@
-"""Platforms: all that depends on the operating system. One module or folder each, with the same names in each."""
+"""Platforms: all that depends on the operating system, in a folder and behind a `Platform` each."""
 
-from collections.abc import Iterator
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal, TypeVar
 
-from ortrim.platforms import android, apple, linux
+from ortrim.platforms.android.platform import Android
+from ortrim.platforms.apple.platform import Apple
+from ortrim.platforms.linux.platform import Linux
 from ortrim.platforms.platform import Platform
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.problems import Location, Problem
 from ortrim.spec.rules import stray_tables
 from ortrim.spec.targets import TARGETS, OperatingSystem, Target
 
-__all__ = ["BY_SYSTEM", "PLATFORMS", "Platform", "platform_of", "target_problems"]
+__all__ = [
+    "ANDROID", "APPLE", "BY_SYSTEM", "LINUX", "PLATFORMS", "Platform", "by_platform", "platform_of", "target_problems",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+LINUX: Final = Linux()
+ANDROID: Final = Android()
+APPLE: Final = Apple()
 
 BY_SYSTEM: Final[dict[OperatingSystem, Platform]] = {
-    OperatingSystem.LINUX: linux,
-    OperatingSystem.ANDROID: android,
-    OperatingSystem.IOS: apple,
-    OperatingSystem.MACOS: apple,
+    OperatingSystem.LINUX: LINUX,
+    OperatingSystem.ANDROID: ANDROID,
+    OperatingSystem.IOS: APPLE,
+    OperatingSystem.MACOS: APPLE,
 }
-PLATFORMS: Final = tuple(dict.fromkeys(BY_SYSTEM.values()))
+PLATFORMS: Final = (LINUX, ANDROID, APPLE)
 
 
 def platform_of(target: Target) -> Platform:
     """Return the platform that a target belongs to."""
     return BY_SYSTEM[target.system]
+
+
+def by_platform(items: Iterable[T], target_of: Callable[[T], Target]) -> tuple[tuple[Platform, tuple[T, ...]], ...]:
+    """Return each platform with those of some items whose target is its own, which may be none."""
+    every = tuple(items)
+    return tuple((each, tuple(item for item in every if platform_of(target_of(item)) is each)) for each in PLATFORMS)
 
 
 def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:

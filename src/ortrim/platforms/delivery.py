@@ -1,9 +1,9 @@
 """What a platform provides after the build: how packages are made and verified. See `platforms.platform.Platform`."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
 
 from ortrim.base.console import Step
 from ortrim.binaries.libraries import LibrarySize
@@ -19,9 +19,6 @@ from ortrim.verify.devices.emulators import DeviceRules
 from ortrim.verify.gates import check_tensors
 from ortrim.verify.measure import Baseline
 from ortrim.verify.measurements import Gate
-from ortrim.verify.verification import Delivery
-
-NOWHERE: Final = "its library was run nowhere: no device was named, such as --device adb or --device devicectl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,31 +37,25 @@ class Packaging:
     step: Step
 
 
-class Packing(Protocol):
-    """How packages are made for a platform."""
-
-    def package(self, packaging: Packaging) -> list[Delivery]:
-        """Make the package, pass it through every gate, and return what it holds for each target.
-
-        Raises what packaging and the gates raise.
-        """
-
-
-class Verifying(DeviceRules, Protocol):
+class Verifying(DeviceRules):
     """How what was built for a platform is run, and what it is compared with."""
 
     def needs_device(self) -> bool:
-        """Whether a build is refused when no device would run its library."""
+        """Whether a build is refused when no device would run its library, rather than its report saying so."""
+        return False
 
     def nowhere(self, target: Target) -> str:
         """Say that a library was run nowhere, and why."""
+        return "its library was run nowhere: no device was named, such as --device adb or --device devicectl"
 
     def open_host(self, target: Target, cores: Sequence[int]) -> Device:
         """Return this machine, which `runs_here` said runs a target's programs."""
+        raise LookupError(f"this machine does not run {target.identifier}")
 
     def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
-        """Refuse a device that cannot run what was built. Raises `VerifyError`."""
+        """Refuse a device that cannot run what was built and does not say so itself. Raises `VerifyError`."""
 
+    @abstractmethod
     def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
         """Return the official library for a target, and its size; `requirements` are those of the pinned converter."""
 

@@ -21,8 +21,8 @@ from ortrim.build.plan import (
 from ortrim.build.upstream_arguments import compiled_sources, require_providers
 from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
-from ortrim.platforms import PLATFORMS, platform_of
-from ortrim.platforms.android.spec import android_of
+from ortrim.platforms import by_platform, platform_of
+from ortrim.platforms.android.platform import android_of
 from ortrim.spec.build_options import BuildOptions, applicable
 from ortrim.spec.buildspec import (
     BuildSpec,
@@ -210,9 +210,7 @@ def _with_options(spec: BuildSpec, target: TargetSpec, common: BuildJob) -> Buil
 def _assemblies(
     spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[BuildJob, ...]
 ) -> tuple[AssemblyJob, ...]:
-    made = (
-        platform.assembly(tuple(job for job in jobs if platform_of(job.target) is platform)) for platform in PLATFORMS
-    )
+    made = (platform.assembly(own) for platform, own in by_platform(jobs, lambda job: job.target))
     return tuple(
         replace(assembly, models_as_assets=_models_as_assets(spec, targets, assembly))
         for assembly in made

@@ -1,8 +1,9 @@
-"""What a platform provides: the one Protocol that each folder of this package keeps, module by module."""
+"""What a platform provides: the one base class of all, with what is the same on each."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, Toolchain
@@ -13,7 +14,8 @@ from ortrim.spec.targets import Target
 
 if TYPE_CHECKING:
     from ortrim.build.container import Images
-    from ortrim.platforms.delivery import Packing, Verifying
+    from ortrim.platforms.delivery import Packaging, Verifying
+    from ortrim.verify.verification import Delivery
 
 
 class Compilation(Protocol):
@@ -36,23 +38,22 @@ class Compilation(Protocol):
         """Whether GitHub's Macs compile what Apple's tools do."""
 
 
-class Platform(Protocol):
-    """All that depends on the operating system for which a library is built."""
+class Platform(ABC):
+    """All that depends on the operating system for which a library is built.
 
-    @property
-    def NAME(self) -> str:  # noqa: N802 - a module's constant
-        """What its packages and artifacts are called after."""
+    What a platform leaves out is as here: nothing of its own, and nothing to refuse.
+    """
 
-    @property
-    def SDK(self) -> str:  # noqa: N802
-        """The kind of toolchain that somebody else's SDK brings and that a machine may lack; empty without one."""
-
-    @property
-    def TYPES_LEFT_OUT(self) -> tuple[str, ...]:  # noqa: N802
-        """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
+    NAME: ClassVar[str]
+    """What its packages and artifacts are called after."""
+    SDK: ClassVar[str] = ""
+    """The kind of toolchain that somebody else's SDK brings and that a machine may lack; empty without one."""
+    TYPES_LEFT_OUT: ClassVar[tuple[str, ...]] = ()
+    """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
 
     # Targets
 
+    @abstractmethod
     def problems(
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
     ) -> Iterator[Problem]:
@@ -60,18 +61,23 @@ class Platform(Protocol):
 
     def linkage(self, spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
         """Return how applications link the runtime of a target."""
+        return target.linkage or spec.linkage
 
     def with_defaults(self, spec: BuildSpec, target: TargetSpec) -> TargetSpec:
         """Return a target with what it leaves open decided. Raises `PlanError` for what cannot be."""
+        return target
 
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
         """Return a job with the platform's own options."""
+        return job
 
     def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
         """Return what a plan's table says of a job's own options: lines of a heading and a text."""
+        return ()
 
     # Toolchain
 
+    @abstractmethod
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
     ) -> Toolchain:
@@ -80,11 +86,16 @@ class Platform(Protocol):
         Raises `PlanError` where none can be named.
         """
 
+    @abstractmethod
     def toolchain_of(self, job: BuildJob) -> Toolchain | None:
         """Return the toolchain that a job's own words come to; None where that depends on a machine."""
 
     def words_of(self, job: BuildJob) -> Mapping[str, str]:
-        """Return the versions among a job's own options that become part of wrappers, by their names."""
+        """Return the versions among a job's own options that become part of wrappers, by their names.
+
+        The glibc and the toolchain's version are every job's.
+        """
+        return {}
 
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
         """Refuse, before any work, what cannot be compiled or packaged here; `targets` are the platform's own, or none.
@@ -94,13 +105,16 @@ class Platform(Protocol):
 
     def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec]) -> tuple[str, ...]:
         """Return what should be said aloud of choices that are possible and not wise."""
+        return ()
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
         """Return the folders of this machine that a toolchain's symbolic paths mean; `named` is where the user has it.
 
         Raises `ToolError` for one that is not here.
         """
+        return {}
 
+    @abstractmethod
     def build_machine(self, target: Target) -> str:
         """Return the target whose machines compile `target` best."""
 
@@ -109,27 +123,39 @@ class Platform(Protocol):
 
     def sdk_package(self, version: str) -> str:
         """Return what `sdkmanager` calls a version of the SDK; empty for one that it cannot install."""
+        return ""
 
     def require_package_tools(self, targets: Sequence[Target]) -> None:
         """Refuse a machine that cannot make a package of `targets`, which are the platform's, or none."""
 
     def pinned_sdk(self, pins: RuntimePins) -> str | None:
         """Return the version of the SDK that is pinned for a version of ONNX Runtime."""
+        return None
+
+    def images(self) -> "Images":
+        """Return the images of containers that its toolchains run in."""
+        from ortrim.build.container import Images  # noqa: PLC0415 - slow to import, and planning needs none of it
+
+        return Images()
 
     # Build
 
+    @abstractmethod
     def build_arguments(self, job: BuildJob) -> tuple[str, ...]:
         """Return upstream's `build.py` arguments, paths symbolic as `build.plan` describes."""
 
+    @abstractmethod
     def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
         """Return the compiler's arguments that make the runner of a job's library."""
 
     def finishing(self, job: BuildJob) -> tuple[tuple[str, ...], ...]:
         """Return the commands that follow upstream's build, each its words."""
+        return ()
 
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
         """Do to the linked library what no command of the toolchain does, in place; done again it changes nothing."""
 
+    @abstractmethod
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
         """Return the files that are in the build folder in the end, the library first."""
 
@@ -138,22 +164,24 @@ class Platform(Protocol):
 
     def beside(self, job: BuildJob) -> Mapping[str, Path]:
         """Return the cache's folders of what is compiled beside a job's library, by names of their own."""
+        return {}
 
     def check_beside(self, folder: Path) -> None:
         """Refuse a folder that is not what `beside` wants. Raises `StorageError`."""
 
-    # Package
+    # Package and devices: imported when they are asked for, because that is slow and planning needs none of it.
 
     def assembly(self, jobs: Sequence[BuildJob]) -> AssemblyJob | None:
         """Return the job that joins the outputs of a plan's jobs for the platform into one package, if it has such."""
+        return None
 
-    def images(self) -> "Images":
-        """Return the images of containers that its toolchains run in. A part of its own for the reason of `packing`."""
+    @abstractmethod
+    def package(self, packaging: "Packaging") -> "list[Delivery]":
+        """Make the package, pass it through every gate, and return what it holds for each target.
 
-    def packing(self) -> "Packing":
-        """Return how packages are made. A part of its own, because planning needs none of what it imports."""
+        Raises what packaging and the gates raise.
+        """
 
-    # Devices
-
+    @abstractmethod
     def verifying(self) -> "Verifying":
-        """Return how libraries are run, and what they are compared with. A part of its own for the same reason."""
+        """Return how libraries are run, and what they are compared with."""

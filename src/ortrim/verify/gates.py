@@ -173,6 +173,11 @@ class Breach:
     why: str
 
 
+def breaches(asked: Iterable[tuple[str, str]]) -> list[Breach]:
+    """Return a breach for each place of which something is told."""
+    return [Breach(where=where, why=why) for where, why in asked if why]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule(Generic[Facts, Promise]):
     """A property that every package of a kind must have.

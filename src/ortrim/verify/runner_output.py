@@ -6,6 +6,8 @@
 import json
 import re
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -14,8 +16,8 @@ from pydantic import ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.errors import VerifyError
-from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from ortrim.errors import ToolError, VerifyError
+from ortrim.verify.devices.device import RunnerOutput, RunRequest, endless_output
 
 TRACE: Final = "trace.json"
 """Its name among the outputs."""
@@ -118,6 +120,21 @@ def never_ended(request: RunRequest) -> VerifyError:
     what = f"the runner did not end within {request.repetition.timeout_seconds:g} seconds and was stopped"
     hint = "use smaller cases, or fewer of them"
     return VerifyError("runner-timeout", what, where=place_of(request), hint=hint)
+
+
+@contextmanager
+def within_limits(request: RunRequest) -> Iterator[None]:
+    """Raise `VerifyError` `runner-timeout`, `endless-output` for a program that was stopped at its limits."""
+    try:
+        yield
+    except ToolError as error:
+        match error.code:
+            case "tool-timeout":
+                raise never_ended(request) from error
+            case "tool-endless":
+                raise endless_output(place_of(request)) from error
+            case _:
+                raise
 
 
 def out_of_memory(request: RunRequest, why: str) -> VerifyError:

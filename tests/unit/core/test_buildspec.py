@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ortrim.platforms.android.spec import android_of
+from ortrim.platforms.android.platform import android_of
 from ortrim.spec.buildspec import (
     AndroidSpec,
     Budgets,

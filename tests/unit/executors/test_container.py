@@ -18,7 +18,7 @@ from ortrim.build.plan import RunnerJob
 from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.platforms import Platform, android, linux
+from ortrim.platforms import ANDROID, LINUX, Platform
 from ortrim.platforms.android.jni import Jdk, build_jni_library
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.spec.targets import TARGETS
@@ -42,7 +42,7 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return fake_engine(workshop.folder, monkeypatch)
 
 
-def executor(workshop: Workshop, platform: Platform = linux, /, **options: object) -> ContainerExecutor:
+def executor(workshop: Workshop, platform: Platform = LINUX, /, **options: object) -> ContainerExecutor:
     """Return the executor of the workshop in a platform's containers."""
     given = ContainerOptions(**options)  # type: ignore[arg-type]
     return ContainerExecutor(native=workshop.executor(), options=given, images=platform.images())
@@ -212,7 +212,7 @@ def test_without_the_ndks_pin_nothing_is_built_for_android(workshop: Workshop, d
     """The version and the command that pins it are named."""
     toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, "27.2.12479018")
     with pytest.raises(SourcesError) as caught:
-        executor(workshop, android).run(replace(workshop.job, toolchain=toolchain))
+        executor(workshop, ANDROID).run(replace(workshop.job, toolchain=toolchain))
     assert caught.value.code == "image-not-pinned"
     assert "27.2.12479018" in caught.value.where
     assert docker.calls() == []
@@ -231,7 +231,7 @@ def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker
     arguments = (*workshop.job.arguments, "--android_ndk_path", "${ndk}")
     workshop.write("sys.exit(1)")
     with pytest.raises(BuildError):
-        executor(workshop, android).run(replace(workshop.job, toolchain=toolchain, arguments=arguments))
+        executor(workshop, ANDROID).run(replace(workshop.job, toolchain=toolchain, arguments=arguments))
     words = docker.calls("run")[-1]
     assert words[words.index("--android_ndk_path") + 1] == f"/opt/android/ndk/{VERSION}"
     assert f"ADD ndk.tar /opt/android/ndk/{VERSION}/" in docker.built()

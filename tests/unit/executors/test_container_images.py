@@ -19,7 +19,7 @@ from ortrim.build.plan import Toolchain
 from ortrim.build.root_file_systems import DebianRoot
 from ortrim.errors import SourcesError, ToolError
 from ortrim.pins.images import IMAGES_FILE
-from ortrim.platforms import android, linux
+from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
@@ -32,7 +32,7 @@ PYTHON, JDK = (PINNED.format(name=name, digest=digit * 64) for name, digit in ((
 
 def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
     """Return the recipe of a toolchain's image, as its platform gives it."""
-    images: Images = (android if toolchain.kind == "ndk" else linux).images()
+    images: Images = (ANDROID if toolchain.kind == "ndk" else LINUX).images()
     return images.image_recipe(toolchain, announce)
 
 

@@ -10,7 +10,7 @@ from ortrim.binaries.macho import read_macho
 from ortrim.build.execution import JobPaths
 from ortrim.build.plan import BuildJob
 from ortrim.errors import BinaryError, StorageError
-from ortrim.platforms.apple import finish
+from ortrim.platforms import APPLE
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
@@ -39,18 +39,18 @@ def test_it_offers_what_upstream_lists(job: BuildJob, paths: JobPaths) -> None:
     """The linker passes the list over, so that it is followed afterwards, once; done again nothing changes."""
     library = paths.configured / "libonnxruntime.dylib"
     before = read_macho(library).images[0].exported
-    finish(job, paths)
+    APPLE.finish(job, paths)
     once = library.read_bytes()
     assert len(before) > 1
     assert read_macho(library).images[0].exported == ("OrtGetApiBase",)
-    finish(job, paths)
+    APPLE.finish(job, paths)
     assert library.read_bytes() == once
 
 
 def test_a_library_of_xcodes_stays_as_it_is(paths: JobPaths) -> None:
     """Apple's linker follows the list itself."""
     xcode = replace(sample_plan("macos-arm64").targets[0].job, finishing=())
-    finish(xcode, paths)
+    APPLE.finish(xcode, paths)
     assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
 
 
@@ -58,7 +58,7 @@ def test_a_list_that_does_not_fit_is_refused(job: BuildJob, paths: JobPaths) -> 
     """Nothing is left half done."""
     (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n_OrtOther\n")
     with pytest.raises(BinaryError) as caught:
-        finish(job, paths)
+        APPLE.finish(job, paths)
     assert caught.value.code == "symbol-missing"
     assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
 
@@ -68,4 +68,4 @@ def test_what_is_missing_is_reported(job: BuildJob, paths: JobPaths, name: str) 
     """A folder that somebody cleared is a diagnostic."""
     (paths.configured / name).unlink()
     with pytest.raises(StorageError):
-        finish(job, paths)
+        APPLE.finish(job, paths)

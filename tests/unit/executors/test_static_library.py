@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.build.execution import JobPaths
+from ortrim.build.native import linked_files, write_static_library
 from ortrim.build.plan import BuildJob
-from ortrim.build.static_library import linked_files, write_static_library
 from ortrim.errors import BinaryError, BuildError, ExitCode
 from sample_plans import sample_plan
 

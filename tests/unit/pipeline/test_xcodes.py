@@ -14,7 +14,7 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
-from ortrim.platforms.apple import toolchains
+from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from ortrim.spec.targets import APPLE, TARGETS
 from xcode_layout import lay_out_xcode

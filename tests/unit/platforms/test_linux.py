@@ -8,8 +8,8 @@ import pytest
 from ortrim.base.files import shipped_folder
 from ortrim.build.plan import BuildJob, SourcePin, digest
 from ortrim.build.upstream_arguments import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources
-from ortrim.platforms import BY_SYSTEM
-from ortrim.platforms.linux import arguments as linux
+from ortrim.platforms import BY_SYSTEM, LINUX
+from ortrim.platforms.linux.platform import PROCESSOR
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
@@ -26,7 +26,7 @@ def linker_flags(planned: BuildJob) -> list[str]:
     return flags.partition("=")[2].split()
 
 
-def test_every_operating_system_has_its_module() -> None:
+def test_every_operating_system_has_its_platform() -> None:
     """A target whose system nobody can build for does not exist."""
     assert set(BY_SYSTEM) == set(OperatingSystem)
 
@@ -53,7 +53,7 @@ def test_every_target_names_its_system_so_that_every_host_has_the_same_plan(targ
     """CMake has to be told of a processor that is not the host's, and of the host's too: plans know no host."""
     arguments = job(target=target).arguments
     assert "CMAKE_SYSTEM_NAME=Linux" in arguments
-    assert f"CMAKE_SYSTEM_PROCESSOR={linux.PROCESSOR[TARGETS[target].architecture]}" in arguments
+    assert f"CMAKE_SYSTEM_PROCESSOR={PROCESSOR[TARGETS[target].architecture]}" in arguments
 
 
 def test_a_compiler_of_the_system_is_asked_by_cmake_what_it_compiles_for() -> None:
@@ -68,8 +68,8 @@ def test_cpuinfo_is_compiled_in_for_arm_when_the_sources_have_it() -> None:
     apple = ["ios-arm64", "ios-simulator-arm64", "macos-arm64", "maccatalyst-arm64"]
     assert taking == ["linux-arm64", "linux-armhf", "android-arm64-v8a", "android-armeabi-v7a", *apple]
     with_it = replace(job(target="linux-arm64"), sources=(*SOURCES, cpuinfo))
-    assert "onnxruntime_ENABLE_CPUINFO=ON" in linux.build_arguments(with_it)
-    assert "FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${sources}/cpuinfo" in linux.build_arguments(with_it)
+    assert "onnxruntime_ENABLE_CPUINFO=ON" in LINUX.build_arguments(with_it)
+    assert "FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${sources}/cpuinfo" in LINUX.build_arguments(with_it)
     assert "onnxruntime_ENABLE_CPUINFO=OFF" in job(target="linux-arm64").arguments
 
 
@@ -156,7 +156,7 @@ def test_only_zig_promises_a_glibc() -> None:
 
 def test_a_linux_package_is_not_assembled() -> None:
     """One architecture, one package; and nothing is left to do when upstream's build has ended."""
-    assert linux.assembly([job()]) is None
+    assert LINUX.assembly([job()]) is None
     assert job().finishing == ()
 
 

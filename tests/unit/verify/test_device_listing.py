@@ -15,7 +15,7 @@ from ortrim.pipeline import doctor
 from ortrim.pipeline.devices import fetch_machines, list_devices
 from ortrim.platforms.android.adb import AdbListing
 from ortrim.platforms.apple import simctl
-from ortrim.platforms.apple.mac import mac_host
+from ortrim.platforms.apple.devices import mac_host
 from ortrim.spec.targets import TARGETS, OperatingSystem
 from ortrim.verify.devices.names import ListedDevice
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from device_samples import sample_request
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.platforms.apple import mac
-from ortrim.platforms.apple.mac import SURVEY, MacHost, mac_host
+from ortrim.platforms.apple import devices as mac
+from ortrim.platforms.apple.devices import SURVEY, MacHost, mac_host
 
 DATA = Path(__file__).parent / "data" / "mac"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
 from ortrim.platforms import platform_of
-from ortrim.platforms.apple.device_rules import translated_here
+from ortrim.platforms.apple.devices import translated_here
 from ortrim.spec.targets import TARGETS, Target
 from ortrim.verify.devices import names as named
 from ortrim.verify.devices.names import DeviceName, ssh_destination

@@ -13,7 +13,7 @@ from ortrim.errors import SourcesError, ToolError, UsageError
 from ortrim.pipeline import devices
 from ortrim.pipeline.devices import open_device
 from ortrim.platforms import platform_of
-from ortrim.platforms.apple import device_rules
+from ortrim.platforms.apple import devices as device_rules
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.host import Host

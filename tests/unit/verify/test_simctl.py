@@ -13,7 +13,7 @@ from device_samples import sample_request
 from failing_runs import refused
 from fake_xcrun import FakeXcrun, complains, simulators
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.platforms.apple import mac as mac_processes
+from ortrim.platforms.apple import devices as mac_processes
 from ortrim.platforms.apple import simctl
 from ortrim.platforms.apple.simctl import SimulatorDevice, open_simulator
 from ortrim.verify import measurements

@@ -12,8 +12,8 @@ from ortrim.build.debian import mirrors_in
 from ortrim.errors import ExitCode, ToolError
 from ortrim.github import runner_setup
 from ortrim.github.runner_setup import IMAGE, install_emulators, prepare_sdk, start_phone
-from ortrim.platforms import android, apple
-from ortrim.platforms.apple import toolchains
+from ortrim.platforms import ANDROID, APPLE
+from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from ortrim.spec.targets import TARGETS
 from xcode_layout import lay_out_xcode
@@ -129,23 +129,23 @@ def test_what_cannot_be_installed_is_reported(programs: FakePrograms) -> None:
 
 def test_a_missing_ndk_is_installed(programs: FakePrograms, sdk: Path) -> None:
     """By its version, with the SDK's own program."""
-    prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
+    prepare_sdk(ANDROID, [NDK_VERSION], (), lambda _: None)
     assert programs.calls == [["sdkmanager", "--install", f"ndk;{NDK_VERSION}"]]
 
 
 def test_an_ndk_that_is_there_is_not_installed(programs: FakePrograms, sdk: Path) -> None:
     """Wherever the environment says that it is."""
     lay_out_ndk(sdk / "ndk" / NDK_VERSION)
-    prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
+    prepare_sdk(ANDROID, [NDK_VERSION], (), lambda _: None)
     assert programs.calls == []
 
 
 def test_without_an_sdk_nothing_can_be_installed(programs: FakePrograms) -> None:
     """The variable is named; Linux targets need none."""
     with pytest.raises(ToolError) as caught:
-        prepare_sdk(android, [NDK_VERSION], (), lambda _: None)
+        prepare_sdk(ANDROID, [NDK_VERSION], (), lambda _: None)
     assert (caught.value.code, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
-    prepare_sdk(android, [], (), lambda _: None)
+    prepare_sdk(ANDROID, [], (), lambda _: None)
 
 
 def test_a_machine_without_a_jdk_makes_nothing_for_android(
@@ -153,12 +153,12 @@ def test_a_machine_without_a_jdk_makes_nothing_for_android(
 ) -> None:
     """It is told before the work; Linux targets need none."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    android.require_package_tools(())
+    ANDROID.require_package_tools(())
     with pytest.raises(ToolError) as caught:
-        android.require_package_tools([TARGETS["android-x86_64"]])
+        ANDROID.require_package_tools([TARGETS["android-x86_64"]])
     assert (caught.value.code, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "jdk" / "bin").javac.parents[1]))
-    android.require_package_tools([TARGETS["android-x86_64"]])
+    ANDROID.require_package_tools([TARGETS["android-x86_64"]])
 
 
 def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -171,14 +171,14 @@ def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, 
         return found
 
     monkeypatch.setattr(toolchains, "find_xcode", find)
-    prepare_sdk(apple, (), (), lambda _: None)
+    prepare_sdk(APPLE, (), (), lambda _: None)
     assert asked == []
-    prepare_sdk(apple, ("16.4",), [TARGETS["ios-arm64"], TARGETS["macos-x86_64"]], lambda _: None)
+    prepare_sdk(APPLE, ("16.4",), [TARGETS["ios-arm64"], TARGETS["macos-x86_64"]], lambda _: None)
     assert asked == ["16.4"]
     (found.folder / "Platforms/iPhoneOS.platform/Developer/SDKs/iPhoneOS.sdk").rmdir()
-    prepare_sdk(apple, ("16.4",), [TARGETS["macos-x86_64"]], lambda _: None)
+    prepare_sdk(APPLE, ("16.4",), [TARGETS["macos-x86_64"]], lambda _: None)
     with pytest.raises(ToolError) as caught:
-        prepare_sdk(apple, ("16.4",), [TARGETS["ios-arm64"]], lambda _: None)
+        prepare_sdk(APPLE, ("16.4",), [TARGETS["ios-arm64"]], lambda _: None)
     assert (caught.value.code, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
 
 

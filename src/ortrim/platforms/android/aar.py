@@ -22,13 +22,12 @@ from typing import Any, Final
 from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import storage_errors
-from ortrim.base.json import to_json
 from ortrim.binaries.android import PAGE_BYTES
 from ortrim.binaries.android_libraries import read_native_library
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.errors import PackageError, StorageError
 from ortrim.package.aar_contents import AarLibraries, AarManifest
-from ortrim.package.manifest import PackageInputs, check_inputs, has_cpuinfo, refuse_machine_paths
+from ortrim.package.manifest import PackageInputs, check_inputs, described, has_cpuinfo, refuse_machine_paths
 from ortrim.package.package import model_files, notices_text, plain_text, rendered
 from ortrim.package.packing import (
     JAR_MANIFEST,
@@ -39,12 +38,10 @@ from ortrim.package.packing import (
     write_sums,
     write_zip,
 )
-from ortrim.platforms.android.jni import Jdk, compile_java
+from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
+from ortrim.platforms.android.jni import BINDING, Jdk, compile_java
 from ortrim.spec.targets import ABIS
 
-RUNTIME: Final = "libonnxruntime.so"
-BINDING: Final = "libonnxruntime4j_jni.so"
-SHARED_STL: Final = "libc++_shared.so"
 SYMBOLS_SUFFIX: Final = ".sym"
 GROUP: Final = "ortrim"
 DIGEST_LETTERS: Final = 12
@@ -93,7 +90,7 @@ class AarPart:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
         companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
-        return ((RUNTIME, result.library), (BINDING, self.binding), *companions)
+        return ((LIBRARY, result.library), (BINDING, self.binding), *companions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +183,7 @@ def prefab_files(inputs: AarInputs, headers: tuple[Path, ...]) -> tuple[Packaged
         "dependencies": [],
         "version": inputs.first.plan.ort_version,
     }
-    module = {"export_libraries": [], "library_name": RUNTIME.removesuffix(".so"), "android": {}}
+    module = {"export_libraries": [], "library_name": LIBRARY.removesuffix(".so"), "android": {}}
     return (
         PackagedFile(path="prefab/prefab.json", content=_json(about)),
         PackagedFile(path=f"{top}/module.json", content=_json(module)),
@@ -201,7 +198,7 @@ def _library(part: AarPart, ndk: str, folder: str) -> tuple[PackagedFile, ...]:
     about = {"abi": part.abi, "api": part.android.api, "ndk": int(ndk.partition(".")[0]), "stl": stl, "static": False}
     return (
         PackagedFile(path=f"{folder}/abi.json", content=_json(about)),
-        PackagedFile(path=f"{folder}/{RUNTIME}", content=part.inputs.result.library),
+        PackagedFile(path=f"{folder}/{LIBRARY}", content=part.inputs.result.library),
     )
 
 
@@ -277,7 +274,10 @@ def aar_content(inputs: AarInputs, jdk: Jdk) -> AarContent:
     check_paths(file.path for file in payload)
     for part in inputs.parts:
         refuse_machine_paths(part.inputs, payload)
-    return _described(inputs, jdk, payload)
+    files, manifest = described(
+        inputs.first, inputs.name, payload, lambda entries: _manifest(inputs, jdk, entries), f"{OWN_FOLDER}/"
+    )
+    return AarContent(files=files, manifest=manifest)
 
 
 def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
@@ -302,20 +302,6 @@ def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
         PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=plain_text(first.licence)),
         PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
     )
-
-
-def _described(inputs: AarInputs, jdk: Jdk, payload: tuple[PackagedFile, ...]) -> AarContent:
-    """Add the bill of materials, and the manifest that covers it."""
-    from ortrim.package.manifest import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import
-
-    first = inputs.first
-    entries: tuple[FileEntry, ...] = tuple(file.entry for file in payload)
-    bill = PackagedFile(
-        path=f"{OWN_FOLDER}/sbom.cdx.json", content=sbom_text(subject_of(first, inputs.name), entries).encode()
-    )
-    manifest = _manifest(inputs, jdk, (*entries, bill.entry))
-    listing = PackagedFile(path=f"{OWN_FOLDER}/manifest.json", content=to_json(manifest).encode())
-    return AarContent(files=(*payload, bill, listing), manifest=manifest)
 
 
 def _manifest(inputs: AarInputs, jdk: Jdk, files: tuple[FileEntry, ...]) -> AarManifest:

@@ -1,28 +1,13 @@
-"""Android: one library for each ABI, and one AAR of all. Pure.
+"""What upstream's build is told for Android: one library for each ABI, and one AAR of all. Pure."""
 
-- What Android offers to apps by API level: bionic's symbols and the public libraries.
-"""
-
-import tomllib
 from collections.abc import Sequence
-from functools import cache
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
-from ortrim.binaries.android import ABI_FACTS, Abi, SystemApi, SystemLibrary
 from ortrim.build.plan import AndroidBuild, AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import (
-    DEFINITIONS,
-    RUNNER_SOURCES,
-    common_arguments,
-    cpuinfo_definitions,
-    folding_flags,
-    hook_definitions,
-    provider_definitions,
-    provider_flags,
-)
+from ortrim.build.upstream_arguments import folding_flags, upstream_arguments
+from ortrim.build.upstream_arguments import runner_arguments as plain_runner
 from ortrim.errors import PlanError
-from ortrim.pins.shipped import pin_text
 from ortrim.platforms.android.jni import PAGES, linker_flags
 from ortrim.platforms.android.ndk import LIBRARIES as NDK_LIBRARIES
 from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
@@ -46,17 +31,14 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     go in as CMake's initial ones, so that those of the NDK stay.
     """
     flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
+    linking = f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}"
     # `core/platform/android/cxa_demangle.cc` is in every minimal build.
-    own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job, demangler_apart=False))
-    definitions = (*DEFINITIONS, *own, f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}")
-    return (*common_arguments(job), *_android(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
+    return upstream_arguments(job, (linking,), system=_android(job), demangler_apart=False)
 
 
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's arguments that make the runner: plain C, nothing needed but libc."""
-    include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
-    sources = tuple(f"${{runner}}/{name}" for name in RUNNER_SOURCES)
-    return ("-std=c11", "-O2", "-s", *PAGES, include, *sources, "-o", "${build}/runner", *SYSTEM_LIBRARIES)
+    return plain_runner(job, ("-s", *PAGES), SYSTEM_LIBRARIES)
 
 
 def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
@@ -101,40 +83,3 @@ def _android(job: BuildJob) -> tuple[str, ...]:
 def _options(job: BuildJob) -> AndroidBuild:
     assert job.android is not None
     return job.android
-
-
-LIBRARIES: Final = "android/libraries.toml"
-API_SYMBOLS: Final = "android/symbols.toml"
-
-
-@cache
-def system_api(abi: str) -> SystemApi:
-    """Return what Android offers to apps of an ABI, whatever the API level. Raises KeyError for an ABI that is none."""
-    about, symbols = _table(LIBRARIES), _table(API_SYMBOLS)
-    libraries = {
-        name: SystemLibrary(
-            name=name,
-            since=entry["since"],
-            symbols=_symbols(symbols[name], ABI_FACTS[abi]) if entry.get("exact") else None,
-            begins=tuple(entry.get("begins", ())),
-        )
-        for name, entry in about["libraries"].items()
-    }
-    return SystemApi(libraries=libraries, versions=about["versions"])
-
-
-def _symbols(levels: dict[str, dict[str, str]], abi: Abi) -> dict[str, int]:
-    """Return the symbols of one ABI with the first level that has each."""
-    keys = ("all", str(abi.bits), abi.bionic)
-    found: dict[str, int] = {}
-    for level in sorted(levels, key=int):
-        for name in (name for key in keys for name in levels[level].get(key, "").split()):
-            found.setdefault(name, int(level))
-    return found
-
-
-@cache
-def _table(name: str) -> dict[str, Any]:
-    text = pin_text(name)
-    assert text is not None
-    return tomllib.loads(text)

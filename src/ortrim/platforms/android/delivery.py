@@ -1,4 +1,4 @@
-"""From the finished builds of some ABIs to one AAR that is fit to ship, and what it holds."""
+"""What Android provides after the build: one AAR of all ABIs that is fit to ship, and the phones that run it."""
 
 import shutil
 from collections.abc import Sequence
@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.elf import read_library
+from ortrim.binaries.libraries import LibrarySize
+from ortrim.build.plan import BuildJob
+from ortrim.models.full_runtime import FullRuntime
 from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
 from ortrim.package.manifest import PackageInputs
 from ortrim.platforms.android.aar import (
@@ -17,18 +20,22 @@ from ortrim.platforms.android.aar import (
     companions_of,
     make_android_package,
 )
+from ortrim.platforms.android.adb import require_fitting
 from ortrim.platforms.android.arguments import SYMBOLS
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, find_jdk
 from ortrim.platforms.android.rules import Promise
-from ortrim.platforms.delivery import Packaging, tensor_gates
+from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
 from ortrim.size.library import library_size
-from ortrim.spec.targets import ABIS
+from ortrim.spec.targets import ABIS, Target
+from ortrim.verify.devices.device import Device
+from ortrim.verify.devices.emulators import FARM_FORMS
+from ortrim.verify.measure import NO_SIZE, Baseline
 from ortrim.verify.measurements import Comparison, Gate, Verdict
 from ortrim.verify.verification import Delivery
 
 
-def package(packaging: Packaging) -> list[Delivery]:
+def deliver(packaging: Packaging) -> list[Delivery]:
     """Compile the JNI library of each ABI, and make one AAR of all."""
     assembly, jdk, parts = packaging.assembly, find_jdk(), []
     assert assembly is not None
@@ -124,3 +131,29 @@ def _size_line(measure: str, sizes: AbiSize, name: str) -> Comparison:
         budget_is_ratio=False,
         verdict=Verdict.NOT_JUDGED,
     )
+
+
+class Phones(Verifying):
+    """Which devices run programs for Android: phones of one's own and farms'; the emulator is reached as a phone is."""
+
+    def runs_here(self, target: Target) -> bool:
+        """Return False: nothing is compiled on a phone."""
+        return False
+
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        """Name phones."""
+        return f"adb, or a device farm's: {', '.join(FARM_FORMS)}"
+
+    def refusal(self, target: Target, kind: str) -> str:
+        """Refuse this machine, and Apple's devices."""
+        return super().refusal(target, kind) if kind in {"host", "simctl", "devicectl"} else ""
+
+    def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
+        """Refuse a phone of another ABI, or older than the job's API level. Raises as `adb.require_fitting` does."""
+        api = job.android.api if job and job.android else None
+        require_fitting(device.facts(), device.name, target, api)
+
+    def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
+        """Return none, and say why."""
+        name = "none: there is no official package for Android to be had by digest"
+        return Baseline(library=None, name=name), NO_SIZE

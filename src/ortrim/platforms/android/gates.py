@@ -9,11 +9,11 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.package.aar_contents import AarFacts, AarManifest
+from ortrim.platforms.android.jni import BINDING
 from ortrim.platforms.android.rules import ELF_RULES, LINK_RULES, AndroidRule, Promise
 from ortrim.verify.gates import Breach, broken, judged, require_kept, some
 from ortrim.verify.measurements import Gate
 
-JNI: Final = "libonnxruntime4j_jni.so"
 JNI_PREFIX: Final = "Java_ai_onnxruntime_"
 JAVA_PACKAGE: Final = "ai.onnxruntime."
 KEEPS_ALL: Final = re.compile(r"-keep(,\w+)*\s+class\s+ai\.onnxruntime\.\*\*(\s|\{|$)")
@@ -39,9 +39,9 @@ def _uneven_abis(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
 
 def _missing_exports(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
     for abi in aar.abis:
-        binding = next((library for library in aar.of_abi(abi) if library.name == JNI), None)
+        binding = next((library for library in aar.of_abi(abi) if library.name == BINDING), None)
         if binding is None:
-            yield Breach(where=f"jni/{abi}", why=f"there is no {JNI}")
+            yield Breach(where=f"jni/{abi}", why=f"there is no {BINDING}")
         elif not any(name.startswith(JNI_PREFIX) for name in binding.facts.exported):
             yield Breach(where=binding.path, why=f"it exports no {JNI_PREFIX}*")
 
@@ -120,10 +120,10 @@ PACKAGE_RULES: Final = (
         code="jni-exports-missing",
         name="JNI library",
         what="the Java API would find none of its native methods",
-        hint=f"build {JNI} from java/src/main/native, with JNIEXPORT visible",
+        hint=f"build {BINDING} from java/src/main/native, with JNIEXPORT visible",
         search=_missing_exports,
         doubt=_without_natives,
-        told=lambda aar: f"{JNI} for {counted(len(aar.abis), 'ABI')}",
+        told=lambda aar: f"{BINDING} for {counted(len(aar.abis), 'ABI')}",
     ),
     AndroidRule(
         code="native-method-unbound",

@@ -8,7 +8,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.downloads import download
-from ortrim.build.container import ImageRecipe, image_base, recipe_of, root_files
+from ortrim.build.container import ImageRecipe, Images, image_base, recipe_of, root_files
 from ortrim.build.plan import Toolchain
 from ortrim.build.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
@@ -57,26 +57,28 @@ def _parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive]
     return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
 
 
-def require_image(toolchain: Toolchain, pins: ImagePins) -> None:
-    """Refuse an NDK that is not pinned. Raises `SourcesError` `image-not-pinned`, `ToolError` `no-ndk-for-host`."""
-    _parts(pins, toolchain.version)
+class NdkImages(Images):
+    """The images in which the NDK compiles; their Python is for upstream's build."""
 
+    def require_image(self, toolchain: Toolchain, pins: ImagePins) -> None:
+        """Refuse an NDK that is not pinned. Raises `SourcesError` `image-not-pinned`, `ToolError` `no-ndk-for-host`."""
+        _parts(pins, toolchain.version)
 
-def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
-    """Return the recipe of an image with the NDK, Google's command-line tools and a JDK."""
-    pins = image_pins()
-    (ndk, tools), jdk = _parts(pins, toolchain.version)
-    base, root = image_base(pins.base("python"), announce)
-    values = {"base": base, "packages": root.packages if root else (), "jdk": jdk, "ndk": ndk, "tools": tools}
-    parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
-    return recipe_of("android", {**values, "ndk_folder": image_folders(toolchain)["ndk"]}, root_files(root) | parts)
+    def image_recipe(self, toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
+        """Return the recipe of an image with the NDK, Google's command-line tools and a JDK."""
+        pins = image_pins()
+        (ndk, tools), jdk = _parts(pins, toolchain.version)
+        base, root = image_base(pins.base("python"), announce)
+        folder = self.image_folders(toolchain)["ndk"]
+        values = {"base": base, "packages": root.packages if root else (), "jdk": jdk, "ndk": ndk, "tools": tools}
+        parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
+        return recipe_of("android", {**values, "ndk_folder": folder}, root_files(root) | parts)
+
+    def image_folders(self, toolchain: Toolchain, named: Path | None = None) -> Mapping[str, Path]:
+        """Return where the image has its NDK."""
+        return {"ndk": Path("/opt/android/ndk") / toolchain.version}
 
 
 def _pinned(pins: ImagePins, name: str, version: str) -> SdkArchive:
     file, sha256 = pins.archive(f"{name};{version}")
     return SdkArchive(name=name, version=version, file=file, sha256=sha256)
-
-
-def image_folders(toolchain: Toolchain, _named: Path | None = None) -> Mapping[str, Path]:
-    """Return where the image has its NDK."""
-    return {"ndk": Path("/opt/android/ndk") / toolchain.version}

@@ -2,19 +2,31 @@
 
 - Rules for the libraries of an AAR: what Bionic's loader, Google Play and good manners ask of each.
 - Rules for what the libraries of an AAR need: of Android at the promised API level, and of each other.
+- What Android offers to apps by API level: bionic's symbols and the public libraries.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from ortrim.base.console import counted
-from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol
+from ortrim.binaries.android import (
+    ABI_FACTS,
+    PAGE_BYTES,
+    Abi,
+    NativeLibrary,
+    SystemApi,
+    SystemLibrary,
+    UndefinedSymbol,
+)
 from ortrim.package.aar_contents import AarFacts
-from ortrim.platforms.android.arguments import system_api
+from ortrim.pins.shipped import pin_text
+from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.verify import gates as verify_gates
-from ortrim.verify.gates import Breach, some
+from ortrim.verify.gates import Breach, breaches, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +59,9 @@ class AndroidRule(verify_gates.Rule[AarFacts, Promise]):
 
 def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
     """Return a search that asks each library; `find` returns what is wrong with one, empty when nothing is."""
-
-    def search(aar: AarFacts, promise: Promise) -> list[Breach]:
-        found = ((library, find(library, promise)) for library in aar.libraries)
-        return [Breach(where=library.path, why=why) for library, why in found if why]
-
-    return search
+    return lambda aar, promise: breaches((library.path, find(library, promise)) for library in aar.libraries)
 
 
-PREBUILT: Final = "libc++_shared.so"
 WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
 WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
 
@@ -107,7 +113,7 @@ def _covered_data(library: NativeLibrary, promise: Promise) -> str:
 
 def _relro_in_mid_page(library: NativeLibrary, promise: Promise) -> str:
     """Tell where RELRO ends, unless with a page; the NDK's own C++ library comes as it is."""
-    if library.relro is None or library.name == PREBUILT or library.relro.end % promise.page_bytes == 0:
+    if library.relro is None or library.name == SHARED_STL or library.relro.end % promise.page_bytes == 0:
         return ""
     return f"RELRO ends at {library.relro.end:#x}"
 
@@ -371,3 +377,40 @@ LINK_RULES: Final = (
         search=_wrong_names,
     ),
 )
+
+
+LIBRARIES: Final = "android/libraries.toml"
+API_SYMBOLS: Final = "android/symbols.toml"
+
+
+@cache
+def system_api(abi: str) -> SystemApi:
+    """Return what Android offers to apps of an ABI, whatever the API level. Raises KeyError for an ABI that is none."""
+    about, symbols = _table(LIBRARIES), _table(API_SYMBOLS)
+    libraries = {
+        name: SystemLibrary(
+            name=name,
+            since=entry["since"],
+            symbols=_symbols(symbols[name], ABI_FACTS[abi]) if entry.get("exact") else None,
+            begins=tuple(entry.get("begins", ())),
+        )
+        for name, entry in about["libraries"].items()
+    }
+    return SystemApi(libraries=libraries, versions=about["versions"])
+
+
+def _symbols(levels: dict[str, dict[str, str]], abi: Abi) -> dict[str, int]:
+    """Return the symbols of one ABI with the first level that has each."""
+    keys = ("all", str(abi.bits), abi.bionic)
+    found: dict[str, int] = {}
+    for level in sorted(levels, key=int):
+        for name in (name for key in keys for name in levels[level].get(key, "").split()):
+            found.setdefault(name, int(level))
+    return found
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    text = pin_text(name)
+    assert text is not None
+    return tomllib.loads(text)

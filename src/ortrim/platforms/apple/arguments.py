@@ -13,15 +13,8 @@ from typing import Final
 
 from ortrim.binaries.apple import EXPORTS, ApplePlatform, AppleVariant, Slice, slice_of
 from ortrim.build.plan import AppleBuild, AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import (
-    DEFINITIONS,
-    RUNNER_SOURCES,
-    common_arguments,
-    cpuinfo_definitions,
-    hook_definitions,
-    provider_definitions,
-    provider_flags,
-)
+from ortrim.build.upstream_arguments import runner_arguments as plain_runner
+from ortrim.build.upstream_arguments import upstream_arguments
 from ortrim.errors import PlanError
 from ortrim.platforms.apple.xcode import sdk_folder
 from ortrim.platforms.apple.zig_toolchain import cross_definitions, is_cross_built
@@ -44,9 +37,7 @@ search for modules of C++20, of which upstream has none and for which Apple's cl
 
 def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return upstream's `build.py` arguments for an Apple target."""
-    own = (*cpuinfo_definitions(job), *provider_definitions(job), *hook_definitions(job), *_system(job))
-    definitions = (*DEFINITIONS, *own)
-    return (*common_arguments(job), *provider_flags(job), "--cmake_extra_defines", *definitions)
+    return upstream_arguments(job, _system(job))
 
 
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:
@@ -54,13 +45,8 @@ def runner_arguments(job: BuildJob) -> tuple[str, ...]:
 
     A static library also wants the system's C++ library, and the frameworks of what is inside.
     """
-    include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
-    sources = tuple(f"${{runner}}/{name}" for name in RUNNER_SOURCES)
-    plain = ("-std=c11", "-O2", include)
-    if job.linkage == "shared":
-        return (*plain, *sources, "-o", "${build}/runner")
     inside = ("-lc++", *(word for name in frameworks(job) for word in ("-framework", name)))
-    return (*plain, "-DORTRIM_LINKED", *sources, "${archive}", "-o", "${build}/runner", *inside)
+    return plain_runner(job, (), inside if job.linkage == "static" else ())
 
 
 def frameworks(job: BuildJob) -> tuple[str, ...]:

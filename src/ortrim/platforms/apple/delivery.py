@@ -23,7 +23,7 @@ from ortrim.verify.measurements import Gate
 from ortrim.verify.verification import Delivery
 
 
-def package(packaging: Packaging) -> list[Delivery]:
+def deliver(packaging: Packaging) -> list[Delivery]:
     """Make one package of all slices."""
     sound = deliver_apple(list(map(apple_part, packaging.parts)), packaging.sources, packaging.folder)
     packaging.step.note(f"{sound.package.folder}: checksum {sound.package.checksum}")

@@ -50,7 +50,7 @@ from ortrim.verify.devices.harness import (
 from ortrim.verify.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
 from ortrim.verify.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
 from ortrim.verify.measurements import HostFacts
-from ortrim.verify.runner_output import never_ended, place_of, read_output
+from ortrim.verify.runner_output import place_of, read_output, within_limits
 
 Fault = tuple[str, str, str]
 """A diagnostic's code, what happened, and a hint."""
@@ -575,16 +575,8 @@ class PhoneDevice:
 
     def _launched(self, app: PhoneApp, request: RunRequest, number: int, nonce: str) -> DevicectlAnswer:
         environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
-        try:
+        with within_limits(request):
             return self._client.launch(app.identifier, environment, request.repetition.timeout_seconds + START_SECONDS)
-        except ToolError as error:
-            match error.code:
-                case "tool-timeout":
-                    raise never_ended(request) from error
-                case "tool-endless":
-                    raise endless_output(place_of(request)) from error
-                case _:
-                    raise
 
     def _note(self, end: RunEnd | None) -> None:
         """Keep what the phone said of itself, and mark its times when it throttled."""

@@ -16,13 +16,13 @@ from ortrim.platforms.apple.rules import (
     BINARY_RULES,
     ApplePromise,
     AppleRule,
+    FrameworkRule,
+    WholeRule,
     builds_for,
-    by_itself,
     in_each_framework,
     in_each_image,
     in_each_slice,
     numbers,
-    without_frameworks,
 )
 from ortrim.verify.gates import Breach, broken, judged, require_kept, some
 from ortrim.verify.measurements import Gate
@@ -99,47 +99,42 @@ def _no_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
 
 
 PACKAGE_RULES: Final = (
-    AppleRule(
+    WholeRule(
         code="xcframework-keys-wrong",
         name="keys of the xcframework",
         what="Xcode would not take it for an xcframework",
         hint='write CFBundlePackageType "XFWK" and XCFrameworkFormatVersion "1.0"',
         search=_wrong_keys,
-        doubt=by_itself,
         told=lambda it: f"{len(it.plist or ()):,} keys",
     ),
-    AppleRule(
+    WholeRule(
         code="slice-entry-wrong",
         name="entries of the xcframework",
         what="Xcode would not know what this slice is for",
         hint="write platform, variant and architectures in Apple's words: ios, simulator, arm64",
         search=in_each_slice(_wrong_entry),
-        doubt=by_itself,
     ),
-    AppleRule(
+    WholeRule(
         code="slice-missing",
         name="all slices",
         what="Xcode would say: no library for this platform was found",
         hint="build every ios and macos target of the buildspec before the xcframework",
         search=_missing_slices,
-        doubt=by_itself,
         told=lambda it: ", ".join(each.identifier for each in it.slices),
     ),
-    AppleRule(
+    WholeRule(
         code="slices-clash",
         name="one slice for each system",
         what="xcodebuild would say: both represent two equivalent library definitions",
         hint="join the architectures of one platform and variant into one slice with lipo",
         search=_clashes,
-        doubt=by_itself,
     ),
-    AppleRule(
+    WholeRule(
         code="slice-unlisted",
         name="no folder that is no slice",
         what="Xcode does not see this folder, and everyone downloads it",
         hint="name it in AvailableLibraries, or remove it",
         search=_unlisted,
-        doubt=by_itself,
     ),
     AppleRule(
         code="link-broken",
@@ -267,77 +262,68 @@ LAYOUT_RULES: Final = (
         hint="make the xcframework anew; a zip needs symbolic links kept (zip -y)",
         search=in_each_slice(_nothing_there),
     ),
-    AppleRule(
+    FrameworkRule(
         code="headers-missing",
         name="headers",
         what="nobody can include or import it",
         hint="put the public headers into Headers",
         search=in_each_framework(_no_headers),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="module-map-missing",
         name="module map",
         what="Swift would say: no such module",
         hint="write Modules/module.modulemap with `framework module <name>`",
         search=in_each_framework(_no_module_map),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="module-header-missing",
         name="headers of the module map",
         what="Swift could not build the module: header not found",
         hint="name headers as they lie in Headers",
         search=in_each_framework(_unknown_headers),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="privacy-manifest-missing",
         name="privacy manifest",
         what="App Store Connect would refuse the app: ITMS-91053, missing API declaration",
         hint=f"put a {PRIVACY} with the reasons into the framework",
         search=in_each_framework(_no_privacy_manifest),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="privacy-reason-missing",
         name="reasons of the privacy manifest",
         what="App Store Connect would refuse the app: ITMS-91053, missing API declaration",
         hint=f"add the category with an approved reason to {ACCESSED}",
         search=in_each_framework(_no_reasons),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="framework-not-versioned",
         name="frameworks of Macs have versions",
         what="App Store Connect would call the framework malformed, and codesign its format ambiguous",
         hint="keep symbolic links when packing: zip -y, ditto; npm and some archives drop them",
         search=_without_versions,
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="framework-versioned",
         name="frameworks of phones have none",
         what="a phone's framework is flat, codesign and Xcode refuse another layout",
         hint="put the binary and Info.plist into the framework's own folder",
         search=in_each_framework(_with_versions),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="other-binaries",
         name="one binary in each framework",
         what="App Store Connect would refuse the app: ITMS-90171, the binary file is not permitted",
         hint="ship the library in a framework of its own, or not at all",
         search=in_each_framework(_other_binaries),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="bundle-nested",
         name="nothing nested",
         what="App Store Connect would refuse the app: ITMS-90206, it contains a disallowed file",
         hint="embed such frameworks in the app itself",
         search=in_each_framework(_nested),
-        doubt=without_frameworks,
     ),
 )
 
@@ -441,69 +427,61 @@ def _value(framework: FrameworkFacts | None, key: str) -> str:
 
 
 PLIST_RULES: Final = (
-    AppleRule(
+    FrameworkRule(
         code="framework-plist-missing",
         name="Info.plist of each framework",
         what="Xcode would not embed a framework without it",
         hint="write one beside the binary; a Mac's lies in Resources",
         search=in_each_framework(_no_plist),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="plist-key-missing",
         name="keys of Info.plist",
         what="App Store Connect would refuse the app",
         hint="write the key into the framework's Info.plist",
         search=in_each_framework(_missing_keys),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="bundle-version-invalid",
         name="versions of Info.plist",
         what="App Store Connect would refuse the app: ITMS-90060, not a list of at most three non-negative integers",
         hint="write 1.21.0 without a suffix",
         search=in_each_framework(_bad_versions),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="bundle-identifier-invalid",
         name="identifier of Info.plist",
         what="App Store Connect would refuse the app for the characters in this identifier",
         hint="letters, digits, hyphens and dots are allowed",
         search=in_each_framework(_bad_identifier),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="executable-differs",
         name="CFBundleExecutable is the binary",
         what="Xcode and codesign would not find the framework's binary",
         hint="framework, binary and CFBundleExecutable have one name",
         search=in_each_framework(_other_executable),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="minimum-os-missing",
         name="oldest system in Info.plist",
         what="App Store Connect would refuse the app: ITMS-90360, a value for the key MinimumOSVersion is required",
         hint="write MinimumOSVersion (a Mac's is LSMinimumSystemVersion) with the version of the load command",
         search=in_each_framework(_no_minimum),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="minimum-os-differs",
         name="oldest system as in the load command",
         what="App Store Connect would refuse the app: ITMS-90208, it does not support the minimum OS of its Info.plist",
         hint="write the version that `vtool -show-build` tells into Info.plist",
         search=in_each_image(_other_minimum),
-        doubt=without_frameworks,
     ),
-    AppleRule(
+    FrameworkRule(
         code="supported-platforms-wrong",
         name="CFBundleSupportedPlatforms",
         what="App Store Connect would refuse the app: ITMS-90542, invalid CFBundleSupportedPlatforms value",
         hint="iPhoneOS for devices, iPhoneSimulator for simulators, MacOSX for Macs and Catalyst: one in each slice",
         search=_bad_platforms,
-        doubt=without_frameworks,
     ),
     AppleRule(
         code="version-differs",

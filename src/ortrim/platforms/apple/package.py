@@ -17,11 +17,10 @@ from typing import Any, Final
 from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
-from ortrim.base.json import to_json
 from ortrim.binaries.apple import ApplePlatform, AppleVariant
 from ortrim.build.plan import digest
 from ortrim.errors import StorageError
-from ortrim.package.manifest import MANIFEST, has_cpuinfo, refuse_machine_paths
+from ortrim.package.manifest import MANIFEST, SBOM, described, has_cpuinfo, refuse_machine_paths
 from ortrim.package.package import model_files, notices_text, plain_text, rendered
 from ortrim.package.packing import (
     PROGRAM_MODE,
@@ -191,7 +190,6 @@ def _file(folder: Path, path: Path) -> PackagedFile:
 
 
 APPLE_TOOLCHAIN: Final = "xcode"
-SBOM: Final = "sbom.cdx.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +220,10 @@ def apple_content(inputs: AppleInputs, sign: Callable[[Path], None] | None = Non
         refuse_machine_paths(part.inputs, files)
     if sign is not None:
         files, links = signed(files, links, sign)
-    return _described(inputs, libraries, reasons, (files, links))
+    described_files, manifest = described(
+        inputs.first, inputs.name, files, lambda entries: _manifest(inputs, libraries, reasons, entries)
+    )
+    return AppleContent(files=described_files, links=links, manifest=manifest, libraries=libraries)
 
 
 def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[RequiredReason, ...]:
@@ -251,23 +252,6 @@ def _payload(
         PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
     )
     return files, tuple(link for _, links in frameworks for link in links)
-
-
-def _described(
-    inputs: AppleInputs,
-    libraries: tuple[FrameworkLibrary, ...],
-    reasons: tuple[RequiredReason, ...],
-    payload: tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]],
-) -> AppleContent:
-    """Add the bill of materials, and the manifest that covers it."""
-    from ortrim.package.manifest import sbom_text, subject_of  # noqa: PLC0415 - cyclonedx is slow to import
-
-    first, (files, links) = inputs.first, payload
-    entries: tuple[FileEntry, ...] = tuple(file.entry for file in files)
-    bill = PackagedFile(path=SBOM, content=sbom_text(subject_of(first, inputs.name), entries).encode())
-    manifest = _manifest(inputs, libraries, reasons, (*entries, bill.entry))
-    listing = PackagedFile(path=MANIFEST, content=to_json(manifest).encode())
-    return AppleContent(files=(*files, bill, listing), links=links, manifest=manifest, libraries=libraries)
 
 
 def _manifest(

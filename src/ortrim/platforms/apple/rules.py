@@ -13,7 +13,7 @@ from ortrim.binaries.apple import Slice
 from ortrim.binaries.macho import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts
 from ortrim.verify import gates as verify_gates
-from ortrim.verify.gates import BUDGET_GATE, Breach, some
+from ortrim.verify.gates import BUDGET_GATE, Breach, breaches, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,45 +71,47 @@ def _joined(words: Iterable[str]) -> str:
 
 def in_each_slice(find: Callable[[SliceFacts], str]) -> Search:
     """Return a search that asks each slice; `find` returns what is wrong with one, empty when nothing is."""
-
-    def search(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-        for each in xcframework.slices:
-            if why := find(each):
-                yield Breach(where=each.library or each.identifier or xcframework.file, why=why)
-
-    return search
+    return lambda xcframework, _promise: breaches(
+        (each.library or each.identifier or xcframework.file, find(each)) for each in xcframework.slices
+    )
 
 
 def in_each_image(find: Callable[[SliceFacts, MachImage], str]) -> Search:
     """Return a search that asks each architecture of each slice's binary."""
-
-    def search(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-        for each, image in xcframework.images:
-            if why := find(each, image):
-                yield Breach(where=f"{each.binary_path} ({image.architecture})", why=why)
-
-    return search
+    return lambda xcframework, _promise: breaches(
+        (f"{each.binary_path} ({image.architecture})", find(each, image)) for each, image in xcframework.images
+    )
 
 
 def in_each_framework(find: Callable[[SliceFacts, FrameworkFacts], str]) -> Search:
     """Return a search that asks each slice that is a framework."""
-
-    def search(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-        for each in xcframework.slices:
-            if each.framework is not None and (why := find(each, each.framework)):
-                yield Breach(where=each.framework.path or xcframework.file, why=why)
-
-    return search
+    return lambda xcframework, _promise: breaches(
+        (each.framework.path or xcframework.file, find(each, each.framework))
+        for each in xcframework.slices
+        if each.framework is not None
+    )
 
 
-def without_frameworks(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
-    """Return why rules for frameworks do not apply, empty when they do."""
+def _without_frameworks(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
     return "" if any(each.framework for each in xcframework.slices) else "it holds libraries, not frameworks"
 
 
-def by_itself(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
-    """Return why rules for xcframeworks do not apply, empty when they do."""
+@dataclass(frozen=True, kw_only=True)
+class FrameworkRule(AppleRule):
+    """A property that every framework in it must have; libraries are not judged."""
+
+    doubt: Doubt = _without_frameworks
+
+
+def _by_itself(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
     return "" if xcframework.plist is not None else "it is a framework by itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeRule(AppleRule):
+    """A property of an xcframework as a whole; a framework by itself is not judged."""
+
+    doubt: Doubt = _by_itself
 
 
 def kind_of(build: MachBuild) -> str:

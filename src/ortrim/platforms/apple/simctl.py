@@ -22,18 +22,17 @@ from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.platforms.apple.device_rules import is_simulated, simulated_here
 from ortrim.platforms.apple.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
-from ortrim.platforms.apple.mac import kill_with, mac_facts
+from ortrim.platforms.apple.devices import is_simulated, kill_with, mac_facts, simulated_here
 from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
 from ortrim.verify import measurements
-from ortrim.verify.devices.device import RunnerOutput, RunRequest, endless_output, not_startable, runner_words
+from ortrim.verify.devices.device import RunnerOutput, RunRequest, not_startable, runner_words
 from ortrim.verify.devices.host import absolute
-from ortrim.verify.devices.names import ListedDevice, absent
+from ortrim.verify.devices.names import ListedDevice
 from ortrim.verify.devices.remote import text_of
 from ortrim.verify.devices.remote_shell import signalled
-from ortrim.verify.runner_output import never_ended, place_of, read_output
+from ortrim.verify.runner_output import read_output, within_limits
 
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
 LOST: Final = "the simulator went away while it was used"
@@ -282,20 +281,12 @@ class SimulatorDevice:
         """Run the runner to its end. Whatever else happens it is ended too, which outlives `simctl` otherwise."""
         words = (*runner_words(absolute(request)), "--json", str(report))
         limit = request.repetition.timeout_seconds
-        try:
-            return self._xcrun.run(SIMCTL, "spawn", self._simulator.udid, *words, timeout_seconds=limit)
-        except ToolError as error:
-            kill_with(str(report))
-            match error.code:
-                case "tool-timeout":
-                    raise never_ended(request) from error
-                case "tool-endless":
-                    raise endless_output(place_of(request)) from error
-                case _:
-                    raise
-        except BaseException:  # Ctrl-C
-            kill_with(str(report))
-            raise
+        with within_limits(request):
+            try:
+                return self._xcrun.run(SIMCTL, "spawn", self._simulator.udid, *words, timeout_seconds=limit)
+            except BaseException:  # its limits, and Ctrl-C
+                kill_with(str(report))
+                raise
 
 
 def list_simulators(xcrun: Xcrun, architecture: str) -> Simulators:
@@ -357,14 +348,9 @@ def listed_simulators() -> ListedDevice:
     """Return the form of simulators' names, with which one is taken without a name."""
     targets = [target for target in TARGETS.values() if is_simulated(target)]
     here = [target for target in targets if simulated_here(target)] or targets
-    try:
-        found, problem, remedy = _simulated(here[0]), "", ""
-    except Diagnostic as error:
-        found, problem, remedy = "", f"{error.where} {error.what}", error.hint.removeprefix("run: ")
     names = tuple(target.identifier for target in here)
-    return ListedDevice(
-        name=SIMULATOR_FORM, targets=names, memory=False, time=False, found=found, problem=problem, remedy=remedy
-    )
+    line = ListedDevice(name=SIMULATOR_FORM, targets=names, memory=False, time=False)
+    return line.with_tool(lambda: _simulated(here[0]), lambda error: f"{error.where} {error.what}")
 
 
 def _simulated(target: Target) -> str:
@@ -380,28 +366,21 @@ def _simulated(target: Target) -> str:
 
 def listed_phones() -> Iterator[ListedDevice]:
     """Yield each phone that this Mac sees, or why it sees none. Raises nothing for what is missing."""
+    form = ListedDevice(name=PHONE_FORM, targets=_phone_targets())
     try:
         seen = list_phones(find_xcrun(DEVICECTL))
     except Diagnostic as error:
-        yield absent(PHONE_FORM, f"{error.where} {error.what}", error.hint.removeprefix("run: "), _phone_targets())
+        yield replace(form, problem=f"{error.where} {error.what}", remedy=error.hint.removeprefix("run: "))
         return
     yield from map(_phone, seen)
     if not seen:
-        yield absent(PHONE_FORM, "this Mac sees no phone", CONNECT_HINT, _phone_targets())
+        yield replace(form, problem="this Mac sees no phone", remedy=CONNECT_HINT)
 
 
 def _phone(phone: Phone) -> ListedDevice:
     found = " · ".join(filter(None, (phone.model, phone.system)))
     name = f"{DEVICECTL}:{phone.name or phone.udid}"
-    return ListedDevice(
-        name=name,
-        targets=_phone_targets(),
-        memory=True,
-        time=True,
-        found=found,
-        problem=phone.problem,
-        remedy=phone.hint,
-    )
+    return ListedDevice(name=name, targets=_phone_targets(), found=found, problem=phone.problem, remedy=phone.hint)
 
 
 def _phone_targets() -> tuple[str, ...]:

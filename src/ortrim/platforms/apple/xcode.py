@@ -67,6 +67,8 @@ ANSWER_SECONDS: Final = 120
 """The first call of a tool after an update takes long."""
 CHOOSE: Final = "sudo xcode-select -s /Applications/Xcode.app"
 INSTALL: Final = f"install Xcode from the App Store, then run: {CHOOSE}"
+LICENCE: Final = "run: sudo xcodebuild -license accept"
+FIRST_LAUNCH: Final = "run: sudo xcodebuild -runFirstLaunch"
 DARWIN: Final = "Darwin"
 
 
@@ -161,12 +163,12 @@ def _require_licence(folder: Path, environment: Mapping[str, str]) -> None:
     """Refuse an Xcode that would stop at its first call."""
     done = run(("xcrun", "clang", "--version"), environment=environment, timeout_seconds=ANSWER_SECONDS)
     if done.returncode == NOT_AGREED or "license" in _said(done):
-        what, hint = "waits for its licence to be accepted", "run: sudo xcodebuild -license accept"
+        what, hint = "waits for its licence to be accepted", LICENCE
         raise ToolError("xcode-licence", what, where=str(folder), why=_said(done), hint=hint)
     words = ("xcodebuild", "-checkFirstLaunchStatus")
     first = run(words, environment=environment, timeout_seconds=ANSWER_SECONDS)
     if first.returncode != 0:
-        what, hint = "has not installed its own parts yet", "run: sudo xcodebuild -runFirstLaunch"
+        what, hint = "has not installed its own parts yet", FIRST_LAUNCH
         raise ToolError("xcode-first-launch", what, where=str(folder), why=_said(first), hint=hint)
 
 
@@ -260,9 +262,6 @@ XCRUN_SECONDS: Final = 60.0
 MOST_PRINTED_BYTES: Final = 64 << 20
 CHILDREN: Final = "SIMCTL_CHILD_"
 """Variables of this prefix reach what runs in a simulator; none of the user's shell may favour one library."""
-SELECT: Final = "install Xcode from the App Store, then run: sudo xcode-select -s /Applications/Xcode.app"
-LICENCE: Final = "run: sudo xcodebuild -license accept"
-FIRST_LAUNCH: Final = "run: sudo xcodebuild -runFirstLaunch"
 COMPLAINTS: Final = (
     ("license", "xcode-licence", "Xcode's licence was not accepted", LICENCE),
     ("runFirstLaunch", "xcode-not-ready", "Xcode has parts that are not installed yet", FIRST_LAUNCH),
@@ -292,7 +291,7 @@ def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Xcrun
     """
     found = shutil.which("xcrun")
     if found is None:
-        what, hint = "comes with Xcode, which runs on a Mac alone", SELECT
+        what, hint = "comes with Xcode, which runs on a Mac alone", INSTALL
         raise ToolError("tool-missing", what, where="xcrun", hint=hint)
     given = dict(os.environ if environment is None else environment)
     kept = {name: value for name, value in given.items() if not name.startswith(CHILDREN)}
@@ -309,7 +308,7 @@ def _unusable(tool: str, said: str) -> ToolError:
         if words in said:
             return ToolError(code, what, where="xcrun", why=why, hint=hint)
     what = f"the developer tools that are chosen have no {tool}"
-    return ToolError("xcode-missing", what, where="xcrun", why=why, hint=SELECT)
+    return ToolError("xcode-missing", what, where="xcrun", why=why, hint=INSTALL)
 
 
 SIGN_SECONDS: Final = 600

@@ -13,7 +13,7 @@ from ortrim.base.files import storage_errors
 from ortrim.binaries.apple import EXPORTS, slice_of
 from ortrim.build.execution import JobPaths
 from ortrim.build.plan import BuildJob, Toolchain
-from ortrim.build.toolchains import LEVELS, compiler_wrapper, tool_wrapper
+from ortrim.build.toolchains import LEVELS, zig_for
 from ortrim.spec.targets import Architecture, Target
 
 APPLE_MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
@@ -25,24 +25,7 @@ REWRITES: Final = {Architecture.ARM64: (("-march=armv8.2-a+dotprod", "-mcpu=appl
 def zig_apple_toolchain(target: Target, deployment_target: str, version: str) -> Toolchain:
     """Return the toolchain that compiles for a Mac so that the library loads on `deployment_target` and newer."""
     triple = f"{APPLE_MACHINE[target.architecture]}-macos.{deployment_target}"
-    options = f"-target {triple}"
-    identity = f"zig {version} {triple}"
-    rewrites = (*LEVELS, *REWRITES[target.architecture])
-    return Toolchain(
-        kind="zig",
-        version=version,
-        triple=triple,
-        environment=tuple(
-            (name, "${tools}/ziglang/zig")
-            for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
-        ),
-        wrappers=(
-            ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" cc {options}', rewrites)),
-            ("c++", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_CXX" c++ {options}', rewrites, precompiles=True)),
-            ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
-            ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
-        ),
-    )
+    return zig_for(triple, version, (*LEVELS, *REWRITES[target.architecture]))
 
 
 LINKING: Final = "-Wl,-x"

@@ -1,23 +1,32 @@
-"""From a finished build for Linux to an archive that is fit to ship, and what it holds."""
+"""What Linux provides after the build: an archive that is fit to ship, and the machines that run its library."""
 
+import platform
+from collections.abc import Sequence
 from pathlib import Path
 
+from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.binaries.libraries import LibraryFacts
+from ortrim.binaries.libraries import LibraryFacts, LibrarySize
 from ortrim.build.plan import ARCHIVE, BuildJob, Package
 from ortrim.build.trees import LIBRARY
+from ortrim.models.full_runtime import FullRuntime, foreign_library
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
-from ortrim.platforms.delivery import Packaging, tensor_gates
+from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
 from ortrim.size.library import library_size
+from ortrim.spec.targets import Target
+from ortrim.verify.devices.device import Device
+from ortrim.verify.devices.emulators import DARWIN, default_emulators, emulator_kinds, has_processor_of
+from ortrim.verify.devices.host import Host
 from ortrim.verify.gates import check_archive, check_library
+from ortrim.verify.measure import NO_SIZE, Baseline, own_baseline
 from ortrim.verify.measurements import Gate
 from ortrim.verify.verification import Delivery
 
 
-def package(packaging: Packaging) -> list[Delivery]:
+def deliver(packaging: Packaging) -> list[Delivery]:
     """Make the archive of one target. Raises as `make_package` does."""
     return [delivery(part, make_package(part, packaging.folder)) for part in packaging.parts]
 
@@ -53,3 +62,47 @@ def _static_gates(job: BuildJob, delivered: Path, shared: LibraryFacts) -> tuple
     if job.linkage != "static":
         return ()
     return tuple(check_archive(*visible_symbols(content, name), shared) for name, content in archive_members(delivered))
+
+
+class LinuxMachines(Verifying):
+    """This machine, emulators and real devices run programs for Linux; what runs apps alone does not."""
+
+    def runs_here(self, target: Target) -> bool:
+        """Whether this is a Linux machine with such a processor."""
+        return platform.system() != DARWIN and has_processor_of(target)
+
+    def emulation_of(self, target: Target) -> Emulation | None:
+        """Return the emulation of the target's architecture."""
+        return EMULATIONS.get(target.architecture.value)
+
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        """Name this machine, emulators and real devices, as far as they run the target's programs."""
+        here = ("host",) if self.runs_here(target) else ()
+        return ", ".join((*here, *emulator_kinds(self.emulation_of(target), cpu), "adb")) + " or ssh:[USER@]HOST[:PORT]"
+
+    def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
+        """Return this machine, else emulators."""
+        emulation = self.emulation_of(target)
+        if self.runs_here(target):
+            return ("host",)
+        return default_emulators(emulation, cpu) if emulation else ()
+
+    def needs_device(self) -> bool:
+        """Return True: nothing would be proved of a library that was run nowhere, and an emulator is soon installed."""
+        return True
+
+    def open_host(self, target: Target, cores: Sequence[int]) -> Device:
+        """Return this machine. Raises as `Host` does."""
+        return Host(tuple(cores))
+
+    def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
+        """Return the official library for the target's own machine, without one where there is no such wheel."""
+        if self.runs_here(job.target):
+            found = own_baseline(runtime)
+        else:
+            architecture = job.target.architecture.value
+            library = foreign_library(runtime.version, requirements, architecture)
+            name = f"onnxruntime {runtime.version} (official wheel for {architecture})"
+            none = f"none: there is no official wheel for {architecture}"
+            found = Baseline(library=library, name=name if library else none)
+        return found, NO_SIZE if found.library is None else library_size(found.library, None)

@@ -9,10 +9,11 @@ import os
 import platform
 import re
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from ortrim.base.command import Completed
 from ortrim.base.emulators import Emulation
@@ -35,23 +36,36 @@ DARWIN: Final = "Darwin"
 FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL", "browserstack:DEVICE-VERSION")
 
 
-class DeviceRules(Protocol):
-    """Which devices run a platform's programs."""
+class DeviceRules(ABC):
+    """Which devices run a platform's programs; unless it says otherwise, none that is emulated or used unasked."""
 
+    @abstractmethod
     def runs_here(self, target: Target) -> bool:
         """Whether this machine itself runs programs for a target."""
 
-    def emulation_of(self, target: Target) -> Emulation | None:
+    def emulation_of(self, _target: Target) -> Emulation | None:
         """Return what emulates a target's machine with a system around it, None when nothing here does."""
+        return None
 
+    @abstractmethod
     def kinds_for(self, target: Target, cpu: str = "") -> str:
         """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
 
     def refusal(self, target: Target, kind: str) -> str:
         """Say why no device of a kind, an emulator's apart, runs a target's programs here; empty when one may."""
+        match kind:
+            case "host":
+                return "" if self.runs_here(target) else f"this machine does not run programs for {target.identifier}"
+            case "adb" | "ssh":
+                return ""
+            case "simctl" | "devicectl":
+                return f"{kind} runs no programs for {target.identifier}"
+            case _:
+                return f"a device farm runs apps, which {target.identifier} is not for"
 
-    def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
+    def default_devices(self, _target: Target, _cpu: str = "") -> tuple[str, ...]:
         """Return the names of the devices on which a target is verified when none is named; see `read_name`."""
+        return ()
 
 
 def has_processor_of(target: Target) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, run
-from ortrim.errors import ToolError, VerifyError
+from ortrim.errors import ToolError
 from ortrim.verify import measurements
 from ortrim.verify.devices.device import (
     MOST_PRINTED_BYTES,
@@ -23,14 +23,13 @@ from ortrim.verify.devices.device import (
     RunnerOutput,
     RunRequest,
     check_pinning,
-    endless_output,
     not_startable,
     pinned,
     runner_words,
 )
 from ortrim.verify.devices.facts import read_cpu_information
 from ortrim.verify.devices.remote_shell import VARIABLE
-from ortrim.verify.runner_output import never_ended, place_of, read_output
+from ortrim.verify.runner_output import read_output, within_limits
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 """All that the runner sees besides our mark, so that no variable of the user's shell favours one library."""
@@ -43,16 +42,17 @@ def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None =
     """
     mark = f"@@{secrets.token_hex(8)}"
     try:
-        return run(
-            words,
-            cwd=cwd,
-            environment={**ENVIRONMENT, VARIABLE: mark},
-            timeout_seconds=request.repetition.timeout_seconds,
-            most_bytes=MOST_PRINTED_BYTES,
-        )
+        with within_limits(request):
+            return run(
+                words,
+                cwd=cwd,
+                environment={**ENVIRONMENT, VARIABLE: mark},
+                timeout_seconds=request.repetition.timeout_seconds,
+                most_bytes=MOST_PRINTED_BYTES,
+            )
     except ToolError as error:
         _kill(mark)
-        raise _not_run(error, request) from error
+        raise not_startable(str(request.runner), error.why) from error
     except BaseException:  # Ctrl-C must not leave a runner's children behind either
         _kill(mark)
         raise
@@ -80,15 +80,6 @@ def _kill(mark: str) -> None:
         with suppress(OSError):
             if carried in path.read_bytes():
                 os.kill(int(path.parent.name), signal.SIGKILL)
-
-
-def _not_run(error: ToolError, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a runner that was not started, or not left to its end."""
-    if error.code == "tool-timeout":
-        return never_ended(request)
-    if error.code == "tool-endless":
-        return endless_output(place_of(request))
-    return not_startable(str(request.runner), error.why)
 
 
 class Host:

@@ -4,10 +4,11 @@
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NoReturn, TypeGuard, get_args
 
-from ortrim.errors import UsageError
+from ortrim.errors import Diagnostic, UsageError
 from ortrim.spec.targets import Target
 from ortrim.verify.devices.emulators import FARM_FORMS, DeviceRules, emulated_cpu, emulated_machine
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB
@@ -116,14 +117,16 @@ class ListedDevice:
     """
 
     name: str
-    targets: tuple[str, ...]
-    memory: bool
-    time: bool
-    found: str
+    targets: tuple[str, ...] = ()
+    memory: bool = True
+    time: bool = True
+    found: str = ""
     problem: str = ""
     remedy: str = ""
 
-
-def absent(name: str, problem: str, remedy: str, targets: tuple[str, ...] = ()) -> ListedDevice:
-    """Return the line of a kind of device of which there is none, or no way to any."""
-    return ListedDevice(name=name, targets=targets, memory=True, time=True, found="", problem=problem, remedy=remedy)
+    def with_tool(self, find: Callable[[], str], problem: Callable[[Diagnostic], str]) -> "ListedDevice":
+        """Return the line with what `find` says is there, or with the problem, if it raises one."""
+        try:
+            return replace(self, found=find())
+        except Diagnostic as error:
+            return replace(self, problem=problem(error), remedy=error.hint.removeprefix("run: "))

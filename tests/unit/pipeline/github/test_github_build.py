@@ -29,7 +29,7 @@ from ortrim.github.remote_build import build_on_github
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
-from ortrim.platforms.linux import toolchains as linux_toolchains
+from ortrim.platforms.linux import platform as linux_toolchains
 from sample_plans import system_gcc
 
 MAIN = Remote(ref="main")

@@ -9,8 +9,8 @@ from ortrim.binaries.macho_image import universal_file
 from ortrim.errors import BinaryError, ExitCode, ToolError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.platforms.apple import device_rules as module
-from ortrim.platforms.apple.device_rules import baseline, mac_baseline
+from ortrim.platforms.apple import devices as module
+from ortrim.platforms.apple.devices import AppleDevices, mac_baseline
 from ortrim.spec.targets import APPLE, TARGETS, Architecture
 from ortrim.verify.measure import NO_SIZE
 from sample_plans import sample_plan
@@ -73,5 +73,5 @@ def test_programs_of_macs_have_it_and_apps_do_not() -> None:
     """Upstream publishes wheels; of what runs on phones and in Catalyst there is none."""
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=Path(), library=Path())
     for name in (name for name, target in TARGETS.items() if target.system in APPLE):
-        found, _ = baseline(sample_plan(name).targets[0].job, runtime, None)
+        found, _ = AppleDevices().baseline(sample_plan(name).targets[0].job, runtime, None)
         assert ("wheel" in found.name) is (name in {"macos-arm64", "macos-x86_64"})

@@ -18,9 +18,7 @@ from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled
-from ortrim.platforms import android as android_platform
-from ortrim.platforms import apple as apple_platform
-from ortrim.platforms import linux as linux_platform
+from ortrim.platforms import ANDROID, APPLE, LINUX
 from ortrim.platforms.android.jni import BINDING
 from ortrim.spec.targets import TARGETS
 
@@ -69,7 +67,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             (folder / BINDING).touch()
 
     monkeypatch.setattr(jobs, "native_executor", lambda *_: Executor())
-    monkeypatch.setattr(android_platform, "find_jdk", lambda: None)
+    monkeypatch.setattr("ortrim.platforms.android.platform.find_jdk", lambda: None)
 
     def export(target: PlannedTarget, destination: Path) -> Path:
         leave_compiled(target)
@@ -202,8 +200,8 @@ def test_the_ndk_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stage
     android, linux = (TARGETS["android-x86_64"],), (TARGETS["linux-x64"],)
     text = encode_plan(plan_run(asked("android-x86_64,linux-x64"), stages.console))
     pinned = runtime_pins("1.21.0").ndk
-    assert sdk_versions(android_platform, text, android) == sdk_versions(android_platform, "", android) == (pinned,)
-    assert sdk_versions(linux_platform, text, linux) == sdk_versions(linux_platform, "", linux) == ()
+    assert sdk_versions(ANDROID, text, android) == sdk_versions(ANDROID, "", android) == (pinned,)
+    assert sdk_versions(LINUX, text, linux) == sdk_versions(LINUX, "", linux) == ()
 
 
 def test_the_xcode_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
@@ -212,6 +210,6 @@ def test_the_xcode_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], sta
     text = encode_plan(plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console))
     pinned = runtime_pins("1.21.0").apple
     assert pinned is not None
-    assert sdk_versions(apple_platform, text, apple) == sdk_versions(apple_platform, "", apple) == (pinned.xcode,)
+    assert sdk_versions(APPLE, text, apple) == sdk_versions(APPLE, "", apple) == (pinned.xcode,)
     kinds = {target.job.toolchain.kind for target in decode_plan(text).targets if target.job.apple}
     assert kinds == {"xcode"}

@@ -1,0 +1,179 @@
+"""Android: one library for each ABI, and one AAR of all. See `platforms.platform.Platform`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from ortrim.build.execution import Executor
+from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
+from ortrim.errors import PlanError, UsageError
+from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.platforms.android import arguments
+from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
+from ortrim.platforms.android.ndk import find_ndk, ndk_toolchain
+from ortrim.platforms.platform import Compilation, Platform
+from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
+from ortrim.spec.problems import Location, Problem
+from ortrim.spec.rules import DEFAULT_GLIBC, stray_keys
+from ortrim.spec.targets import TARGETS, Target
+
+if TYPE_CHECKING:
+    from ortrim.build.container import Images
+    from ortrim.platforms.delivery import Packaging, Verifying
+    from ortrim.verify.verification import Delivery
+
+JNI: Final = "jni"
+
+
+def android_of(spec: BuildSpec, target: TargetSpec) -> AndroidSpec:
+    """Return the choices for one Android target; all are made but `ndk`, which is None for the pinned version."""
+    common = DEFAULT_ANDROID.replaced_by(spec.android)
+    return common.replaced_by(target.android) if target.android else common
+
+
+class Android(Platform):
+    """Phones: the NDK compiles for them, which need not be installed to plan."""
+
+    NAME = "android"
+    SDK = "ndk"
+    TYPES_LEFT_OUT = ("float8",)
+
+    build_arguments = staticmethod(arguments.build_arguments)
+    runner_arguments = staticmethod(arguments.runner_arguments)
+    finishing = staticmethod(arguments.finishing)
+    expected_outputs = staticmethod(arguments.expected_outputs)
+    assembly = staticmethod(arguments.assembly)
+
+    def problems(
+        self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
+    ) -> Iterator[Problem]:
+        """Yield the keys that have no meaning: the NDK and the ABI decide them, and packages hold shared libraries."""
+        stray = (
+            ("compiler", target.compiler != "zig", "libraries for Android are compiled by the NDK", "android.ndk"),
+            ("glibc", target.glibc != DEFAULT_GLIBC, "Android's C library is bionic", "android.api"),
+            ("cpu", target.cpu is not None, "the ABI is the least processor; better ones are found at run time", ""),
+        )
+        yield from stray_keys(stray, location, "Android")
+        if (target.linkage or linkage) == "static":
+            key = "id" if target.linkage is None else "linkage"
+            what = (
+                "cannot be a static library, which 'linkage' asks for" if key == "id" else "has no meaning for Android"
+            )
+            why = "an AAR holds shared libraries, which Java loads"
+            hint = "use linkage = 'shared' for this target"
+            yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+
+    def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
+        """Return the job with its API level, its C++ library and its execution providers."""
+        chosen = android_of(spec, target)
+        assert chosen.api is not None
+        assert chosen.stl is not None
+        providers = tuple(sorted(set(chosen.providers or ())))
+        return replace(job, android=AndroidBuild(api=chosen.api, stl=chosen.stl, providers=providers))
+
+    def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
+        """Return the API level, the C++ library and the execution providers."""
+        assert job.android is not None
+        providers = ", ".join(("CPU", *job.android.providers))
+        return ((self.NAME, f"API level {job.android.api}, {job.android.stl}, providers: {providers}"),)
+
+    def toolchain(
+        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
+    ) -> Toolchain:
+        """Return the NDK, which need not be installed. Raises `PlanError` `no-ndk-version`."""
+        api = android_of(spec, target).api
+        assert api is not None
+        return ndk_toolchain(TARGETS[target.id], api, self._version(spec, target))
+
+    def toolchain_of(self, job: BuildJob) -> Toolchain | None:
+        """Return the NDK of the job's version and API level."""
+        if job.android is None or job.toolchain.kind != "ndk":
+            return None
+        return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
+
+    def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
+        """Refuse what cannot be made here: a library for want of an NDK, an AAR for want of a JDK.
+
+        A container's image and another machine have NDKs of their own; classes are compiled here in any case. Raises
+        `ToolError` as `find_ndk` and `find_jdk` do, and `UsageError` for an NDK that nothing would be compiled with.
+        """
+        if asked.ndk is not None and not targets:
+            hint = "leave it out, or choose a target of Android's: --target android"
+            raise UsageError("bad-option", "none of the targets is compiled with an NDK", where="--ndk", hint=hint)
+        if asked.container is None and not asked.elsewhere:
+            for target in targets:
+                find_ndk(self._version(spec, target), named=asked.ndk, api=android_of(spec, target).api)
+        if targets:
+            find_jdk()
+
+    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec]) -> tuple[str, ...]:
+        """Return a warning for each target with NNAPI."""
+        return tuple(
+            f"{target.id}: Android 15 deprecates nnapi; xnnpack, on the processor's cores, is what stays"
+            for target in targets
+            if "nnapi" in (android_of(spec, target).providers or ())
+        )
+
+    def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
+        """Return the folder of the NDK. Raises `ToolError` as `find_ndk` does."""
+        return {"ndk": find_ndk(toolchain.version, named=named).folder}
+
+    def build_machine(self, target: Target) -> str:
+        """Return x86-64: Google publishes no NDK for another Linux machine."""
+        return "linux-x64"
+
+    def require_sdk(self, version: str, targets: Sequence[Target]) -> None:
+        """Refuse a machine without the NDK. Raises as `find_ndk` does."""
+        find_ndk(version)
+
+    def sdk_package(self, version: str) -> str:
+        """Return the NDK's name."""
+        return f"ndk;{version}"
+
+    def require_package_tools(self, targets: Sequence[Target]) -> None:
+        """Refuse a machine without a JDK, which makes JNI libraries and the classes of an AAR. See `find_jdk`."""
+        if targets:
+            find_jdk()
+
+    def pinned_sdk(self, pins: RuntimePins) -> str | None:
+        """Return the version of the NDK that upstream builds with."""
+        return pins.ndk
+
+    def images(self) -> "Images":
+        """Return the images that have an NDK."""
+        from ortrim.platforms.android.image import NdkImages  # noqa: PLC0415 - see `Platform.images`
+
+        return NdkImages()
+
+    def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
+        """Compile the JNI library. Raises as `build_jni_library` and `find_jdk` do."""
+        build_jni_library(job, result, executor, find_jdk())
+
+    def beside(self, job: BuildJob) -> Mapping[str, Path]:
+        """Return the folder of the JNI library."""
+        return {JNI: finished_jni(job)}
+
+    def check_beside(self, folder: Path) -> None:
+        """Refuse a folder without a JNI library. Raises `StorageError` `jni-damaged`."""
+        jni_library_in(folder)
+
+    def package(self, packaging: "Packaging") -> "list[Delivery]":
+        """Compile the JNI library of each ABI, and make one AAR of all."""
+        from ortrim.platforms.android.delivery import deliver  # noqa: PLC0415 - see `Platform.package`
+
+        return deliver(packaging)
+
+    def verifying(self) -> "Verifying":
+        """Return the rules of phones."""
+        from ortrim.platforms.android.delivery import Phones  # noqa: PLC0415 - see `Platform.package`
+
+        return Phones()
+
+    def _version(self, spec: BuildSpec, target: TargetSpec) -> str:
+        version = android_of(spec, target).ndk or self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
+        if version is None:
+            what = f"no NDK is pinned for ONNX Runtime {spec.onnxruntime.version}"
+            hint = 'say which one in the buildspec, as android.ndk = "27.2.12479018"'
+            raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
+        return version

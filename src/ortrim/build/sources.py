@@ -65,16 +65,6 @@ class Resolution:
         return self.kind if same else f"{self.kind} with dependencies from {self.dependency_kind}"
 
 
-def resolve_sources(runtime: RuntimePins, kind: str, path: Path | None = None) -> Resolution:
-    """Return the sources that `fetch_sources` would use, without fetching.
-
-    For `auto`, that is a kind whose tree is in the cache, or else the first that is pinned; fetching may show
-    that it cannot be reached and fall to the next. Raises `SourcesError` as `fetch_sources` does.
-    """
-    choices, _ = choices_of(runtime, kind, path)
-    return cached_choice(choices) or choices[0]
-
-
 def cached_choice(choices: tuple[Resolution, ...]) -> Resolution | None:
     """Return the first choice whose tree is already in the cache."""
     return next((choice for choice in choices if choice.folder.is_dir()), None)

@@ -88,14 +88,6 @@ class WorkflowJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOfArtifact:
-    """The run that made an artifact."""
-
-    id: Number | None = None
-    head_sha: Text | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Artifact:
     """What a run left; `digest` is that of the archive as stored, absent from what old actions uploaded."""
 
@@ -106,7 +98,6 @@ class Artifact:
     digest: Text | None = None
     created_at: Text | None = None
     expires_at: Text | None = None
-    workflow_run: RunOfArtifact | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, Protocol, cast
+from typing import IO, Any, Final, cast
 
 from ortrim.base.files import storage_errors
 from ortrim.errors import StorageError
@@ -426,10 +426,6 @@ MOST_LINKS: Final = 40
 """How many links may lead from one to the next, as on Linux."""
 
 
-class _Source(Protocol):
-    def read(self, name: str, limit: int = -1) -> bytes: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
     """The files of a folder by their paths below it, with their sizes in bytes, and its links with what they say."""
@@ -437,7 +433,7 @@ class Bundle:
     files: Mapping[str, int]
     links: Mapping[str, str]
     where: str
-    source: _Source
+    reader: Callable[..., bytes]
 
     @cached_property
     def folders(self) -> frozenset[str]:
@@ -453,11 +449,11 @@ class Bundle:
         if self.files[name] > LARGEST_MEMBER:
             what = f"{name} is larger than {LARGEST_MEMBER:,} bytes"
             raise StorageError("archive-too-large", what, where=self.where)
-        return self.source.read(name)
+        return self.reader(name)
 
     def head(self, name: str, count: int) -> bytes:
         """Return the first bytes of a file; raises as `read` does."""
-        return self.source.read(name, count)
+        return self.reader(name, count)
 
     def found(self, name: str) -> str | None:
         """Return where links lead from a path, a file or a folder; None when it is not there, or outside."""
@@ -509,16 +505,12 @@ def open_bundle(path: Path) -> Iterator[Bundle]:
         return
     with open_zip(path, str(path), links=True) as archive:
         sizes = {name: entry.file_size for name, entry in archive.members.items()}
-        yield Bundle(files=sizes, links=archive.links, where=str(path), source=archive)
+        yield Bundle(files=sizes, links=archive.links, where=str(path), reader=archive.read)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Folder:
-    path: Path
-
-    def read(self, name: str, limit: int = -1) -> bytes:
-        with storage_errors(self.path / name), (self.path / name).open("rb") as file:
-            return file.read(limit)
+def _read_below(folder: Path, name: str, limit: int = -1) -> bytes:
+    with storage_errors(folder / name), (folder / name).open("rb") as file:
+        return file.read(limit)
 
 
 def _folder(path: Path) -> Bundle:
@@ -536,7 +528,7 @@ def _folder(path: Path) -> Bundle:
             if len(files) + len(links) > MAXIMUM_ENTRIES:
                 what = f"holds more than {MAXIMUM_ENTRIES:,} files"
                 raise StorageError("folder-too-large", what, where=str(path))
-    return Bundle(files=files, links=links, where=str(path), source=_Folder(path=path))
+    return Bundle(files=files, links=links, where=str(path), reader=partial(_read_below, path))
 
 
 def _entries(path: Path) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.checksums import SUMS, FileEntry, checksums_text
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
@@ -430,7 +430,7 @@ def _require_app_alone_missing(report: VerifyReport) -> None:
 def _gradle(command: str, folder: Path) -> None:
     done = run(command.split(), cwd=folder, timeout_seconds=GRADLE_SECONDS)
     if done.returncode != 0:
-        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+        why = last_lines(done.stderr or done.stdout, 8)
         hint = "the project's README.md says what Gradle needs"
         raise ToolError(
             "gradle-failed", f"ended with {done.returncode}", where=f"{command} in {folder}", why=why, hint=hint

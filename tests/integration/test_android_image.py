@@ -79,7 +79,7 @@ def pin(**changes: str) -> None:
     write_command_line_tools(downloads / "tools.zip")
     text = PINS.format(
         name="localhost/base",
-        digest=run(BUILDAH.digest("localhost/base:1")).stdout.strip(),
+        digest=run((*BUILDAH.digest, "localhost/base:1")).stdout.strip(),
         version=VERSION,
         ndk=sha256_of(downloads / "ndk.zip"),
         tools=sha256_of(downloads / "tools.zip"),

@@ -755,11 +755,10 @@ def test_a_run_that_is_deleted_meanwhile_is_reported(remote: Remote) -> None:
 # Cancelling and listing
 
 
-@pytest.mark.parametrize("force", [False, True])
-def test_a_run_is_cancelled(remote: Remote, *, force: bool) -> None:
+def test_a_run_is_cancelled(remote: Remote) -> None:
     """Which takes a while; whoever follows it hears of it."""
     number = started(remote, RemoteRun(ends=None))
-    assert cancel_run(remote.client, OCTO, number, force=force)
+    assert cancel_run(remote.client, OCTO, number)
     with refused("run-cancelled", BuildError):
         follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
 

@@ -1,5 +1,7 @@
 """Stand-ins for qemu: programs that leave what a machine would have left, whole, cut off or wrong."""
 
+import io
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +10,6 @@ from ortrim.base.emulators import EMULATIONS
 from ortrim.base.tools import InstalledTool
 from ortrim.build.debian import DebianPackage
 from ortrim.build.root_file_systems import MachineParts
-from ortrim.verify.devices.machine_files import folder, regular, with_folders, write_archive
 from ortrim.verify.devices.qemu_system import QemuSystem
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"
@@ -22,8 +23,18 @@ PANIC = "[    2.0] Kernel panic - not syncing: VFS: Unable to mount root fs on u
 def answer_of(files: dict[str, bytes], codes: Sequence[int] = (0,)) -> bytes:
     """Return what a machine sends that ran commands with these exit codes and holds these files."""
     marks = "".join(f"@@BEGIN\n@@EXIT {code}\n" for code in codes)
-    entries = with_folders([folder("."), *(regular(f"./{name}", content) for name, content in files.items())])
-    return marks.encode() + b"@@FILES\n" + write_archive(entries)
+    return marks.encode() + b"@@FILES\n" + sent_files(files)
+
+
+def sent_files(files: dict[str, bytes], *, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """Return how a machine sends files, or what else has a name."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"./{name}")
+            member.type, member.size = kind, len(content) if kind == tarfile.REGTYPE else 0
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue() + b"@@END\n"
 
 
 def fake_tool(place: Path, script: str, name: str = "qemu-system-aarch64") -> InstalledTool:

@@ -19,9 +19,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, Protocol, cast
+from typing import IO, Any, Final, cast
 
 from ortrim.base.files import storage_errors
 from ortrim.errors import StorageError
@@ -104,10 +104,10 @@ class _Directory:
 
 
 @contextmanager
-def bounded_zip(source: Path | IO[bytes], most_entries: int) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive; raises `TooLarge` for one of more entries, and what zipfile does."""
+def bounded_zip(source: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive; raises `TooLarge` for one of too many entries, and what zipfile does."""
     with source.open("rb") if isinstance(source, Path) else nullcontext(source) as file:
-        directory = _Directory(file, most_entries)
+        directory = _Directory(file, MAXIMUM_ENTRIES)
         with zipfile.ZipFile(cast(IO[bytes], directory)) as opened:
             directory.listed = True
             yield opened
@@ -139,6 +139,12 @@ class Link:
     name: str
     target: str
     hard: bool = False
+
+
+def unsafe_member(where: str, name: str, why: str) -> StorageError:
+    """Return the diagnostic of a member of an archive that must not be used."""
+    hint = "do not use this archive: a well-meant one does not hold such a thing"
+    return StorageError("unsafe-archive", f"holds {name[:200]!r}, which could do harm", where=where, why=why, hint=hint)
 
 
 class Members:
@@ -217,9 +223,7 @@ class Members:
 
     def unsafe(self, name: str, why: str) -> StorageError:
         """Make the diagnostic of a member that must not be unpacked."""
-        hint = "do not use this archive: a well-meant one does not hold such a thing"
-        what = f"holds {name[:200]!r}, which could do harm"
-        return StorageError("unsafe-archive", what, where=str(self._archive), why=why, hint=hint)
+        return unsafe_member(str(self._archive), name, why)
 
     def _hard_link(self, link: Link) -> None:
         source = self.path_of(link.target)
@@ -270,23 +274,13 @@ def unpack(
 
 
 def _unpack(archive: Path, members: Members, *, zip_links: bool) -> None:
-    where = str(archive)
-    try:
+    with diagnosed(str(archive), members.destination):
         if _is_zip(archive):
             _unpack_zip(archive, members, links=zip_links)
         else:
             _unpack_tar(archive, members)
-    except TooLarge as error:
-        what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_BYTES:,} bytes"
-        raise StorageError("archive-too-large", what, where=where) from error
-    except (*DAMAGE, OSError) as error:
-        if isinstance(error, OSError) and error.errno in OF_THE_DISK:
-            with storage_errors(members.destination):
-                raise
-        what, hint = "is damaged, cut short, or not an archive", "remove it, so that it is fetched anew"
-        raise StorageError("corrupt-archive", what, where=where, why=str(error), hint=hint) from error
     if not members.written:
-        raise StorageError("nothing-unpacked", "holds no file that is wanted of it", where=where)
+        raise StorageError("nothing-unpacked", "holds no file that is wanted of it", where=str(archive))
 
 
 def _is_zip(archive: Path) -> bool:
@@ -296,25 +290,16 @@ def _is_zip(archive: Path) -> bool:
 
 def _unpack_zip(archive: Path, members: Members, *, links: bool) -> None:
     found: list[Link] = []
-    allowed = {0, stat.S_IFREG, stat.S_IFDIR, *([stat.S_IFLNK] if links else [])}
-    with bounded_zip(archive, MAXIMUM_ENTRIES) as file:
-        entries = file.infolist()
-        for entry in entries:  # before anything is written
-            members.count(entry.file_size)
-        for entry in entries:
-            mode = entry.external_attr >> 16
-            if stat.S_IFMT(mode) not in allowed:
-                raise members.unsafe(entry.filename, "a link or a device in a zip archive")
+    with bounded_zip(archive) as file:
+        for entry in checked_entries(file, str(archive), links=links):
             path = members.path_of(entry.filename)
-            if path is not None and stat.S_ISLNK(mode):
-                with file.open(entry) as content:
-                    target = content.read(MAXIMUM_NAME + 1).decode()
-                found.append(Link(path=path, name=entry.filename, target=target))
+            if path is not None and is_link(entry):
+                found.append(Link(path=path, name=entry.filename, target=target_of(file, entry)))
             elif path is not None and entry.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
             elif path is not None:
                 with file.open(entry) as content:
-                    members.write(path, content, executable=bool(mode & 0o100))
+                    members.write(path, content, executable=bool(entry.external_attr >> 16 & 0o100))
     members.make_links(found)
 
 
@@ -357,9 +342,9 @@ class Zip:
     """An open archive: `members` are its files by name, in the order of the archive, `links` what its links say."""
 
     def __init__(self, file: zipfile.ZipFile, where: str, *, links: bool = False) -> None:
-        found = _checked(file, where, links=links)
-        self.members = {name: entry for name, entry in found.items() if not _is_link(entry)}
-        self.links = {name: _target(file, entry) for name, entry in found.items() if _is_link(entry)}
+        found = [entry for entry in checked_entries(file, where, links=links) if not entry.is_dir()]
+        self.members = {entry.filename: entry for entry in found if not is_link(entry)}
+        self.links = {entry.filename: target_of(file, entry) for entry in found if is_link(entry)}
         self._file = file
         self._where = where
 
@@ -372,7 +357,7 @@ class Zip:
         if entry.file_size > LARGEST_MEMBER:
             what = f"{name} is larger than {LARGEST_MEMBER:,} bytes"
             raise StorageError("archive-too-large", what, where=self._where)
-        with _diagnosed(self._where), self._file.open(entry) as content:
+        with diagnosed(self._where, Path(self._where)), self._file.open(entry) as content:
             return content.read(limit)
 
 
@@ -384,63 +369,61 @@ def open_zip(source: Path | IO[bytes], where: str, *, links: bool = False) -> It
     `corrupt-archive` (also for what is no zip, and for encrypted members), `unsafe-archive` (an absolute path, `..`, a
     link otherwise, a name that is there twice), `archive-too-large`, or what the disk says.
     """
-    with _diagnosed(where), bounded_zip(source, MAXIMUM_ENTRIES) as file:
+    with diagnosed(where, Path(where)), bounded_zip(source) as file:
         yield Zip(file, where, links=links)
 
 
-def _is_link(entry: zipfile.ZipInfo) -> bool:
+def is_link(entry: zipfile.ZipInfo) -> bool:
+    """Whether an entry is a symbolic link."""
     return stat.S_ISLNK(entry.external_attr >> 16)
 
 
-def _target(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
+def target_of(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
     """Return what a link says, which is its content."""
-    if entry.file_size > MAXIMUM_NAME:
-        raise zipfile.BadZipFile(f"{entry.filename[:200]!r} is a link of {entry.file_size} characters")
     return file.read(entry).decode("utf-8")
 
 
-def _checked(file: zipfile.ZipFile, where: str, *, links: bool) -> dict[str, zipfile.ZipInfo]:
-    account = Members(Path(where), Path(), 0, {"": ""})
+def checked_entries(file: zipfile.ZipFile, where: str, *, links: bool) -> list[zipfile.ZipInfo]:
+    """Return all entries, folders too, once each was found harmless; where links lead is for the caller to judge.
+
+    Raises `StorageError` (`unsafe-archive`), `TooLarge`, and what zipfile does.
+    """
+    account = Members(Path(where), Path(), 0, EVERYTHING)
     allowed = {0, stat.S_IFREG, stat.S_IFDIR, *([stat.S_IFLNK] if links else [])}
-    files: dict[str, zipfile.ZipInfo] = {}
     seen: set[str] = set()
     for entry in file.infolist():
         account.count(entry.file_size)
         account.path_of(entry.filename)
         if stat.S_IFMT(entry.external_attr >> 16) not in allowed:
             raise account.unsafe(entry.filename, "a link or a device in a zip archive")
+        if is_link(entry) and entry.file_size > MAXIMUM_NAME:
+            raise account.unsafe(entry.filename, f"a link of {entry.file_size} characters")
         if (name := entry.filename.rstrip("/")) in seen:
             raise account.unsafe(entry.filename, "it is there twice, and readers differ in which they take")
         seen.add(name)
         if entry.flag_bits & ENCRYPTED_FLAG:
             raise zipfile.BadZipFile(f"{entry.filename[:200]!r} is encrypted")
-        if not entry.is_dir():
-            files[entry.filename] = entry
-    return files
+    return file.infolist()
 
 
 @contextmanager
-def _diagnosed(where: str) -> Iterator[None]:
-    """Turn what Python's reader raises on damaged archives into ours."""
+def diagnosed(where: str, disk: Path) -> Iterator[None]:
+    """Turn what Python's readers raise on damaged archives into ours; `disk` is the place that may be full."""
     try:
         yield
     except TooLarge as error:
         what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_BYTES:,} bytes"
         raise StorageError("archive-too-large", what, where=where) from error
     except (*DAMAGE, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place before the beginning of the file
-            with storage_errors(Path(where)):
+        if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+            with storage_errors(disk):
                 raise
-        what, hint = "is damaged, cut short, or not a zip archive", "download or build it again"
+        what, hint = "is damaged, cut short, or not an archive", "remove it, then download or build it again"
         raise StorageError("corrupt-archive", what, where=where, why=str(error), hint=hint) from error
 
 
 MOST_LINKS: Final = 40
 """How many links may lead from one to the next, as on Linux."""
-
-
-class _Source(Protocol):
-    def read(self, name: str, limit: int = -1) -> bytes: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -450,7 +433,7 @@ class Bundle:
     files: Mapping[str, int]
     links: Mapping[str, str]
     where: str
-    source: _Source
+    reader: Callable[..., bytes]
 
     @cached_property
     def folders(self) -> frozenset[str]:
@@ -466,11 +449,11 @@ class Bundle:
         if self.files[name] > LARGEST_MEMBER:
             what = f"{name} is larger than {LARGEST_MEMBER:,} bytes"
             raise StorageError("archive-too-large", what, where=self.where)
-        return self.source.read(name)
+        return self.reader(name)
 
     def head(self, name: str, count: int) -> bytes:
         """Return the first bytes of a file; raises as `read` does."""
-        return self.source.read(name, count)
+        return self.reader(name, count)
 
     def found(self, name: str) -> str | None:
         """Return where links lead from a path, a file or a folder; None when it is not there, or outside."""
@@ -522,16 +505,12 @@ def open_bundle(path: Path) -> Iterator[Bundle]:
         return
     with open_zip(path, str(path), links=True) as archive:
         sizes = {name: entry.file_size for name, entry in archive.members.items()}
-        yield Bundle(files=sizes, links=archive.links, where=str(path), source=archive)
+        yield Bundle(files=sizes, links=archive.links, where=str(path), reader=archive.read)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Folder:
-    path: Path
-
-    def read(self, name: str, limit: int = -1) -> bytes:
-        with storage_errors(self.path / name), (self.path / name).open("rb") as file:
-            return file.read(limit)
+def _read_below(folder: Path, name: str, limit: int = -1) -> bytes:
+    with storage_errors(folder / name), (folder / name).open("rb") as file:
+        return file.read(limit)
 
 
 def _folder(path: Path) -> Bundle:
@@ -549,7 +528,7 @@ def _folder(path: Path) -> Bundle:
             if len(files) + len(links) > MAXIMUM_ENTRIES:
                 what = f"holds more than {MAXIMUM_ENTRIES:,} files"
                 raise StorageError("folder-too-large", what, where=str(path))
-    return Bundle(files=files, links=links, where=str(path), source=_Folder(path=path))
+    return Bundle(files=files, links=links, where=str(path), reader=partial(_read_below, path))
 
 
 def _entries(path: Path) -> Iterator[Path]:

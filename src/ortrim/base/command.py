@@ -132,6 +132,19 @@ class Completed:
     stderr: str
 
 
+def last_lines(printed: str, most: int = 5) -> str:
+    """Return the end of what a program printed."""
+    return "\n".join(printed.strip().splitlines()[-most:])
+
+
+def signal_name(returncode: int) -> str:
+    """Return the name of the signal that a negative return code stands for."""
+    try:
+        return signal.Signals(-returncode).name
+    except ValueError:
+        return f"signal {-returncode}"
+
+
 def run(
     argv: Sequence[str | Path],
     *,

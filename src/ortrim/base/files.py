@@ -103,8 +103,7 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            write = _write if durable else _write_soon
-            write(descriptor, content.encode() if isinstance(content, str) else content)
+            _write(descriptor, content.encode() if isinstance(content, str) else content, durable=durable)
             Path(temporary).chmod(0o644)
             Path(temporary).replace(path)
         except BaseException:
@@ -124,16 +123,12 @@ def write_if_changed(path: Path, content: str) -> bool:
     return True
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write(descriptor: int, data: bytes, *, durable: bool) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_soon(descriptor: int, data: bytes) -> None:
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _diagnosed(error: OSError, path: Path) -> StorageError:

@@ -6,7 +6,6 @@
 import hashlib
 import json
 import os
-import signal
 import sys
 import sysconfig
 import tempfile
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 import ortrim
 from ortrim.base.cache import cache_folder, cached_folder
-from ortrim.base.command import Completed, is_shortage, out_of_memory, run
+from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import disk_full, require_space, says_full, storage_errors
 from ortrim.errors import Diagnostic, NetworkError, ToolError
 
@@ -89,23 +88,18 @@ def _said(done: Completed, path: Path) -> str:
 
 
 def _answer(done: Completed, path: Path) -> dict[str, Any]:
-    last_lines = "\n".join((done.stderr or done.stdout).strip().splitlines()[-LAST_LINES:])
+    said = last_lines(done.stderr or done.stdout, LAST_LINES)
     try:
         answer = json.loads(path.read_text())
     except (FileNotFoundError, ValueError) as error:
-        raise ScriptCrash(_ending(done.returncode), last_lines) from error
+        raise ScriptCrash(_ending(done.returncode), said) from error
     if not isinstance(answer, dict):
-        raise ScriptCrash("gave no answer", last_lines)
+        raise ScriptCrash("gave no answer", said)
     return answer
 
 
 def _ending(returncode: int) -> str:
-    if returncode >= 0:
-        return f"ended with exit code {returncode}"
-    try:
-        return f"crashed ({signal.Signals(-returncode).name})"
-    except ValueError:
-        return f"crashed (signal {-returncode})"
+    return f"ended with exit code {returncode}" if returncode >= 0 else f"crashed ({signal_name(returncode)})"
 
 
 INSTALLED_BYTES: Final = {"tools": 534_000_000}
@@ -184,7 +178,7 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
 
     `name` says what was to be installed, and `folder` where.
     """
-    why = "\n".join(printed.strip().splitlines()[-5:])
+    why = last_lines(printed)
     if says_full(folder, printed):
         return disk_full("pip ran out of disk space", folder, where=name, why=why)
     if HASH_MISMATCH in printed:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
 from ortrim.errors import ToolError
 
 VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
@@ -63,7 +63,7 @@ def _version_of(tool: Tool, program: str) -> str:
     match = VERSION.search(done.stdout or done.stderr)
     if done.returncode == 0 and match:
         return match.group(1)
-    why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+    why = last_lines(done.stderr or done.stdout, 3)
     hint = f"install it again: {install_command(tool.package)}"
     what = f"'{tool.name} {' '.join(tool.version_words)}' names no version (exit code {done.returncode})"
     raise ToolError("tool-broken", what, where=program, why=why, hint=hint)

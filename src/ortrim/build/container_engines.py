@@ -10,10 +10,11 @@ An engine here is pure: it says which command does what. `containers_running` ru
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import unquote
 
 from ortrim.base.command import run
@@ -73,48 +74,53 @@ class ImageBuild:
     tag: str
 
 
-class ContainerEngine(Protocol):
-    """The words of one engine: each method returns a command, or commands to be run one after the other."""
+@dataclass(frozen=True, kw_only=True)
+class ContainerEngine(ABC):
+    """The words of one engine: commands, and what tells their answers.
 
-    @property
-    def tool(self) -> Tool:
-        """The engine's program."""
+    `probe` asks whether the engine works. Commands about one thing want its name as their last word: `image_exists`
+    asks for an image of this machine, and its exit code is 0 when it is there; `pull` fetches an image by its tag from
+    its registry, and `digest` asks for the digest that the registry gave it, which ends the first line that is printed;
+    `remove` stops and removes a container, `inspect` describes one with the labels that its image's file gives it.
+    `list_unfinished` lists the containers that broken builds of images may have left, None where the engine removes
+    them; `build_flags` are those of every build. `rootless_sign` is what `probe` prints of an engine that runs without
+    root; empty for one that does so for every user but root.
+    """
 
-    def probe(self) -> tuple[str, ...]:
-        """Ask whether the engine works; what it prints tells `is_rootless`."""
+    tool: Tool
+    probe: tuple[str, ...]
+    rootless_sign: str = ""
+    build_flags: tuple[str, ...]
+    image_exists: tuple[str, ...]
+    pull: tuple[str, ...]
+    digest: tuple[str, ...]
+    remove: tuple[str, ...]
+    inspect: tuple[str, ...]
+    list_unfinished: tuple[str, ...] | None = None
 
     def is_rootless(self, printed: str, user: int) -> bool:
         """Whether the engine that answered `printed` to this `user` runs without root."""
-
-    def image_exists(self, tag: str) -> tuple[str, ...]:
-        """Ask for an image of this machine: the exit code is 0 when it is there."""
+        return self.rootless_sign in printed if self.rootless_sign else user != 0
 
     def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """Build an image; `proxies` are names of variables whose values its steps see and the image does not keep."""
+        """Build an image; `proxies` are names of variables whose values its steps see and the image does not keep.
 
+        A `--build-arg` without a value takes it from the environment.
+        """
+        arguments = tuple(word for name in proxies for word in ("--build-arg", name))
+        return (self.tool.name, "build", *self.build_flags, *arguments, "--tag", image.tag, str(image.context))
+
+    @abstractmethod
     def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
         """Make the container, where that is a step of its own."""
 
+    @abstractmethod
     def run(self, run: ContainerRun) -> tuple[str, ...]:
         """Run the command in the container."""
 
-    def remove(self, name: str) -> tuple[str, ...]:
-        """Stop and remove a container."""
-
+    @abstractmethod
     def list_owned(self, owner: str) -> tuple[str, ...]:
         """List the names of an owner's containers, one a line; other names may be among them."""
-
-    def list_unfinished(self) -> tuple[str, ...] | None:
-        """List the containers that broken builds of images may have left; None where the engine removes them."""
-
-    def inspect(self, name: str) -> tuple[str, ...]:
-        """Describe a container, with the labels that its image's file gives it."""
-
-    def pull(self, reference: str) -> tuple[str, ...]:
-        """Fetch an image from its registry, by its tag."""
-
-    def digest(self, reference: str) -> tuple[str, ...]:
-        """Ask for the digest that the registry gives a fetched image; it ends the first line that is printed."""
 
 
 CONFINED: Final = (
@@ -132,34 +138,10 @@ PODMAN_BUILD: Final = ("--pull=false", "--http-proxy=false", "--isolation", "chr
 
 
 @dataclass(frozen=True, kw_only=True)
-class DockerEngine:
+class DockerEngine(ContainerEngine):
     """An engine with docker's command line; `is_podman` for podman."""
 
-    tool: Tool
     is_podman: bool
-
-    @property
-    def _program(self) -> str:
-        return self.tool.name
-
-    def probe(self) -> tuple[str, ...]:
-        """See `ContainerEngine.probe`; docker's client answers for its server, podman for itself."""
-        shown = "{{.Host.Security.Rootless}}" if self.is_podman else "{{.ServerVersion}} {{.SecurityOptions}}"
-        return (self._program, "info", "--format", shown)
-
-    def is_rootless(self, printed: str, user: int) -> bool:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `ContainerEngine.is_rootless`."""
-        return "true" in printed if self.is_podman else "name=rootless" in printed
-
-    def image_exists(self, tag: str) -> tuple[str, ...]:
-        """See `ContainerEngine.image_exists`."""
-        return (self._program, "image", "inspect", "--format", "{{.Id}}", tag)
-
-    def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """See `ContainerEngine.build`; a `--build-arg` without a value takes it from the environment."""
-        arguments = tuple(word for name in proxies for word in ("--build-arg", name))
-        own = PODMAN_BUILD if self.is_podman else ()
-        return (self._program, "build", *own, "--force-rm", *arguments, "--tag", image.tag, str(image.context))
 
     def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002 - the Protocol fixes the parameters
         """See `ContainerEngine.prepare`; `run` does it."""
@@ -169,7 +151,7 @@ class DockerEngine:
         """See `ContainerEngine.run`."""
         entry, *arguments = run.command
         return (
-            *(self._program, "run", "--rm", "--pull", "never", "--name", run.name),
+            *(self.tool.name, "run", "--rm", "--pull", "never", "--name", run.name),
             *("--label", f"{OWNER_LABEL}={run.owner}"),
             *CONFINED,
             *self._user(run),
@@ -179,29 +161,9 @@ class DockerEngine:
             *("--entrypoint", entry, run.image, *arguments),
         )
 
-    def remove(self, name: str) -> tuple[str, ...]:
-        """See `ContainerEngine.remove`."""
-        return (self._program, "rm", "--force", name)
-
     def list_owned(self, owner: str) -> tuple[str, ...]:
         """See `ContainerEngine.list_owned`."""
-        return (self._program, "ps", "--all", "--filter", f"label={OWNER_LABEL}={owner}", "--format", "{{.Names}}")
-
-    def list_unfinished(self) -> tuple[str, ...] | None:
-        """See `ContainerEngine.list_unfinished`."""
-        return None
-
-    def inspect(self, name: str) -> tuple[str, ...]:
-        """See `ContainerEngine.inspect`."""
-        return (self._program, "container", "inspect", name)
-
-    def pull(self, reference: str) -> tuple[str, ...]:
-        """See `ContainerEngine.pull`."""
-        return (self._program, "pull", "--quiet", reference)
-
-    def digest(self, reference: str) -> tuple[str, ...]:
-        """See `ContainerEngine.digest`; docker's is that of all architectures."""
-        return (self._program, "image", "inspect", "--format", "{{index .RepoDigests 0}}", reference)
+        return (self.tool.name, "ps", "--all", "--filter", f"label={OWNER_LABEL}={owner}", "--format", "{{.Names}}")
 
     def _user(self, run: ContainerRun) -> tuple[str, ...]:
         """Make what the command writes the user's: a rootless docker's root is the user, podman can keep the number."""
@@ -216,8 +178,38 @@ class DockerEngine:
         return f"type=bind,src={mount.source},dst={mount.target}{ending}"
 
 
-DOCKER: Final = DockerEngine(tool=Tool(name="docker", package="docker.io", minimum=(20, 10)), is_podman=False)
-PODMAN: Final = DockerEngine(tool=Tool(name="podman", package="podman", minimum=(4,)), is_podman=True)
+def _of_docker(
+    tool: Tool, *, is_podman: bool, shown: str, rootless_sign: str, build_flags: tuple[str, ...]
+) -> DockerEngine:
+    """Return an engine with docker's words; its digests are those of all architectures, `shown` what `info` prints."""
+    return DockerEngine(
+        tool=tool,
+        is_podman=is_podman,
+        probe=(tool.name, "info", "--format", shown),
+        rootless_sign=rootless_sign,
+        build_flags=build_flags,
+        image_exists=(tool.name, "image", "inspect", "--format", "{{.Id}}"),
+        pull=(tool.name, "pull", "--quiet"),
+        digest=(tool.name, "image", "inspect", "--format", "{{index .RepoDigests 0}}"),
+        remove=(tool.name, "rm", "--force"),
+        inspect=(tool.name, "container", "inspect"),
+    )
+
+
+DOCKER: Final = _of_docker(
+    Tool(name="docker", package="docker.io", minimum=(20, 10)),
+    is_podman=False,
+    shown="{{.ServerVersion}} {{.SecurityOptions}}",  # the client answers for its server
+    rootless_sign="name=rootless",
+    build_flags=("--force-rm",),
+)
+PODMAN: Final = _of_docker(
+    Tool(name="podman", package="podman", minimum=(4,)),
+    is_podman=True,
+    shown="{{.Host.Security.Rootless}}",
+    rootless_sign="true",
+    build_flags=(*PODMAN_BUILD, "--force-rm"),
+)
 
 
 CHROOT: Final = ("--isolation", "chroot")
@@ -227,28 +219,8 @@ INSIDE_USER_NAMESPACE: Final = ("buildah", "unshare", "--")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildahEngine:
+class BuildahEngine(ContainerEngine):
     """buildah; a container is made, used and removed in steps of their own."""
-
-    tool: Tool
-
-    def probe(self) -> tuple[str, ...]:
-        """See `ContainerEngine.probe`."""
-        return ("buildah", "info")
-
-    def is_rootless(self, printed: str, user: int) -> bool:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `ContainerEngine.is_rootless`."""
-        return user != 0
-
-    def image_exists(self, tag: str) -> tuple[str, ...]:
-        """See `ContainerEngine.image_exists`."""
-        return ("buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}", tag)
-
-    def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """See `ContainerEngine.build`; a `--build-arg` without a value takes it from the environment."""
-        arguments = tuple(word for name in proxies for word in ("--build-arg", name))
-        own = ("--pull=false", "--http-proxy=false", "--no-cache", "--force-rm")
-        return ("buildah", "build", *CHROOT, *own, *arguments, "--tag", image.tag, str(image.context))
 
     def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
         """See `ContainerEngine.prepare`."""
@@ -269,29 +241,9 @@ class BuildahEngine:
             *(run.name, "--", *run.command),
         )
 
-    def remove(self, name: str) -> tuple[str, ...]:
-        """See `ContainerEngine.remove`."""
-        return ("buildah", "rm", name)
-
     def list_owned(self, owner: str) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol fixes the parameters
         """See `ContainerEngine.list_owned`; buildah cannot filter by label, so the names have to tell."""
         return ("buildah", "containers", "--all", "--noheading", "--format", "{{.ContainerName}}")
-
-    def list_unfinished(self) -> tuple[str, ...] | None:
-        """See `ContainerEngine.list_unfinished`."""
-        return ("buildah", "containers", "--noheading", "--format", "{{.ContainerName}}")
-
-    def inspect(self, name: str) -> tuple[str, ...]:
-        """See `ContainerEngine.inspect`."""
-        return ("buildah", "inspect", "--type", "container", name)
-
-    def pull(self, reference: str) -> tuple[str, ...]:
-        """See `ContainerEngine.pull`."""
-        return ("buildah", "pull", "--quiet", reference)
-
-    def digest(self, reference: str) -> tuple[str, ...]:
-        """See `ContainerEngine.digest`; buildah's is that of this machine's architecture."""
-        return ("buildah", "inspect", "--type", "image", "--format", "{{.FromImageDigest}}", reference)
 
 
 def _mount(mount: Mount) -> str:
@@ -299,7 +251,18 @@ def _mount(mount: Mount) -> str:
     return f"type=bind,src={mount.source},dst={mount.target},{'rw=true' if mount.writable else 'ro=true'}"
 
 
-BUILDAH: Final = BuildahEngine(tool=Tool(name="buildah", package="buildah", minimum=(1, 24)))
+BUILDAH: Final = BuildahEngine(
+    tool=Tool(name="buildah", package="buildah", minimum=(1, 24)),
+    probe=("buildah", "info"),
+    build_flags=(*CHROOT, "--pull=false", "--http-proxy=false", "--no-cache", "--force-rm"),
+    image_exists=("buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}"),
+    pull=("buildah", "pull", "--quiet"),
+    digest=("buildah", "inspect", "--type", "image", "--format", "{{.FromImageDigest}}"),
+    remove=("buildah", "rm"),
+    inspect=("buildah", "inspect", "--type", "container"),
+    list_unfinished=("buildah", "containers", "--noheading", "--format", "{{.ContainerName}}"),
+)
+"""Its digests are those of this machine's architecture; it cannot filter by label, so that names have to tell."""
 
 
 SHOWN_LINES: Final = 6
@@ -468,7 +431,7 @@ def probe(engine: ContainerEngine) -> UsableEngine:
     Raises `ToolError`: `tool-missing`, `tool-too-old`, `engine-not-running`, `engine-not-permitted`, `engine-failed`.
     """
     installed = require(engine.tool)
-    done = run(engine.probe(), timeout_seconds=ANSWER_SECONDS)
+    done = run(engine.probe, timeout_seconds=ANSWER_SECONDS)
     if done.returncode != 0:
         raise engine_error(engine.tool.name, "", done.stdout + done.stderr, os.environ)
     rootless = engine.is_rootless(done.stdout, os.geteuid())

@@ -64,7 +64,7 @@ def owner() -> str:
 def remove(usable: UsableEngine, name: str) -> None:
     """Remove a container that may be gone already; what cannot be removed now is a leftover for the next run."""
     with suppress(Diagnostic):
-        run(usable.engine.remove(name), timeout_seconds=REMOVAL_SECONDS)
+        run((*usable.engine.remove, name), timeout_seconds=REMOVAL_SECONDS)
 
 
 def remove_leftovers(usable: UsableEngine) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}\b")
 
 def image_exists(usable: UsableEngine, tag: str) -> bool:
     """Whether the engine has an image."""
-    return run(usable.engine.image_exists(tag), timeout_seconds=ANSWER_SECONDS).returncode == 0
+    return run((*usable.engine.image_exists, tag), timeout_seconds=ANSWER_SECONDS).returncode == 0
 
 
 def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_line: Callable[[str], None]) -> None:
@@ -132,8 +132,8 @@ def pulled_digest(usable: UsableEngine, reference: str) -> str:
 
     Raises what `engine_error` returns, or `NetworkError` `image-without-digest`.
     """
-    for words in (usable.engine.pull(reference), usable.engine.digest(reference)):
-        done = run(words)
+    for words in (usable.engine.pull, usable.engine.digest):
+        done = run((*words, reference))
         if done.returncode != 0:
             raise engine_error(usable.name, f"pull {reference}", done.stdout + done.stderr, os.environ)
     found = DIGEST.search(done.stdout)
@@ -145,12 +145,12 @@ def pulled_digest(usable: UsableEngine, reference: str) -> str:
 
 def _remove_unfinished(usable: UsableEngine, tag: str) -> None:
     """Remove what a killed build of this image left; the label, which comes first in its file, tells whose it is."""
-    words = usable.engine.list_unfinished()
+    words = usable.engine.list_unfinished
     listed = run(words, timeout_seconds=ANSWER_SECONDS).stdout if words else ""
     for name in filter(None, map(str.strip, listed.splitlines())):
-        described = run(usable.engine.inspect(name), timeout_seconds=ANSWER_SECONDS).stdout
+        described = run((*usable.engine.inspect, name), timeout_seconds=ANSWER_SECONDS).stdout
         if image_label(tag).replace('"', r"\"") in described:
-            run(usable.engine.remove(name), timeout_seconds=ANSWER_SECONDS)
+            run((*usable.engine.remove, name), timeout_seconds=ANSWER_SECONDS)
 
 
 def image_label(tag: str) -> str:

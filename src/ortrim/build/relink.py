@@ -64,14 +64,6 @@ def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[
     )
 
 
-def read_own_references(paths: JobPaths, below: str) -> dict[str, frozenset[str]]:
-    """Return, by its unit, what each object of the tree below a folder defines and itself refers to by name.
-
-    Raises as `read_objects` does.
-    """
-    return {unit: own_references(path) for unit, path in _units(paths, (below,))}
-
-
 def _units(paths: JobPaths, below: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     """Yield the units below some folders that are compiled, and their objects."""
     places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
@@ -244,7 +236,7 @@ def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
     return _Tree(
         mlas=read_objects(paths, (MLAS, HOOKS)),
         readable=() if job.build_options.lto else read_objects(paths),
-        own=read_own_references(paths, MLAS),
+        own={unit: own_references(path) for unit, path in _units(paths, (MLAS,))},
     )
 
 

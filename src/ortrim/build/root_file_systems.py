@@ -11,16 +11,25 @@ beside the root and into the image's file, so that another version is another im
 import hashlib
 import io
 import re
-import stat
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
-from ortrim.base.archives import DAMAGE, bounded_stream, unpack
+from ortrim.base.archives import (
+    DAMAGE,
+    bounded_stream,
+    bounded_zip,
+    checked_entries,
+    diagnosed,
+    is_link,
+    target_of,
+    unpack,
+    unsafe_member,
+)
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.emulators import SUITE, Emulation, machine_folder
 from ortrim.base.files import storage_errors
@@ -89,9 +98,7 @@ class RootWriter:
     def _add(self, member: tarfile.TarInfo, source: tarfile.TarFile, package: str) -> None:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir() or _is_link(member)):
-            what = f"holds {member.name[:200]!r}, which could do harm"
-            hint = "do not use this mirror before you know why"
-            raise StorageError("unsafe-archive", what, where=package, hint=hint)
+            raise unsafe_member(package, member.name, "a name that climbs, or a device")
         name = str(path)
         if name in self._names or not path.parts:
             return
@@ -269,55 +276,27 @@ def _link(folder: Path, emulation: Emulation) -> None:
             (inside / loader).symlink_to(found)
 
 
-MAXIMUM_ZIP_BYTES: Final = 16 << 30
-MAXIMUM_ENTRIES: Final = 200_000
-MAXIMUM_LINK: Final = 4096
-TIME: Final = 315532800
-
-
 def zip_as_tar(archive: Path, destination: Path) -> None:
     """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip.
 
     Raises `StorageError`: `corrupt-archive`, `unsafe-archive` (a name or a link that leads outside, a device),
     `archive-too-large`, or what the disk says. Only when the content is damaged is a part of the destination written.
     """
-    try:
-        with zipfile.ZipFile(archive) as source:
-            entries = tuple(_entries(source, archive))
-            with storage_errors(destination), tarfile.open(destination, "w") as target:
-                for entry, name in entries:
+    with diagnosed(str(archive), destination), bounded_zip(archive) as source:
+        entries = checked_entries(source, str(archive), links=True)
+        names = [PurePosixPath(*PurePosixPath(entry.filename).parts[1:]) for entry in entries]
+        for entry, name in zip(entries, names, strict=True):
+            if is_link(entry) and not _stays_inside(name, source, entry):
+                raise unsafe_member(str(archive), entry.filename, "a link that leads outside")
+        with storage_errors(destination), tarfile.open(destination, "w") as target:
+            for entry, name in zip(entries, names, strict=True):
+                if name.parts:
                     _add(source, entry, name, target)
-    except DAMAGE as error:
-        hint = "remove it, so that it is fetched anew"
-        what = "is damaged, cut short, or not a zip file"
-        raise StorageError("corrupt-archive", what, where=str(archive), why=str(error), hint=hint) from error
-
-
-def _entries(source: zipfile.ZipFile, archive: Path) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """Yield the entries and their names below the top folder, once each has been found harmless."""
-    entries = source.infolist()
-    if len(entries) > MAXIMUM_ENTRIES or sum(entry.file_size for entry in entries) > MAXIMUM_ZIP_BYTES:
-        what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_ZIP_BYTES:,} bytes"
-        raise StorageError("archive-too-large", what, where=str(archive))
-    for entry in entries:
-        path = PurePosixPath(entry.filename)
-        kind = stat.S_IFMT(entry.external_attr >> 16)
-        if path.is_absolute() or ".." in path.parts or "\\" in entry.filename:
-            raise _unsafe(archive, entry, "its name is absolute or climbs")
-        if kind not in {0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}:
-            raise _unsafe(archive, entry, "a device")
-        name = PurePosixPath(*path.parts[1:])
-        if kind == stat.S_IFLNK and not _stays_inside(name, source, entry):
-            raise _unsafe(archive, entry, "a link that leads outside")
-        if name.parts:
-            yield entry, name
 
 
 def _stays_inside(name: PurePosixPath, source: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
     """Whether a link stays below the top folder; each step of its target is counted as if none were a link."""
-    if entry.file_size > MAXIMUM_LINK:
-        return False
-    target = PurePosixPath(source.read(entry).decode("utf-8", errors="replace"))
+    target = PurePosixPath(target_of(source, entry))
     depth = len(name.parts) - 1
     for part in target.parts:
         depth += -1 if part == ".." else 1
@@ -328,10 +307,10 @@ def _stays_inside(name: PurePosixPath, source: zipfile.ZipFile, entry: zipfile.Z
 
 def _add(source: zipfile.ZipFile, entry: zipfile.ZipInfo, name: PurePosixPath, target: tarfile.TarFile) -> None:
     member = tarfile.TarInfo(str(name))
-    mode = entry.external_attr >> 16
-    member.mtime, member.mode = TIME, 0o755 if mode & 0o100 or entry.is_dir() else 0o644
-    if stat.S_ISLNK(mode):
-        member.type, member.linkname = tarfile.SYMTYPE, source.read(entry).decode("utf-8")
+    member.mtime = SOURCE_DATE
+    member.mode = 0o755 if entry.external_attr >> 16 & 0o100 or entry.is_dir() else 0o644
+    if is_link(entry):
+        member.type, member.linkname = tarfile.SYMTYPE, target_of(source, entry)
         target.addfile(member)
     elif entry.is_dir():
         member.type = tarfile.DIRTYPE
@@ -340,9 +319,3 @@ def _add(source: zipfile.ZipFile, entry: zipfile.ZipInfo, name: PurePosixPath, t
         member.size = entry.file_size
         with source.open(entry) as content:
             target.addfile(member, content)
-
-
-def _unsafe(archive: Path, entry: zipfile.ZipInfo, why: str) -> StorageError:
-    hint = "do not use this archive: a well-meant one does not hold such a thing"
-    what = f"holds {entry.filename[:200]!r}, which could do harm"
-    return StorageError("unsafe-archive", what, where=str(archive), why=why, hint=hint)

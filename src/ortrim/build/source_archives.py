@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from ortrim.base.archives import DAMAGE, unpack
 from ortrim.base.cache import cache_folder, discard
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
 from ortrim.base.console import counted
 from ortrim.base.downloads import download
 from ortrim.base.files import require_space, sha256_of, storage_errors
@@ -99,7 +99,7 @@ def _fetch_wheel(component: ComponentPin) -> None:
         options = ("--only-binary", ":all:", "--require-hashes", "--dest", folder, "--requirement", listing)
         done = run((*command, *options))
         if not (folder / component.file).is_file():
-            why = "\n".join(done.stderr.strip().splitlines()[-5:])
+            why = last_lines(done.stderr)
             hint = "check the network and the package index, then run the same command again"
             what = f"pip did not deliver {component.file}"
             raise SourcesError("wheel-unavailable", what, where=component.location, why=why, hint=hint)
@@ -123,7 +123,7 @@ def git(folder: Path, *arguments: str) -> str:
     words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
     done = run(words, environment=environment, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
     if done.returncode != 0:
-        why = "\n".join(done.stderr.strip().splitlines()[-5:])
+        why = last_lines(done.stderr)
         raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why)
     return done.stdout
 

@@ -65,21 +65,6 @@ class Resolution:
         return self.kind if same else f"{self.kind} with dependencies from {self.dependency_kind}"
 
 
-def resolve_sources(runtime: RuntimePins, kind: str, path: Path | None = None) -> Resolution:
-    """Return the sources that `fetch_sources` would use, without fetching.
-
-    For `auto`, that is a kind whose tree is in the cache, or else the first that is pinned; fetching may show
-    that it cannot be reached and fall to the next. Raises `SourcesError` as `fetch_sources` does.
-    """
-    choices, _ = choices_of(runtime, kind, path)
-    return cached_choice(choices) or choices[0]
-
-
-def cached_choice(choices: tuple[Resolution, ...]) -> Resolution | None:
-    """Return the first choice whose tree is already in the cache."""
-    return next((choice for choice in choices if choice.folder.is_dir()), None)
-
-
 def choices_of(runtime: RuntimePins, kind: str, path: Path | None) -> tuple[tuple[Resolution, ...], tuple[str, ...]]:
     """Return the ways to get the sources, in the order to try them, and a note for each kind that is not pinned.
 
@@ -248,7 +233,7 @@ def fetch_sources(
     `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
     """
     choices, notes = choices_of(runtime, kind, path)
-    cached = cached_choice(choices)
+    cached = next((choice for choice in choices if choice.folder.is_dir()), None)
     if cached is not None and (unread or is_kept(cached.folder, large=True)):
         return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
     return _first_that_works(choices, notes if kind == "auto" else (), announce)

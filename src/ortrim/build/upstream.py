@@ -9,11 +9,11 @@
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from ortrim.base.files import write_if_changed
 from ortrim.build.execution import LOCAL, ExecutionEnvironment, JobPaths
@@ -144,11 +144,8 @@ def _own_lines(lines: Iterable[str], words: frozenset[str]) -> Iterable[str]:
 REDUCED: Final = "op_reduction.generated"
 
 
-class CompileProgress(Protocol):
-    """Is told of each step: how many are done, of how many, and the file just made."""
-
-    def __call__(self, done: int, total: int, item: str, /) -> None:
-        """Take note of a step."""
+CompileProgress = Callable[[int, int, str], None]
+"""Is told of each step: how many are done, of how many, and the file just made."""
 
 
 @dataclass(frozen=True, kw_only=True)

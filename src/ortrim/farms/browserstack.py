@@ -66,10 +66,10 @@ from ortrim.farms.results import (
     RESULTS,
     Upload,
     append_log,
+    farm_run,
     fetch,
     keep,
     keep_addresses_out_of_logs,
-    log_of,
     missing,
     require_free,
     unpack_log,
@@ -397,14 +397,7 @@ class BrowserStack:
             verdict = _verdict(account, build, ended, ran=ran)
             tell("fetching the results")
             keep(job.destination, lambda folder: bring_back(account, build, ended.sessions, folder))
-        return FarmRun(
-            passed=verdict,
-            device=ended.device,
-            folder=job.destination / RESULTS,
-            log=log_of(job.destination),
-            url=url_of(build),
-            seconds=time.monotonic() - began,
-        )
+        return farm_run(job, began, passed=verdict, device=ended.device, url=url_of(build))
 
 
 def _verdict(account: BrowserStackAccount, build: str, ended: BrowserStackBuild, *, ran: bool) -> bool:

@@ -28,9 +28,9 @@ from ortrim.farms.results import (
     LOG,
     RESULTS,
     append_log,
+    farm_run,
     fetch,
     keep,
-    log_of,
     missing,
     require_free,
     same_way,
@@ -411,14 +411,7 @@ class DeviceFarm:
             ended = _ended(account, place, job, undone)
             tell("fetching the results")
             keep(job.destination, lambda folder: bring_back(account, ended, folder))
-        return FarmRun(
-            passed=ended.passed,
-            device=ended.device,
-            folder=job.destination / RESULTS,
-            log=log_of(job.destination),
-            url=ended.url,
-            seconds=time.monotonic() - began,
-        )
+        return farm_run(job, began, passed=ended.passed, device=ended.device, url=ended.url)
 
 
 def _ended(account: DeviceFarmAccount, place: ProjectAndPool, job: FarmJob, undone: ExitStack) -> EndedRun:

@@ -154,33 +154,22 @@ class DeviceFarmAccount:
         return persist(lambda: self._called(call), self.patience.pauses)
 
     def _called(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer:
-        # Raised where no exception is handled: what the client says of itself may hold more than is to be seen.
-        answer = self._answer_or_failure(call)
-        if isinstance(answer, _Failure):
-            raise answer.cause
-        return answer
-
-    def _answer_or_failure(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer | _Failure:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
 
+        cause: Diagnostic | Transient
         try:
             return call(self._client)
         except ClientError as error:
             details = error.response.get("Error", {})
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-            return _Failure(refusal(details.get("Code", ""), status, details.get("Message", ""), self.where))
+            cause = refusal(details.get("Code", ""), status, details.get("Message", ""), self.where)
         except BotoCoreError as error:
-            return _Failure(failure(_names(error), str(error), self.where))
+            cause = failure(_names(error), str(error), self.where)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # The client's parser is not made for answers that are no answer, nor is `call`.
-            return _Failure(trouble(f"its answer is not understood: {type(error).__name__} {error}", self.where))
-
-
-class _Failure:
-    """Why a call has no answer."""
-
-    def __init__(self, cause: Diagnostic | Transient) -> None:
-        self.cause = cause
+            cause = trouble(f"its answer is not understood: {type(error).__name__} {error}", self.where)
+        # Raised where no exception is handled: what the client says of itself may hold more than is to be seen.
+        raise cause
 
 
 def open_account(where: str, patience: FarmTimeouts, tell: Tell) -> DeviceFarmAccount:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Generic, NoReturn, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ortrim.base.command import stop_request
 from ortrim.errors import Diagnostic
@@ -99,7 +99,7 @@ def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
     try:
         return ask()
     except Transient as failure:
-        _raise(failure.diagnostic)
+        raise failure.diagnostic from None
 
 
 def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds: float, tell: Tell) -> Facts:
@@ -121,10 +121,6 @@ def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds
         if time.monotonic() - since >= seconds:
             raise Overdue(stage, seconds)
         pause(interval_seconds)
-
-
-def _raise(diagnostic: Diagnostic) -> NoReturn:
-    raise diagnostic from None
 
 
 BROWSERSTACK_VARIABLES: Final = ("BROWSERSTACK_USERNAME", "BROWSERSTACK_ACCESS_KEY")

@@ -32,7 +32,7 @@ from ortrim.farms.firebase_answers import (
     unreachable,
     verdict,
 )
-from ortrim.farms.results import LARGEST_RESULTS, RESULTS, keep, log_of, require_free, unpack_log
+from ortrim.farms.results import LARGEST_RESULTS, RESULTS, farm_run, keep, require_free, unpack_log
 from ortrim.farms.results import LOG as DEVICE_LOG
 from ortrim.verify.devices.batch import FarmJob, FarmRun, Tell
 from ortrim.verify.devices.harness import crash
@@ -329,14 +329,7 @@ class FirebaseFarm:
         _check_files(job)
         with termination_raises(), tempfile.TemporaryDirectory(prefix="ortrim-firebase-") as work:
             passed, url = self._run(job, device, Path(work), tell)
-        return FarmRun(
-            passed=passed,
-            device=device.axis,
-            folder=job.destination / RESULTS,
-            log=log_of(job.destination),
-            url=url,
-            seconds=time.monotonic() - began,
-        )
+        return farm_run(job, began, passed=passed, device=device.axis, url=url)
 
     def _run(self, job: FarmJob, device: FirebaseDevice, work: Path, tell: Tell) -> tuple[bool, str]:
         """Run a job and put its results into place; return whether it passed, and where it is to be seen."""

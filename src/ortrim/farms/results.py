@@ -5,6 +5,7 @@
 
 import logging
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
@@ -17,6 +18,7 @@ from ortrim.base.files import require_writable, storage_errors
 from ortrim.base.http import Authorize, TransportError, as_it_is, chunks, new_session, opened, opened_at_last
 from ortrim.errors import NetworkError, StorageError, VerifyError
 from ortrim.farms.farm import Transient, persist
+from ortrim.verify.devices.batch import FarmJob, FarmRun
 from ortrim.verify.devices.harness import BrokenTransport, crash, decode
 
 CHUNK_BYTES: Final = 1 << 18
@@ -123,10 +125,17 @@ def keep(destination: Path, fill: Callable[[Path], None]) -> None:
         require_free(destination)
 
 
-def log_of(folder: Path) -> Path | None:
-    """Return the device's log in a destination, None when the farm kept none."""
-    log = folder / LOG
-    return log if log.is_file() else None
+def farm_run(job: FarmJob, began: float, *, passed: bool, device: str, url: str) -> FarmRun:
+    """Return the run that left a job's results at its destination, and the device's log if the farm kept one."""
+    log = job.destination / LOG
+    return FarmRun(
+        passed=passed,
+        device=device,
+        folder=job.destination / RESULTS,
+        log=log if log.is_file() else None,
+        url=url,
+        seconds=time.monotonic() - began,
+    )
 
 
 def fetch(

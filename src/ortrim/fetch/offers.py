@@ -15,7 +15,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -44,32 +44,6 @@ from ortrim.github.runs import get_run, latest_runs, require_own_run
 from ortrim.package.manifest import FACTS, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
 from ortrim.platforms import by_platform
 from ortrim.spec.targets import TARGETS, matches
-
-
-class Offer(Protocol):
-    """What there is: `page` is where people see it, `words` what it is."""
-
-    @property
-    def page(self) -> str:
-        """The page."""
-
-    @property
-    def words(self) -> str:
-        """A few words on it."""
-
-    @property
-    def artifacts(self) -> tuple[LockedArtifact, ...]:
-        """The archives that files are in; a release has some for folders alone."""
-
-    def downloads(self, store: Store) -> tuple[Download, ...]:
-        """Return what is not in the store yet."""
-
-    def commit(self, store: Store) -> str:
-        """Return the commit that it was made of; of a run it is known once everything is in the store."""
-
-    def files(self, store: Store) -> tuple[FileEntry, ...]:
-        """Return the files, in order; those in archives are known once everything is in the store."""
-
 
 MOST_FACTS: Final = 4096
 
@@ -392,6 +366,10 @@ def look_up_run(
     names = wanted_artifacts({each.name for each in there}, selection, run.html_url)
     chosen = tuple(choose_artifact(_meant(there, locked_digests), name, run) for name in names)
     return RunOffer(repository=repository, run=run, chosen=chosen)
+
+
+Offer = ReleaseOffer | RunOffer
+"""What there is; of a run, commit and files are known once everything is in the store."""
 
 
 def newest_run(client: GitHub, repository: Repository, selection: Selection) -> int:

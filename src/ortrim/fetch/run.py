@@ -6,7 +6,7 @@
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from ortrim.base.cache import locked_if_free
 from ortrim.base.checksums import FileEntry, is_plain_path
 from ortrim.base.console import Console
 from ortrim.errors import NetworkError, StorageError, UsageError
-from ortrim.fetch.lock import NAME, OUTPUT, Lock, LockedArtifact, LockedFile, Origin, read_lock, write_lock
+from ortrim.fetch.lock import NAME, OUTPUT, Lock, LockedFile, Origin, read_lock, write_lock
 from ortrim.fetch.offers import EVERYTHING, Offer, Selection, look_up_release, look_up_run, newest_run
 from ortrim.fetch.placing import Store, download_all, place, user_store
 from ortrim.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
@@ -142,9 +142,12 @@ def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
     Without a `store` only the archives are compared; commit and files are known once they are in the store.
     More than what was locked is no difference. Raises as `Offer.commit` and `Offer.files` do.
     """
-    differences = [*_other_artifacts(lock, offer.artifacts)]
+    archives = {each.name: each.sha256 for each in offer.artifacts}
+    differences = [*_differences({each.name: each.sha256 for each in lock.artifacts}, archives)]
     if store is not None:
-        differences += [*_other_commit(lock, offer.commit(store)), *_other_files(lock, offer.files(store))]
+        files = {each.path: each.sha256 for each in offer.files(store)}
+        differences += _differences({"commit": lock.origin.commit}, {"commit": offer.commit(store)})
+        differences += _differences({each.path: each.sha256 for each in lock.files}, files)
     if differences:
         more = [f"and {len(differences) - SHOWN} more"] * (len(differences) > SHOWN)
         what = f"{lock.origin.words} is not what {NAME} says any more"
@@ -153,23 +156,10 @@ def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
         raise NetworkError("lock-mismatch", what, where=offer.page, why=why, hint=hint)
 
 
-def _other_commit(lock: Lock, commit: str) -> Iterator[str]:
-    if commit != lock.origin.commit:
-        yield f"commit: locked {lock.origin.commit}, now {commit}"
-
-
-def _other_artifacts(lock: Lock, artifacts: Iterable[LockedArtifact]) -> Iterator[str]:
-    there = {each.name: each.sha256 for each in artifacts}
-    for each in lock.artifacts:
-        if there.get(each.name) != each.sha256:
-            yield f"{each.name}: locked {each.sha256}, now {there.get(each.name, 'absent')}"
-
-
-def _other_files(lock: Lock, files: Sequence[FileEntry]) -> Iterator[str]:
-    there = {each.path: each.sha256 for each in files}
-    for each in lock.files:
-        if there.get(each.path) != each.sha256:
-            yield f"{each.path}: locked {each.sha256}, now {there.get(each.path, 'absent')}"
+def _differences(locked: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name, value in locked.items():
+        if now.get(name) != value:
+            yield f"{name}: locked {value}, now {now.get(name, 'absent')}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +300,8 @@ def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: 
     _download(offer, connection, store, console)
     files, commit = offer.files(store), offer.commit(store)
     claim = ProvenanceClaim(repository=_page(offer, connection), commit=commit)
-    known = _attested(claim, files, connection, console)
+    with console.step("ask for attestations"):
+        known = ask_attestations(connection.client, connection.repository, claim, files, check_provenance)
     lock = Lock(
         origin=new_origin(wanted, commit, connection.site),
         output=recorded_output(app, before),
@@ -332,13 +323,6 @@ def _looked_up(wanted: FetchRequest, connection: Connection, console: Console) -
         offer = _offer(wanted, connection, {})
         step.note(f"{connection.site}: {offer.words}")
     return wanted, offer
-
-
-def _attested(
-    claim: ProvenanceClaim, files: Sequence[FileEntry], connection: Connection, console: Console
-) -> dict[str, Attestation]:
-    with console.step("ask for attestations"):
-        return ask_attestations(connection.client, connection.repository, claim, files, check_provenance)
 
 
 def _offer(wanted: FetchRequest, connection: Connection, digests: dict[str, str]) -> Offer:

@@ -6,8 +6,9 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -26,18 +27,15 @@ from ortrim.github.runs import run_path
 SHOWN_NAMES: Final = 20
 
 
-def list_artifacts(client: GitHub, repository: Repository, run_id: int, name: str = "") -> tuple[Artifact, ...]:
-    """Return the artifacts of a run, or those of one name, the expired ones among them."""
-    path = f"{run_path(repository, run_id)}/artifacts"
-    wanted = {"name": name} if name else {}
-    return everything(client, path, ArtifactPage, attrgetter("artifacts"), **wanted)
+def list_artifacts(client: GitHub, repository: Repository, run_id: int) -> tuple[Artifact, ...]:
+    """Return the artifacts of a run, the expired ones among them."""
+    return everything(client, f"{run_path(repository, run_id)}/artifacts", ArtifactPage, attrgetter("artifacts"))
 
 
-def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run, *, commit: str = "") -> Artifact:
+def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run) -> Artifact:
     """Return the artifact of this name, the newest where a repeated run left several.
 
-    Raises `NetworkError`: `artifact-missing` (names those there are), `artifact-expired`, and
-    `artifact-wrong-commit` when it was not made of the `commit` asked for.
+    Raises `NetworkError`: `artifact-missing` (names those there are) and `artifact-expired`.
     """
     found = [artifact for artifact in artifacts if artifact.name == name]
     if not found:
@@ -47,18 +45,13 @@ def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run, *, commi
     artifact = max(found, key=attrgetter("id"))
     if artifact.expired:
         raise expired(artifact, run.html_url)
-    made_of = (artifact.workflow_run and artifact.workflow_run.head_sha) or run.head_sha
-    if commit and made_of != commit:
-        why = f"expected {commit}\nactual   {made_of or '(not said)'}"
-        what = f"{name!r} was not made of the commit that was asked for"
-        raise NetworkError("artifact-wrong-commit", what, where=run.html_url, why=why)
     return artifact
 
 
 def download_artifact(
     client: GitHub, repository: Repository, artifact: Artifact, destination: Path, on_bytes: OnBytes = silent
 ) -> None:
-    """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `storage.unpack` should unpack.
+    """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `unpack` should unpack.
 
     Raises `NetworkError`: `artifact-expired`, `artifact-missing` (deleted since), `artifact-no-digest`, or as
     `transfers.download`; needs a token, also for public repositories.
@@ -83,25 +76,14 @@ def download_artifact(
 
 
 def fetch_artifact(
-    client: GitHub,
-    repository: Repository,
-    artifact: Artifact,
-    folder: Path,
-    on_bytes: OnBytes = silent,
-    *,
-    check: Callable[[Path], None] = lambda _: None,
+    client: GitHub, repository: Repository, artifact: Artifact, folder: Path, on_bytes: OnBytes = silent
 ) -> bool:
-    """Fetch an artifact and unpack it into `folder`, which appears only when it is complete and has passed `check`.
+    """Fetch an artifact and unpack it into `folder`, which appears only when it is complete.
 
-    Returns False, without asking anybody, when the folder is there. Raises as `download_artifact`,
-    `storage.unpack.unpack` and `check` do; then nothing is left behind.
+    Returns False, without asking anybody, when the folder is there. Raises as `download_artifact` and `unpack` do; then
+    nothing is left behind.
     """
-
-    def fill(unfinished: Path) -> None:
-        _fill(client, repository, artifact, on_bytes, unfinished)
-        check(unfinished)
-
-    return publish_folder(folder, fill)
+    return publish_folder(folder, partial(_fill, client, repository, artifact, on_bytes))
 
 
 def _fill(client: GitHub, repository: Repository, artifact: Artifact, on_bytes: OnBytes, folder: Path) -> None:

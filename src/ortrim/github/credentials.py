@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Never
 
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.http import is_protected, split
 from ortrim.errors import NetworkError, ToolError, UsageError
@@ -159,6 +159,6 @@ def gh(*words: str | Path) -> str:
         raise ToolError("gh-without-token", "has no token to act with", where="gh", hint=hint)
     done = run(("gh", *words), environment={**os.environ, "GH_PROMPT_DISABLED": "1"}, timeout_seconds=SECONDS)
     if done.returncode != 0:
-        why = "\n".join(done.stderr.strip().splitlines()[-5:]).replace(token, "...")
+        why = last_lines(done.stderr).replace(token, "...")
         raise NetworkError("gh-failed", f"gh {words[0]} {words[1]} failed", where="gh", why=why)
     return done.stdout

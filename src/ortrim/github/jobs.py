@@ -9,14 +9,14 @@
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.checksums import SUMS, FileEntry, checksums_text
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
@@ -50,17 +50,6 @@ from ortrim.spec.targets import TARGETS, Target
 from ortrim.verify.reports import VerifyReport
 
 LOGS: Final = "logs"
-
-
-def compile_targets(
-    targets: Iterable[PlannedTarget], sources: Path, destination: Path, console: Console
-) -> tuple[Path, ...]:
-    """Compile targets, or take what was compiled before, and write an archive of each into `destination`.
-
-    `sources` is the folder of the source tree. What a package needs beside the library comes along, so that whoever
-    packages it needs no SDK. Raises what building raises.
-    """
-    return tuple(_compile(target, sources, destination, console) for target in targets)
 
 
 def _compile(target: PlannedTarget, sources: Path, destination: Path, console: Console) -> Path:
@@ -295,11 +284,12 @@ def plan_run(inputs: WorkflowInputs, console: Console) -> BuildPlan:
 def compile_planned(text: str, identifiers: str, destination: Path, console: Console) -> tuple[Path, ...]:
     """Compile targets of an encoded plan and leave an archive of each in `destination`; no model is needed.
 
+    What a package needs beside the library comes along, so that whoever packages it needs no SDK either.
     Raises `UsageError` `no-such-target`, and as `accept` and building do.
     """
     accepted = accept(decode_plan(text), console)
     wanted = _wanted(accepted.plan, identifiers)
-    return compile_targets(wanted, accepted.sources.folder, destination, console)
+    return tuple(_compile(target, accepted.sources.folder, destination, console) for target in wanted)
 
 
 def deliver_compiled(
@@ -430,7 +420,7 @@ def _require_app_alone_missing(report: VerifyReport) -> None:
 def _gradle(command: str, folder: Path) -> None:
     done = run(command.split(), cwd=folder, timeout_seconds=GRADLE_SECONDS)
     if done.returncode != 0:
-        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+        why = last_lines(done.stderr or done.stdout, 8)
         hint = "the project's README.md says what Gradle needs"
         raise ToolError(
             "gradle-failed", f"ended with {done.returncode}", where=f"{command} in {folder}", why=why, hint=hint

@@ -88,14 +88,6 @@ class WorkflowJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOfArtifact:
-    """The run that made an artifact."""
-
-    id: Number | None = None
-    head_sha: Text | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Artifact:
     """What a run left; `digest` is that of the archive as stored, absent from what old actions uploaded."""
 
@@ -106,7 +98,6 @@ class Artifact:
     digest: Text | None = None
     created_at: Text | None = None
     expires_at: Text | None = None
-    workflow_run: RunOfArtifact | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,22 +151,11 @@ def sha256_in(digest: str | None) -> str:
 
 def parsed(kind: type[T], answer: Answer, where: str) -> T:
     """Read an answer. Raises `NetworkError` (`github-unexpected-answer`), which repeats none of its values."""
-    outcome = _parsed(kind, answer.body)
-    if isinstance(outcome, _Misfit):
-        raise unexpected(where, outcome.words)
-    return outcome
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Misfit:
-    words: str
-
-
-def _parsed(kind: type[T], body: bytes) -> T | _Misfit:
-    """Read a body; pydantic's own errors hold what was read, and so are not passed on."""
     try:
-        return from_json(kind, body)
+        return from_json(kind, answer.body)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        return _Misfit(words=f"{place}: {first['type']}" if place else str(first["type"]))
+        words = f"{place}: {first['type']}" if place else str(first["type"])
+    # Raised where no exception is handled: pydantic's own holds what was read.
+    raise unexpected(where, words)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
 from ortrim.base.emulators import SUITE
 from ortrim.base.files import storage_errors
 from ortrim.build.debian import DEBIAN_KEYRING, Mirror, source_stanza
@@ -158,7 +158,7 @@ def _as_root(*words: str) -> tuple[str, ...]:
 def _done(words: tuple[str, ...]) -> None:
     done = run(words, timeout_seconds=INSTALL_SECONDS)
     if done.returncode != 0:
-        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-5:])
+        why = last_lines(done.stderr or done.stdout)
         what = f"ended with {done.returncode}"
         raise ToolError("not-prepared", what, where=" ".join(words), why=why, hint="run the job again")
 

@@ -56,12 +56,12 @@ def latest_runs(client: GitHub, repository: Repository, workflow: str, number: i
     return parsed(RunPage, answer, path).workflow_runs[:number]
 
 
-def cancel_run(client: GitHub, repository: Repository, run_id: int, *, force: bool = False) -> bool:
-    """Ask for a run to be cancelled, which takes a while; `force` is for one that does not end for the asking.
+def cancel_run(client: GitHub, repository: Repository, run_id: int) -> bool:
+    """Ask for a run to be cancelled, which takes a while.
 
     Returns False when it had ended already. Raises `NetworkError`; asking twice does no harm.
     """
-    path = f"{run_path(repository, run_id)}/{'force-cancel' if force else 'cancel'}"
+    path = f"{run_path(repository, run_id)}/cancel"
     answer = client.post(path) or client.post(path)
     if answer is None:
         hint = "look at the run, then try again"

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
@@ -62,31 +62,29 @@ INPUTS: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+def _own_profile(value: object) -> object:
+    return None if value == OF_THE_SPEC else value
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(dict.fromkeys(value.split(","))) if value else ()
+    return value
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=pydantic.ConfigDict(extra="forbid"))
 class WorkflowInputs:
-    """The inputs of one run, checked; `profile` is None for the buildspec's own, `plan` empty without one.
+    """The inputs of one run; `profile` is None for the buildspec's own, `plan` empty without one.
 
     `devices` are names of farms' devices as `--device` takes them.
     """
 
-    spec: PurePosixPath
-    target: str
-    profile: ProfileName | None
-    ref: str = ""
-    attest: bool = False
-    devices: tuple[str, ...] = ()
-    correlation_id: str = ""
-    plan: str = ""
-
-
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=pydantic.ConfigDict(extra="forbid"))
-class _Document:
-    spec: str = DEFAULT_SPEC
+    spec: PurePosixPath = PurePosixPath(DEFAULT_SPEC)
     target: str = "linux-x64"
-    profile: Literal["as in the buildspec"] | ProfileName = "as in the buildspec"
+    profile: Annotated[ProfileName | None, pydantic.BeforeValidator(_own_profile)] = None
     ref: str = ""
     attest: bool = False
-    devices: str = ""
+    devices: Annotated[tuple[str, ...], pydantic.BeforeValidator(_split)] = ()
     correlation_id: str = ""
     plan: str = ""
 
@@ -104,60 +102,42 @@ def read_inputs(text: str) -> WorkflowInputs:
     if len(text) > 2 * LARGEST_INPUTS:
         raise _bad("the whole", "longer than GitHub takes")
     try:
-        document = pydantic.TypeAdapter(_Document).validate_json(text)
+        inputs = pydantic.TypeAdapter(WorkflowInputs).validate_json(text)
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise _bad(".".join(map(str, first["loc"])) or "the whole", first["msg"]) from error
-    return _checked(document)
+    _check(inputs)
+    return inputs
 
 
-def _checked(document: _Document) -> WorkflowInputs:
-    _require(REF, document.ref or "none", "ref", "a commit, a branch or a tag")
-    _require(PATTERN, document.target, "target", "an identifier, a glob or a prefix")
-    _require(IDENTIFIER, document.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
-    _require(PAYLOAD, document.plan, "plan", "what invoke build --executor github makes of a plan")
-    if document.attest and document.ref:
+def _check(inputs: WorkflowInputs) -> None:
+    _require(REF, inputs.ref or "none", "ref", "a commit, a branch or a tag")
+    _require(PATTERN, inputs.target, "target", "an identifier, a glob or a prefix")
+    _require(IDENTIFIER, inputs.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
+    _require(PAYLOAD, inputs.plan, "plan", "what invoke build --executor github makes of a plan")
+    if inputs.attest and inputs.ref:
         raise _bad("attest", "an attestation names the commit of the run: dispatch the workflow on that ref instead")
-    if document.devices and document.ref:
+    if inputs.devices and inputs.ref:
         raise _bad(
             "devices", "a farm's credentials are for what is dispatched: dispatch the workflow on that ref instead"
         )
-    if document.plan:
-        _require_compiled_only(document)
-    return WorkflowInputs(
-        spec=_path(document.spec),
-        target=document.target,
-        profile=None if document.profile == OF_THE_SPEC else document.profile,
-        ref=document.ref,
-        attest=document.attest,
-        devices=_devices(document.devices),
-        correlation_id=document.correlation_id,
-        plan=document.plan,
-    )
-
-
-def _require_compiled_only(document: _Document) -> None:
-    """Refuse for a plan what happens after compiling: a run that left it out would seem to have done it."""
-    if document.devices:
-        raise _bad("devices", "a plan is compiled only: its models are where it was made")
-    if document.attest:
-        raise _bad("attest", "a plan is compiled only: it is packaged where it was made")
-
-
-def _devices(text: str) -> tuple[str, ...]:
-    devices = tuple(dict.fromkeys(text.split(","))) if text else ()
-    for device in devices:
+    if inputs.plan:
+        _require_compiled_only(inputs)
+    for device in inputs.devices:
         _require(DEVICE, device, "devices", "of the form firebase:..., devicefarm:... or browserstack:...")
-    if len(devices) > MOST_DEVICES:
+    if len(inputs.devices) > MOST_DEVICES:
         raise _bad("devices", f"more than {MOST_DEVICES} devices")
-    return devices
-
-
-def _path(text: str) -> PurePosixPath:
-    path = PurePosixPath(text)
-    if not text or path.is_absolute() or ".." in path.parts or path.suffix != ".toml" or not text.isprintable():
+    spec = inputs.spec
+    if spec.is_absolute() or ".." in spec.parts or spec.suffix != ".toml" or not str(spec).isprintable():
         raise _bad("spec", "give the path of a .toml file in the repository")
-    return path
+
+
+def _require_compiled_only(inputs: WorkflowInputs) -> None:
+    """Refuse for a plan what happens after compiling: a run that left it out would seem to have done it."""
+    if inputs.devices:
+        raise _bad("devices", "a plan is compiled only: its models are where it was made")
+    if inputs.attest:
+        raise _bad("attest", "a plan is compiled only: it is packaged where it was made")
 
 
 def _require(form: re.Pattern[str], text: str, name: str, wanted: str) -> None:

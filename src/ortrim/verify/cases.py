@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ortrim.base.archives import MAXIMUM_ENTRIES, TooLarge, bounded_zip
+from ortrim.base.archives import TooLarge, bounded_zip
 from ortrim.base.cache import cached_folder
 from ortrim.base.console import counted
 from ortrim.base.files import code_digest, sha256_of, storage_errors
@@ -214,7 +214,7 @@ def recorded_inputs(data: Path, inputs: tuple[TensorInfo, ...]) -> tuple[Array, 
 def _from_npz(data: Path) -> dict[str, Array]:
     recorded_files(data)
     try:
-        with bounded_zip(data, MAXIMUM_ENTRIES) as archive:
+        with bounded_zip(data) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
         if size > LARGEST_RECORDING_BYTES:
             _refuse("bad-npz", "the file is too large", data, f"unpacked it has {size:,} bytes")

@@ -77,9 +77,9 @@ def check_archive(offered: frozenset[str], asked: frozenset[str], shared: Librar
     others = sorted(offered.symmetric_difference(shared.exported))
     cxx = sorted(symbol for symbol in asked if symbol.startswith(CXX_PREFIXES))
     if others:
-        return _gate(name, passed=False, detail=f"differs from the shared library in {_some(others)}")
+        return _gate(name, passed=False, detail=f"differs from the shared library in {some(others)}")
     if cxx:
-        return _gate(name, passed=False, detail=f"asks for C++ names: {_some(cxx)}")
+        return _gate(name, passed=False, detail=f"asks for C++ names: {some(cxx)}")
     return _gate(name, passed=True, detail=f"offers {counted(len(offered), 'name')}, asks for {len(asked):,}")
 
 
@@ -92,7 +92,7 @@ def check_tensors(model: str, misaligned: tuple[str, ...], *, in_place: bool) ->
     name = f"{TENSORS} {model}"
     if not misaligned:
         return _gate(name, passed=True, detail="all are aligned")
-    detail = f"not at a multiple of their elements: {_some(misaligned)}"
+    detail = f"not at a multiple of their elements: {some(misaligned)}"
     if in_place:
         return _gate(name, passed=False, detail=detail)
     return Gate(name=name, verdict=Verdict.NOT_JUDGED, detail=f"{detail}; {LEAVE_OFF}")
@@ -118,7 +118,7 @@ def _exports(facts: LibraryFacts) -> Gate:
     others = [name for name in facts.exported if name not in PUBLIC_API]
     name = "public API only"
     if others:
-        detail = f"exports {counted(len(others), 'other symbol')}: {_some(others)}"
+        detail = f"exports {counted(len(others), 'other symbol')}: {some(others)}"
         return _gate(name, passed=False, detail=detail)
     detail = f"exports {', '.join(facts.exported) or 'nothing'}"
     return _gate(name, "OrtGetApiBase" in facts.exported, detail)
@@ -127,7 +127,7 @@ def _exports(facts: LibraryFacts) -> Gate:
 def _needed(facts: LibraryFacts, *, compiler_libraries: bool) -> Gate:
     allowed = [SYSTEM_LIBRARIES, COMPILER_LIBRARIES] if compiler_libraries else [SYSTEM_LIBRARIES]
     others = [name for name in facts.needed if not any(pattern.fullmatch(name) for pattern in allowed)]
-    detail = f"not on every system: {_some(others)}" if others else ", ".join(facts.needed) or "nothing"
+    detail = f"not on every system: {some(others)}" if others else ", ".join(facts.needed) or "nothing"
     return _gate("needed libraries", not others, detail)
 
 
@@ -152,11 +152,6 @@ def _alignment(facts: LibraryFacts, page_bytes: int) -> Gate:
     passed = facts.load_alignment >= page_bytes and facts.load_alignment % page_bytes == 0
     detail = f"{counted(facts.load_alignment, 'byte')}, pages have up to {page_bytes:,}"
     return _gate("load alignment", passed, detail)
-
-
-def _some(names: Iterable[str], most: int = 5) -> str:
-    shown = list(names)
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
 Facts = TypeVar("Facts")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from ortrim.base.command import signal_name
 from ortrim.binaries.libraries import LibrarySize
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.spec.buildspec import Budgets
@@ -30,7 +31,7 @@ from ortrim.verify.measurements import (
     median_interval,
 )
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
-from ortrim.verify.runner_output import RunnerEnded, signal_name
+from ortrim.verify.runner_output import RunnerEnded
 
 PEAK: Final = "peak RSS"
 LOAD: Final = "load"

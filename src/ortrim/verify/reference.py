@@ -7,7 +7,6 @@ same kernels, show what the library alone changes, which is next to nothing.
 import hashlib
 import json
 import shutil
-import signal
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from pydantic import ValidationError
 
 import ortrim
 from ortrim.base.cache import cached_folder
-from ortrim.base.command import Completed, is_shortage, out_of_memory, run
+from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import code_digest, disk_full, says_full, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
@@ -151,7 +150,7 @@ def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:
         document: Any = json.loads(completed.stdout)
         why, case = str(document["message"]), document.get("case")
     except (ValueError, KeyError, TypeError, AttributeError):
-        why, case = "\n".join([_ending(completed.returncode), *completed.stderr.strip().splitlines()[-5:]]), ""
+        why, case = f"{_ending(completed.returncode)}\n{last_lines(completed.stderr)}".strip(), ""
     if SHORT_OF_MEMORY.search(why):
         hint = "use a machine with more memory, or smaller cases"
         return VerifyError(
@@ -165,12 +164,7 @@ def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:
 
 
 def _ending(returncode: int) -> str:
-    try:
-        return (
-            f"it was ended by {signal.Signals(-returncode).name}" if returncode < 0 else f"it ended with {returncode}"
-        )
-    except ValueError:
-        return f"it was ended by signal {-returncode}"
+    return f"it was ended by {signal_name(returncode)}" if returncode < 0 else f"it ended with {returncode}"
 
 
 def _read_answer(text: str, model: PreparedModel) -> _Answer:

@@ -5,7 +5,6 @@
 
 import json
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from ortrim.base.command import Completed
+from ortrim.base.command import Completed, last_lines, signal_name
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.errors import ToolError, VerifyError
@@ -161,7 +160,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _crash(completed: Completed, request: RunRequest) -> RunnerEnded:
-    code, why, where = completed.returncode, _tail(completed), place_of(request)
+    code, why, where = completed.returncode, last_lines(completed.stderr, TAIL_LINES), place_of(request)
     name = signal_name(code)
     if name == "SIGABRT" and SHORT_OF_MEMORY.search(why):
         return _out_of_memory(request, code, why)
@@ -172,21 +171,14 @@ def _crash(completed: Completed, request: RunRequest) -> RunnerEnded:
     return RunnerEnded("runner-crashed", what, returncode=code, where=where, why=why, hint=hint)
 
 
-def signal_name(returncode: int) -> str:
-    """Return the name of the signal that a negative return code stands for."""
-    try:
-        return signal.Signals(-returncode).name
-    except ValueError:
-        return f"signal {-returncode}"
-
-
 def _failure(completed: Completed, request: RunRequest) -> RunnerEnded:
     """Return the diagnostic of an orderly failure, in the runner's words when it printed any."""
     code, why = completed.returncode, _message(completed.stdout)
     if (code == EXIT_MEMORY and why == "out of memory") or SHORT_OF_MEMORY.search(why):
         return _out_of_memory(request, code, why)
     reference, what = FAILURES.get(code, ("runner-failed", f"exit code {code}"))
-    return RunnerEnded(reference, what, returncode=code, where=place_of(request), why=why or _tail(completed))
+    why = why or last_lines(completed.stderr, TAIL_LINES)
+    return RunnerEnded(reference, what, returncode=code, where=place_of(request), why=why)
 
 
 def _out_of_memory(request: RunRequest, code: int, why: str) -> RunnerEnded:
@@ -200,7 +192,3 @@ def _message(stdout: str) -> str:
     except (ValueError, RecursionError):
         return ""
     return str(document.get("message", "")) if isinstance(document, dict) else ""
-
-
-def _tail(completed: Completed) -> str:
-    return "\n".join(completed.stderr.strip().splitlines()[-TAIL_LINES:])

@@ -391,20 +391,6 @@ def _times_this_machine(device: DeviceName) -> bool:
     return device.kind == "host" or (device.kind in {"adb", "ssh"} and bool(LOOPBACK.fullmatch(device.detail)))
 
 
-def artifacts_of(delivery: Delivery) -> tuple[ReportedArtifact, ...]:
-    """Return what is delivered: the package, then its library and the companions of that.
-
-    Raises `StorageError` for a file that cannot be read, and `BinaryError` as `build_id_of` does.
-    """
-    return tuple(map(_artifact, _files(delivery)))
-
-
-def _files(delivery: Delivery) -> Iterator[Path]:
-    yield delivery.archive
-    yield delivery.library
-    yield from delivery.companions
-
-
 def _artifact(path: Path) -> ReportedArtifact:
     with storage_errors(path):
         size_bytes, sha256 = path.stat().st_size, sha256_of(path)
@@ -427,7 +413,8 @@ def verify_target(
     its failure in its report and leaves the others theirs; a missed budget or a lack of parity is a verdict, not an
     error. `on_progress` is told how many runs are done, of about how many.
     """
-    artifacts = artifacts_of(task.delivery)
+    delivery = task.delivery
+    artifacts = tuple(map(_artifact, (delivery.archive, delivery.library, *delivery.companions)))
     aggregate = AggregateProgress(on_progress, len(devices))
     found: dict[DeviceName, DeviceReport] = {}
     for turn in turns(devices, os.cpu_count() or 1):

@@ -18,7 +18,7 @@ from ortrim.base.command import Completed
 from ortrim.build import debian, source_archives
 from ortrim.build import sources as fetch_module
 from ortrim.build.debian import Mirror
-from ortrim.build.sources import fetch_sources, licences, resolve_sources, sound_sources
+from ortrim.build.sources import fetch_sources, licences, sound_sources
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import ComponentPin, RuntimePins
 
@@ -149,14 +149,6 @@ def test_a_source_that_was_edited_is_not_compiled(fake: FakeSources) -> None:
         assert file.read_text() == "# built\n"
         assert look() == tree.folder
         assert file.read_text() == "# build\n"
-
-
-def test_resolving_fetches_nothing_and_agrees_with_fetching(fake: FakeSources, cache: Path) -> None:
-    """The pins are known before anything is fetched and are those of the tree later."""
-    resolution = resolve_sources(fake.runtime("archive"), "auto")
-    assert not resolution.folder.exists()
-    tree = fetch_sources(fake.runtime("archive"), "auto")
-    assert (resolution.folder, resolution.pins) == (tree.folder, tree.pins)
 
 
 @pytest.mark.parametrize("kind", ["auto", "archive", "git", "debian"])

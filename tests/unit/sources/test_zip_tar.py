@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fake_ndk import PREBUILT, write_ndk
+from ortrim.base import archives
 from ortrim.build import root_file_systems
 from ortrim.build.root_file_systems import zip_as_tar
 from ortrim.errors import ExitCode, StorageError
@@ -38,7 +39,9 @@ def test_links_and_permissions_are_kept(tmp_path: Path) -> None:
     assert found["source.properties"].mode == 0o644
     assert found[f"{PREBUILT}/bin/clang-18"].mode == 0o755
     assert found[f"{PREBUILT}/bin/clang++"].linkname == "clang-18"
-    assert {(member.uid, member.gid, member.mtime) for member in found.values()} == {(0, 0, root_file_systems.TIME)}
+    assert {(member.uid, member.gid, member.mtime) for member in found.values()} == {
+        (0, 0, root_file_systems.SOURCE_DATE)
+    }
 
 
 def test_the_same_zip_gives_the_same_tar(tmp_path: Path) -> None:
@@ -98,10 +101,10 @@ def test_a_damaged_zip_is_refused(tmp_path: Path, change: Callable[[bytes], byte
     assert caught.value.code == "corrupt-archive"
 
 
-@pytest.mark.parametrize("limit", ["MAXIMUM_ZIP_BYTES", "MAXIMUM_ENTRIES"])
+@pytest.mark.parametrize("limit", ["MAXIMUM_BYTES", "MAXIMUM_ENTRIES"])
 def test_a_zip_without_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     """By what it says of itself, before anything is unpacked."""
-    monkeypatch.setattr(root_file_systems, limit, 1)
+    monkeypatch.setattr(archives, limit, 1)
     archive = write(tmp_path / "x.zip", ("top/a", FILE, "aa"), ("top/b", FILE, "b"))
     with pytest.raises(StorageError) as caught:
         zip_as_tar(archive, tmp_path / "x.tar")

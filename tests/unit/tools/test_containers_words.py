@@ -143,9 +143,9 @@ def test_every_word_is_one_argument(engine: ContainerEngine) -> None:
     """Commands are lists with the engine's own program somewhere, never a shell's line."""
     image = ImageBuild(context=Path("/a b"), tag="t:1")
     commands = [
-        engine.probe(), engine.image_exists("t:1"), engine.build(image, ()), engine.run(sample()), engine.remove("n"),
-        engine.list_owned("a"), engine.inspect("n"), engine.pull("t:1"), engine.digest("t:1"),
-        *engine.prepare(sample()), *filter(None, [engine.list_unfinished()]),
+        engine.probe, engine.image_exists, engine.build(image, ()), engine.run(sample()), engine.remove,
+        engine.list_owned("a"), engine.inspect, engine.pull, engine.digest,
+        *engine.prepare(sample()), *filter(None, [engine.list_unfinished]),
     ]  # fmt: skip
     for words in commands:
         assert engine.tool.name in words

@@ -17,10 +17,10 @@ from fake_machine import (
     fake_qemu,
     fake_tool,
 )
+from initramfs import read_archive
 from ortrim.errors import VerifyError
 from ortrim.verify.devices import qemu_system
 from ortrim.verify.devices.device import RunRequest
-from ortrim.verify.devices.machine_files import read_archive
 from ortrim.verify.devices.qemu_system import QemuSystem
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol, runtime_checkable
 
-from ortrim.base.command import Completed
+from ortrim.base.command import Completed, last_lines
 from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
 from ortrim.errors import UsageError, VerifyError
 from ortrim.spec.buildspec import SessionSettings
@@ -250,7 +250,7 @@ def check_pinning(execute: Callable[[Sequence[str], float], Completed], cores: t
         raise _cannot(cores, name, hint=f"cores have numbers from 0 to {MOST_CORES - 1}")
     done = execute((*pinned(cores), "cat", STATUS), CHECK_SECONDS)
     if done.returncode != 0:
-        raise _cannot(cores, name, why="\n".join(done.stderr.strip().splitlines()[-2:]))
+        raise _cannot(cores, name, why=last_lines(done.stderr, 2))
     allowed = ALLOWED.search(done.stdout)
     there = read_cores(allowed[1]) if allowed else ()
     if there and set(there) != set(cores):

@@ -1,16 +1,17 @@
 """Files in and out of an emulated machine: what it holds when it starts, and what a run saved in it.
 
 - How a machine under qemu is told what to run, and how it answers. Pure.
-- Archives in cpio's `newc` form, which Linux unpacks at start and busybox writes. Pure: entries to bytes and back.
+- Archives in cpio's `newc` form, which Linux unpacks at start. Pure.
 - What a program or library needs of a machine to be linked at start.
 """
 
 import gzip
+import io
 import math
 import re
 import shlex
 import stat
-import struct
+import tarfile
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,16 +30,14 @@ from ortrim.build.root_file_systems import MachineParts
 from ortrim.errors import BinaryError
 
 MAGIC: Final = b"070701"
-HEADER_BYTES: Final = 110
-FIELDS: Final = 13
 TRAILER: Final = "TRAILER!!!"
 LARGEST_CONTENT: Final = 2**32 - 1
 LONGEST_NAME: Final = 4095
 COMPRESSION: Final = 6
 
 
-class BadArchive(ValueError):
-    """The bytes are not an archive in this form, or not all of one."""
+class BadAnswer(ValueError):
+    """The bytes are not what a machine of ours sends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +50,6 @@ class Entry:
     name: str
     mode: int
     content: bytes = b""
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether it is a file."""
-        return stat.S_ISREG(self.mode)
 
 
 def folder(name: str) -> Entry:
@@ -96,20 +90,6 @@ def compress(archive: bytes) -> bytes:
     return gzip.compress(archive, COMPRESSION, mtime=0)
 
 
-def read_archive(data: bytes) -> tuple[Entry, ...]:
-    """Return the entries of an archive; what follows its end is padding and is not looked at.
-
-    Raises `BadArchive` for anything else.
-    """
-    entries: list[Entry] = []
-    at = 0
-    while True:
-        entry, at = _read(data, at)
-        if entry.name == TRAILER:
-            return tuple(entries)
-        entries.append(entry)
-
-
 def _written(entry: Entry, number: int, *, trailer: bool = False) -> bytes:
     name = entry.name.encode(errors="surrogateescape")
     wrong = not name or b"\0" in name or name.startswith(b"/") or len(name) > LONGEST_NAME
@@ -127,32 +107,12 @@ def _padded(part: bytes) -> bytes:
     return part + bytes(-len(part) % 4)
 
 
-def _read(data: bytes, at: int) -> tuple[Entry, int]:
-    """Return the entry that begins at a position, and the position after it."""
-    header = data[at : at + HEADER_BYTES]
-    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
-        raise BadArchive(f"there is no header at byte {at}")
-    try:
-        fields = bytes.fromhex(header[len(MAGIC) :].decode("ascii"))
-        numbers = struct.unpack(f">{FIELDS}I", fields)
-    except (ValueError, struct.error) as error:
-        raise BadArchive(f"the header at byte {at} is damaged") from error
-    mode, size, name_size = numbers[1], numbers[6], numbers[11]
-    name_end = at + HEADER_BYTES + name_size
-    start = name_end + -name_end % 4
-    end = start + size
-    name = data[at + HEADER_BYTES : name_end]
-    if not 2 <= name_size <= LONGEST_NAME + 1 or end > len(data) or name[-1:] != b"\0" or b"\0" in name[:-1]:
-        raise BadArchive(f"the entry at byte {at} is cut short or damaged")
-    entry = Entry(name=name[:-1].decode(errors="surrogateescape"), mode=mode, content=data[start:end])
-    return entry, end + -end % 4
-
-
 SHELL: Final = "/bin/busybox"
 PAYLOAD: Final = "/payload"
 OUT: Final = "/out"
 MARKS: Final = re.compile(rb"@@BEGIN\n(?P<late>@@LATE\n)?(?:@@EXIT (?P<code>\d{1,3})\n)?")
 FILES: Final = b"@@FILES\n"
+END: Final = b"@@END\n"
 LONGEST_MARK: Final = 12
 KILLED: Final = b"137"
 """The exit code of what was killed; another one is that of a command that just made it."""
@@ -172,7 +132,8 @@ cd /
 {SHELL} cp /proc/cpuinfo /proc/meminfo {OUT}/
 {SHELL} uname -r >{OUT}/release
 echo @@FILES >&3
-cd {OUT} && {SHELL} find . | {SHELL} cpio -o -H newc >&3
+{SHELL} tar -c -f - -C {OUT} . >&3
+echo @@END >&3
 exec 3>&-
 {SHELL} poweroff -f
 """
@@ -219,14 +180,14 @@ def _seconds(seconds: float) -> str:
 
 
 def read_answer(data: bytes) -> PushAnswer:
-    """Read what came over the port, however much of it came. Raises `BadArchive` for what no machine of ours sends."""
+    """Read what came over the port, however much of it came. Raises `BadAnswer` for what no machine of ours sends."""
     at, marks = 0, []
     while (found := MARKS.match(data, at)) is not None:
         marks.append(found)
         at = found.end()
     rest = data[at:]
     if not rest.startswith(FILES) and (len(rest) >= LONGEST_MARK or b"\n" in rest):
-        raise BadArchive(f"there is no mark at byte {at}")
+        raise BadAnswer(f"there is no mark at byte {at}")
     codes = tuple(int(mark["code"]) for mark in marks if mark["code"])
     return PushAnswer(
         begun=len(marks),
@@ -236,17 +197,21 @@ def read_answer(data: bytes) -> PushAnswer:
     )
 
 
-def _files(archive: bytes) -> Mapping[str, bytes] | None:
-    """Return the regular files of the archive; None when it was cut off."""
+def _files(sent: bytes) -> Mapping[str, bytes] | None:
+    """Return the regular files of the tar archive that was sent; None when it was cut off."""
+    archive, ended, _ = sent.rpartition(END)
+    found: dict[str, bytes] = {}
     try:
-        entries = read_archive(archive)
-    except BadArchive:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+            for member in tar:
+                content = tar.extractfile(member) if member.isreg() else None
+                found |= {member.name.removeprefix("./"): content.read()} if content else {}
+    except (tarfile.TarError, ValueError, OverflowError):
         return None
-    regular = {entry.name.removeprefix("./"): entry.content for entry in entries if entry.is_regular}
-    for name in regular:
+    for name in found:
         if name.startswith("/") or ".." in name.split("/"):
-            raise BadArchive(f"a file would land outside: {name[:100]!r}")
-    return MappingProxyType(regular)
+            raise BadAnswer(f"a file would land outside: {name[:100]!r}")
+    return MappingProxyType(found) if ended else None
 
 
 @dataclass(frozen=True, kw_only=True)

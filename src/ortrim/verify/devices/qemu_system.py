@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.command import Completed, run
+from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import InstalledTool
@@ -32,7 +32,7 @@ from ortrim.verify.devices.facts import linux_host
 from ortrim.verify.devices.machine_files import (
     OUTPUTS,
     PAYLOAD,
-    BadArchive,
+    BadAnswer,
     Entry,
     PushAnswer,
     compress,
@@ -132,7 +132,7 @@ def _run_qemu(machine: Machine, place: Path, limit: float) -> bool:
         what = f"qemu was ended by signal {-done.returncode} before its machine was done"
         raise VerifyError("machine-lost", what, where=machine.cpu, hint="run the same command again")
     if done.returncode > 0:
-        why = "\n".join(done.stderr.strip().splitlines()[-5:])
+        why = last_lines(done.stderr)
         raise VerifyError("machine-not-startable", "qemu cannot emulate this machine", where=machine.cpu, why=why)
     return False
 
@@ -154,7 +154,7 @@ def _answer(place: Path, machine: Machine) -> PushAnswer:
     data = (place / "answer").read_bytes() if (place / "answer").is_file() else b""
     try:
         return read_answer(data)
-    except BadArchive as error:
+    except BadAnswer as error:
         why = f"{error}\n{_console(place)[-500:]}".strip()
         what = "what came back from the machine makes no sense"
         raise VerifyError("machine-garbage", what, where=machine.cpu, why=why) from error
@@ -193,7 +193,7 @@ def _not_ended(booted: Boot, request: RunRequest, device: str) -> VerifyError:
     if booted.timed_out and booted.answer.begun and not booted.answer.exit_codes:
         return never_ended(request)
     what = "the machine did not come to its end in time" if booted.timed_out else "the machine ended by itself"
-    why = booted.panic or "\n".join(booted.console.strip().splitlines()[-5:])
+    why = booted.panic or last_lines(booted.console)
     hint = "try again with more memory, such as @256"
     return VerifyError("machine-crashed", what, where=f"{device}, {place_of(request)}", why=why, hint=hint)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, Protocol
 
-from ortrim.base.command import Completed
+from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.errors import UsageError, VerifyError
 from ortrim.verify.devices.device import (
@@ -235,7 +235,7 @@ class RemoteFolder:
         if done.returncode != 0 or found != [sha256_of(path) for path in files.values()]:
             what = "what arrived is not what was sent"
             hint = f"make room below {self.path} and see that it can be written"
-            raise VerifyError("push-incomplete", what, where=self._owner, why=last_words(done), hint=hint)
+            raise VerifyError("push-incomplete", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
 
     def _command(self, *words: str) -> Completed:
         return self._transport.execute(words, timeout_seconds=COMMAND_SECONDS)
@@ -245,12 +245,7 @@ class RemoteFolder:
         if done.returncode != 0:
             what = f"'{words[0]}' failed with {done.returncode}"
             hint = other_folder(self._owner)
-            raise VerifyError("device-unusable", what, where=self._owner, why=last_words(done), hint=hint)
-
-
-def last_words(done: Completed) -> str:
-    """Return the end of what a command complained of."""
-    return "\n".join(done.stderr.strip().splitlines()[-5:])
+            raise VerifyError("device-unusable", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
 
 
 def copy_files(source: Path, destination: Path) -> None:
@@ -357,7 +352,7 @@ class RemoteDevice:
         if done.returncode in NOT_STARTED:
             base = self._folder.path.rpartition("/")[0]
             besides = f"if {base} is mounted noexec, {other_folder(self.name)}"
-            raise not_startable(self.name, last_words(done), besides)
+            raise not_startable(self.name, last_lines(done.stderr), besides)
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
             self._transport.pull(place, Path(temporary))
             report = text_of(Path(temporary) / REPORT) or done.stdout

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.archives import unpack
-from ortrim.base.command import Completed, run
+from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import install_command
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
@@ -92,7 +92,7 @@ def known_error(printed: str, destination: str) -> VerifyError | None:
     """Return the diagnostic of an ssh command that failed, by what it printed; None when nothing fits."""
     for words, reference, what, hint in CAUSES:
         if any(word in printed for word in words):
-            where, why = f"ssh:{destination}", _last_lines(printed)
+            where, why = f"ssh:{destination}", last_lines(printed, 4)
             return VerifyError(reference, what, where=where, why=why, hint=hint.replace("{}", destination))
     return None
 
@@ -101,7 +101,7 @@ def ssh_error(printed: str, destination: str) -> VerifyError:
     """Return the diagnostic of a command whose end did not come back: `device-lost` unless ssh says otherwise."""
     what = "the connection broke while the machine was used"
     hint = "check the machine and the network, then run the same command again"
-    why = _last_lines(printed)
+    why = last_lines(printed, 4)
     lost = VerifyError("device-lost", what, where=f"ssh:{destination}", why=why, hint=hint)
     return known_error(printed, destination) or lost
 
@@ -109,13 +109,9 @@ def ssh_error(printed: str, destination: str) -> VerifyError:
 def copy_error(printed: str, destination: str) -> VerifyError:
     """Return the diagnostic of `tar` on a machine that failed while the connection held."""
     hint = f"try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp"
-    what, why = "the machine could not copy files", _last_lines(printed)
+    what, why = "the machine could not copy files", last_lines(printed, 4)
     failed = VerifyError("copy-failed", what, where=f"ssh:{destination}", why=why, hint=hint)
     return known_error(printed, destination) or failed
-
-
-def _last_lines(printed: str) -> str:
-    return "\n".join(printed.strip().splitlines()[-4:])
 
 
 OPTIONS: Final = (

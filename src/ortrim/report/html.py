@@ -36,10 +36,10 @@ from ortrim.report.content import (
     symbols,
     timings,
 )
-from ortrim.report.figures import name_text, share_text
+from ortrim.report.figures import bytes_text, name_text, share_text
 from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
 from ortrim.report.terminal import device_names, side_by_side
-from ortrim.report.treemap import report_tiles, treemap
+from ortrim.report.treemap import report_tiles
 from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
@@ -59,14 +59,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(counted=counted, share=share_text)
+    environment.filters.update(counted=counted, share=share_text, bytes=bytes_text)
     environment.globals.update(symbol=SYMBOLS)
     return environment
 
 
 TILES: Final = 4
-TREEMAP_HEIGHT: Final = 380.0
-TREEMAP_LABEL: Final = "treemap of our library: components and the largest object files in them"
 
 
 def html_report(report: VerifyReport) -> str:
@@ -91,8 +89,7 @@ def html_report(report: VerifyReport) -> str:
         build_facts=build_facts(report),
         total_chart=total_chart(report),
         component_chart=component_chart(report),
-        treemap=treemap(TREEMAP_LABEL, report_tiles(report.size), TREEMAP_HEIGHT),
-        legend=[(tile.style, tile.label) for tile in report_tiles(report.size) if tile.value > 0],
+        families=report_tiles(report.size),
     )
 
 

@@ -29,7 +29,15 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ModelError, NetworkError, StorageError
 from ortrim.models.models import ModelFacts, PreparedModel
-from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, check_limits, facts_of, graphs_of, read_onnx, refuse_size
+from ortrim.models.onnx_files import (
+    LARGEST_MODEL_BYTES,
+    check_limits,
+    facts_of,
+    graphs_in,
+    nodes_of,
+    read_onnx,
+    refuse_size,
+)
 from ortrim.spec.buildspec import ModelSpec
 
 NEAR_MEMBERS: Final = 12
@@ -236,27 +244,15 @@ def _check_location(name: str, where: str) -> None:
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    yield from _graph_tensors(model.graph)
-    for function in model.functions:
-        for node in function.node:
-            yield from _node_tensors(node)
-
-
-def _graph_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    for node in graph.node:
-        yield from _node_tensors(node)
-
-
-def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("t"):
-            yield attribute.t
-        yield from attribute.tensors
-    for graph in graphs_of(node):
-        yield from _graph_tensors(graph)
+    for graph in graphs_in(model):
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+    for node in nodes_of(model):
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
 
 
 FORGIVEN: Final = (

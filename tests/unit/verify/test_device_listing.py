@@ -13,6 +13,7 @@ from ortrim.base.tools import InstalledTool, Tool
 from ortrim.errors import ToolError
 from ortrim.pipeline import devices as listing
 from ortrim.pipeline.devices import fetch_machines, list_devices
+from ortrim.pipeline.doctor import FARM_CHECKS
 from ortrim.platforms.android.adb import AdbListing
 from ortrim.platforms.apple import simctl
 from ortrim.platforms.apple.mac import mac_host
@@ -34,7 +35,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
     monkeypatch.setattr(listing, "find_adb", lambda: None)
     monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
-    farms = tuple(replace(check, look=partial(farm, check.name)) for check in listing.FARM_CHECKS)
+    farms = tuple(replace(check, look=partial(farm, check.name)) for check in FARM_CHECKS)
     monkeypatch.setattr(listing, "FARM_CHECKS", farms)
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ortrim.errors import UsageError
-from ortrim.pins.shipped import pin_text
+from ortrim.pins.shipped import shipped_text
 
 ONNXRUNTIME: Final = "onnxruntime"
 TRIMMED: Final = "trimmed"
@@ -70,6 +70,4 @@ def engines_named(names: tuple[str, ...]) -> tuple[Engine, ...]:
 
 def engine_requirements(name: str) -> str:
     """Return the text of an engine's requirements file, or of its converter's; every line is pinned with hashes."""
-    text = pin_text(f"requirements/engine-{name}.txt")
-    assert text is not None
-    return text
+    return shipped_text(f"requirements/engine-{name}.txt")

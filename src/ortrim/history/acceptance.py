@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ortrim.base.console import printable
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import first_fault, from_json, to_json
 from ortrim.errors import Regression, StorageError, UsageError
 from ortrim.history.record import spec_name
 from ortrim.history.rows import AcceptedBuild, Allowed, BuildEntry, Check, Checked, check, entry_of
@@ -104,11 +104,9 @@ def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
     try:
         return from_json(AcceptedFile, content).builds
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         hint = "write it anew: invoke accept-build --to FILE"
         what = "not a file of accepted builds that this version of ortrim can read"
-        raise StorageError("accepted-damaged", what, where=where, why=why, hint=hint) from error
+        raise StorageError("accepted-damaged", what, where=where, why=first_fault(error), hint=hint) from error
 
 
 def regression_of(found: Checks) -> Regression | None:

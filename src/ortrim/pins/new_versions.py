@@ -30,7 +30,7 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
 from ortrim.pins.report import against
 from ortrim.pins.runtime import runtime_pins, supported_versions, versions_file
-from ortrim.pins.shipped import pin_text, writable_pins_folder
+from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.pins.update import VERSIONS_FILE, converter_text, pin_sources, release_number, with_version
 from ortrim.pipeline.building import REPORT, build
 from ortrim.pipeline.executors import executor_for
@@ -162,17 +162,15 @@ def _pin(version: str, step: Step, mirrors: Mirrors) -> None:
     limits = model_limits(full_runtime(version, requirements))
     sources = pin_sources(version, mirrors=mirrors, announce=step.note)
     write_atomically(writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt", requirements)
-    text = pin_text(VERSIONS_FILE)
-    assert text is not None
     written = with_version(
-        text, version, max_opset=limits.max_opset, max_ir_version=limits.max_ir_version, ndk=sources.ndk
+        shipped_text(VERSIONS_FILE),
+        version,
+        max_opset=limits.max_opset,
+        max_ir_version=limits.max_ir_version,
+        ndk=sources.ndk,
     )
-    write_atomically(_versions_path(), written)
+    write_atomically(writable_pins_folder() / VERSIONS_FILE, written)
     versions_file.cache_clear()
-
-
-def _versions_path() -> Path:
-    return writable_pins_folder() / VERSIONS_FILE
 
 
 def _is_pinned(version: str) -> bool:

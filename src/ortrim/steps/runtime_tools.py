@@ -22,7 +22,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import nodes_of
-from ortrim.pins.shipped import pin_text, step_requirements
+from ortrim.pins.shipped import step_requirements
 from ortrim.spec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
 from ortrim.steps.graph import DEFAULT_DOMAIN
 from ortrim.steps.step import (
@@ -42,7 +42,6 @@ from ortrim.steps.step import (
 
 BEFORE: Final = "before.onnx"
 AFTER: Final = "after.onnx"
-REQUIREMENTS: Final = "requirements/onnx.txt"
 
 
 def python_with_onnx(place: Workplace) -> Python:
@@ -53,9 +52,7 @@ def python_with_onnx(place: Workplace) -> Python:
     python = runtime_python(place)
     if (place.runtime.packages / "onnx").is_dir():
         return python
-    text = pin_text(REQUIREMENTS)
-    assert text is not None, "shipped with ortrim"
-    search = f"{place.runtime.packages}:{packages_folder('onnx', text)}"
+    search = f"{place.runtime.packages}:{packages_folder('onnx', step_requirements('onnx'))}"
     return Python(words=python.words, environment={**python.environment, "PYTHONPATH": search})
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -20,7 +19,7 @@ from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.bench.subjects import BenchedModel, BenchSelection, base_point, request_at, subject_of
 from ortrim.errors import UsageError
-from ortrim.report.figures import ms_text, share_text, shortened
+from ortrim.report.figures import ms_text, plain_table, share_text, shortened
 from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 from ortrim.verify.operator_times import (
@@ -150,14 +149,7 @@ def _nodes(profile: OperatorProfile, most: int) -> Table:
 
 
 def _table(first: str, last: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in ("time", "share"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("calls", justify="right", no_wrap=True)
-    table.add_column(last, justify="right" if last == "nodes" else "left", overflow="fold")
-    return table
+    return plain_table(first, "time", "share", "", "calls", last, fold=() if last == "nodes" else (last,))
 
 
 def _cells(each: OperatorTime | NodeTime, profile: OperatorProfile) -> tuple[RenderableType, ...]:

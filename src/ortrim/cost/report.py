@@ -6,7 +6,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +13,7 @@ from rich.text import Text
 from ortrim.base.console import counted, printable
 from ortrim.cost.memory import ModelCost, NodeCost, OperatorCost, Peak
 from ortrim.cost.proportion import Blamed, Expectation, Pace
-from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, share_text, shortened
+from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, plain_table, share_text, shortened
 
 TOP: Final = 8
 NAME_CELLS: Final = 34
@@ -84,12 +83,9 @@ def _nodes(cost: ModelCost, most: int) -> Table:
 
 
 def _table(first: str, last: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in ("MACs", "share", "operations", "parameters"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(last, justify="right" if last == "nodes" else "left")
-    return table
+    return plain_table(
+        first, "MACs", "share", "operations", "parameters", last, fold=() if last == "nodes" else (last,)
+    )
 
 
 def _with_rest(table: Table, rest: Sequence[NodeCost | OperatorCost], cost: ModelCost, noun: str) -> Table:
@@ -163,11 +159,7 @@ def _proportion_terminal_headline(pace: Pace) -> str:
 
 
 def _proportion_terminal_table(expectations: Sequence[Expectation]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("model, case", overflow="fold")
-    for heading in ("MACs", "expected", "measured", "times"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("finding", overflow="fold")
+    table = plain_table("model, case", "MACs", "expected", "measured", "times", "finding", fold=("finding",))
     for each in expectations:
         times = NONE if each.ratio is None else f"{each.ratio:.3g}"
         cells = (_place(each), amount_text(each.macs), ms_text(each.expected_ms), ms_text(each.measured_ms), times)

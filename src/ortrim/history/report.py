@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 from markupsafe import Markup
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.console import Group as Stack
 from rich.table import Table
@@ -26,7 +25,7 @@ from ortrim.bench.report import number_text
 from ortrim.history.rows import BenchEntry, BuildEntry, Check, Checked, Measure
 from ortrim.report.charts import FAMILIES, Canvas, family, ticks
 from ortrim.report.charts import STYLES as FAMILIES_STYLES
-from ortrim.report.figures import NONE, bytes_text, name_text, quantity_text
+from ortrim.report.figures import NONE, bytes_text, name_text, plain_table, quantity_text
 from ortrim.report.html import rendered
 from ortrim.verify.measurements import Unit
 
@@ -387,11 +386,7 @@ def history_tables(entries: Sequence[BuildEntry], last: int) -> RenderableType:
 
 
 def _table(lines: Sequence[HistoryLine]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("recorded (UTC)", no_wrap=True)
-    for heading in ("library", "change", "peak", "p50"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = plain_table("recorded (UTC)", "library", "change", "peak", "p50", "verdict", left=("verdict",))
     for line in reversed(lines):
         change = Text(line.change, STYLES.get(line.change[:1], "dim"))
         plain = (line.when[:16], line.library, change, line.peak, line.p50, line.verdict)
@@ -417,12 +412,9 @@ def bench_history_tables(entries: Sequence[BenchEntry], last: int) -> Renderable
 
 
 def _bench_history_terminal_table(entries: Sequence[BenchEntry]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("recorded (UTC)", no_wrap=True)
-    table.add_column("settings", overflow="fold", min_width=21)
-    for heading in ("p50 ms", "p99 ms", "peak"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("model, run", overflow="fold")
+    words = ("settings", "model, run")
+    table = plain_table("recorded (UTC)", "settings", "p50 ms", "p99 ms", "peak", "model, run", fold=words)
+    table.columns[0].no_wrap, table.columns[1].min_width = True, 21
     for entry in reversed(entries):
         times = (_slowest(entry, name) for name in ("p50", "p99"))
         when = printable(entry.recorded_at[:16].replace("T", " "))
@@ -457,11 +449,7 @@ def _plan(digest: str) -> str:
 
 
 def _acceptance_terminal_table(lines: list[Checked]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("measure", overflow="fold")
-    for heading in ("accepted", "now", "change", "allowed"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = plain_table("measure", "accepted", "now", "change", "allowed", "", left=("",))
     for line in lines:
         place = ", ".join(filter(None, (line.measure, line.model, line.case, line.device)))
         growth = NONE if line.growth is None else f"{100 * line.growth:+.1f} %"

@@ -285,7 +285,7 @@ def sweep_points(base: BenchPoint, words: Sequence[str], *, cores: int, full: bo
     alone = _one_at_a_time(base, cores, full=full) if EACH in words else ()
     points: dict[str, BenchPoint] = {base.name: base}
     for point in (*alone, *_combined(base, named)):
-        points.setdefault(name := name_of(point, base), _named(point, name))
+        points.setdefault(name := name_of(point, base), replace(point, name=name))
     if len(points) > MOST_POINTS:
         hint = "give fewer values, such as --sweep threads=1,2"
         raise UsageError(
@@ -312,12 +312,8 @@ def _one_at_a_time(base: BenchPoint, cores: int, *, full: bool) -> Iterator[Benc
         if name != left_out:
             start = _with_threads(base, cores) if name == "spinning" else base
             yield from (
-                with_value(start, name, value) for value in values_of(name, cores) if _differs(base, name, value)
+                with_value(start, name, value) for value in values_of(name, cores) if value_of(base, name) != value
             )
-
-
-def _differs(base: BenchPoint, name: str, value: Value) -> bool:
-    return value_of(base, name) != value
 
 
 def _with_threads(base: BenchPoint, cores: int) -> BenchPoint:
@@ -331,10 +327,6 @@ def _combined(base: BenchPoint, axes: Mapping[str, tuple[Value, ...]]) -> Iterat
         for name, value in zip(axes, values, strict=True):
             point = with_value(point, name, value)
         yield point
-
-
-def _named(point: BenchPoint, name: str) -> BenchPoint:
-    return BenchPoint(name=name, session=point.session, level=point.level)
 
 
 CONVERTED_ALONE: Final = (DIRECTLY, IN_PLACE)

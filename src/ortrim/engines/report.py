@@ -102,16 +102,13 @@ NUMBERS = range(1, len(HEADINGS))
 
 def engine_markdown(comparison: EngineComparison) -> str:
     """Return the page: how it was measured, the engines, and a table for each case."""
-    engines = table(("engine", "version", "used as", "native libraries"), _engines(comparison), right=(3,))
+    rows = (tuple(map(escaped, engine_text(engine))) for engine in comparison.engines)
+    engines = table(("engine", "version", "used as", "native libraries"), rows, right=(3,))
     notes = "\n".join(f"- {escaped(note)}" for note in notes_of(comparison))
     head = f"# {escaped(comparison.name)} in several engines\n\n{escaped(machine_text(comparison))}"
     about = f"Recorded {escaped(comparison.recorded_at)} by ortrim {escaped(comparison.ortrim_version)}."
     sections = (part for case in comparison.cases for part in _case(case, comparison))
     return "\n\n".join((f"{head}\n{about}", notes, engines, *sections)) + "\n"
-
-
-def _engines(comparison: EngineComparison) -> Iterator[tuple[str, ...]]:
-    return (tuple(map(escaped, engine_text(engine))) for engine in comparison.engines)
 
 
 def _case(case: ComparedCase, comparison: EngineComparison) -> Iterator[str]:

@@ -5,7 +5,6 @@
 - The steps of all models of a buildspec, with what they did shown.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -26,7 +25,7 @@ from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table
 from ortrim.spec.build_options import ProfileName
 from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, LoadedSpec, ModelSpec
-from ortrim.spec.load import load_spec
+from ortrim.spec.load import load_spec, name_from
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
 from ortrim.verify.cases import make_cases
 
@@ -191,8 +190,6 @@ def require_known(code: str, option: str, names: Sequence[str], known: Sequence[
 
 
 BUILDSPEC: Final = ".toml"
-UNFIT: Final = re.compile(r"[^a-z0-9._-]+")
-LONGEST_NAME: Final = 64
 Sizes = Mapping[str, int]
 """Of dimensions, by their names, or by `INPUT:AXIS` where they have none."""
 
@@ -244,7 +241,7 @@ def spec_of_model(path: Path, sizes: Sizes) -> LoadedSpec:
     require_model(path)
     inputs = _inputs(path) if sizes else ()
     check_sizes(sizes, open_sizes(inputs))
-    name = UNFIT.sub("-", path.stem.lower()).strip("._-")[:LONGEST_NAME] or "model"
+    name = name_from(path) or "model"
     case = CaseSpec(
         name="default",
         dimensions={name: size for name, size in sizes.items() if _is_name(name, inputs)},

@@ -78,7 +78,10 @@ def html_report(report: VerifyReport) -> str:
         tiles=_tiles(all_lines(report)),
         several_models=several_models(all_lines(report)),
         library_lines=library_lines(report),
-        devices=[_device(report, device, number) for number, device in enumerate(report.devices, 1)],
+        devices=[
+            {**device_parts(device, number, _baseline(report, device)), "facts": device_facts(device)}
+            for number, device in enumerate(report.devices, 1)
+        ],
         device_names=device_names(report),
         side_by_side=side_by_side(report),
         coverage=coverage_texts(report),
@@ -93,10 +96,13 @@ def html_report(report: VerifyReport) -> str:
     )
 
 
-def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str, Any]:
-    """Return what the page says of one device; `number` tells its pictures from those of others."""
-    # The head of the page names the baseline of a single device.
-    baseline = report.baseline if len(report.devices) > 1 else device.baseline
+def _baseline(report: VerifyReport, device: DeviceReport) -> str:
+    """Return the baseline that needs no word at a device: the head of the page names that of a single one."""
+    return report.baseline if len(report.devices) > 1 else device.baseline
+
+
+def device_parts(device: DeviceReport, number: int, baseline: str) -> dict[str, Any]:
+    """Return what a page says of one device; `number` tells its pictures from those of others."""
     return {
         "number": number,
         "name": name_text(device.device),
@@ -112,7 +118,6 @@ def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str
         "latency_pictures": latency_pictures(device),
         "timings": timings(device),
         "findings": findings(device, baseline),
-        "facts": device_facts(device),
     }
 
 

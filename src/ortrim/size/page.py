@@ -12,7 +12,7 @@ from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart
 from ortrim.report.html import rendered
 from ortrim.report.treemap import leaf_tiles
 from ortrim.size.accounting import NO_OPERATOR
-from ortrim.size.content import Sized, change_lines, difference_headline, rows, shown_name, signed
+from ortrim.size.content import Sized, change_lines, difference_headline, rows, shown_name, signed, tells
 from ortrim.size.library import SizeChange
 
 TABLES: Final = (
@@ -45,11 +45,6 @@ def _subtitle(sized: Sized) -> str:
     leaves = counted(len(account.leaves), "part")
     zeros = f", {counted(account.zeroed_bytes, 'byte')} of zeros more in memory" if account.zeroed_bytes else ""
     return f"{counted(account.file_bytes, 'byte')} in {leaves}, each byte in exactly one{zeros}"
-
-
-def tells(sized: Sized, by: str) -> bool:
-    """Whether a grouping says anything of this library."""
-    return by not in {"operator", "file"} or sized.accounting.mapped
 
 
 def _table(sized: Sized, by: str, heading: str, most: int) -> dict[str, Any]:

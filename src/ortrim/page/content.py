@@ -12,7 +12,7 @@ from typing import Final, Literal
 from ortrim.base.console import counted, printable
 from ortrim.cost.counting import operator_name
 from ortrim.cost.memory import ModelCost
-from ortrim.cost.report import amount_text
+from ortrim.cost.report import amount_text, sizes_text
 from ortrim.models.graph_facts import GraphFacts
 from ortrim.models.models import OrtModel, TensorInfo
 from ortrim.models.operators import RequiredOperators
@@ -251,7 +251,7 @@ def cost_lines(cost: ModelCost) -> tuple[tuple[str, ...], ...]:
 
 def case_text(cost: ModelCost) -> str:
     """Say for which inputs a cost is: `case short: x 1x512, state 2x1x128`."""
-    inputs = ", ".join(f"{name} {_sizes_text(shape)}" for name, shape in cost.inputs)
+    inputs = ", ".join(f"{name} {sizes_text(shape)}" for name, shape in cost.inputs)
     return printable(f"case {cost.case}: {inputs}" if cost.case else inputs) or "no inputs"
 
 
@@ -367,9 +367,3 @@ def _shape_text(value: TensorInfo) -> str:
     if value.shape is None:
         return "of any shape"
     return printable(" x ".join("?" if size is None else str(size) for size in value.shape)) or "scalar"
-
-
-def _sizes_text(shape: tuple[int | None, ...] | None) -> str:
-    if shape is None:
-        return "of any shape"
-    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"

@@ -147,11 +147,6 @@ def keep(stored: object, folder: Path) -> None:
         (folder / FACTS_FILE).write_text(to_json(stored))
 
 
-def read_stored(folder: Path) -> StoredModel:
-    """Return what is known of the copy in `folder`. Raises `StorageError` (`damaged-cache`)."""
-    return read_facts(folder, StoredModel)
-
-
 def read_facts(folder: Path, kind: type[T]) -> T:
     """Return what `keep` wrote. Raises `StorageError` (`damaged-cache`)."""
     try:
@@ -309,7 +304,7 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
         folder = _fetched(model, root, ort_version, where)
     else:
         folder = _copied(model, base / model.path, root, ort_version, where)
-    facts = read_stored(folder).facts
+    facts = read_facts(folder, StoredModel).facts
     check_limits(facts, ort_version, where)
     return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
 
@@ -353,7 +348,7 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
             keep(stored, temporary)
 
         cached_folder(root / digest, fill)
-        return read_stored(root / digest).external
+        return read_facts(root / digest, StoredModel).external
 
     digest = local_digest(path, model.sha256, where)
     external = copied_under(digest, ())

@@ -32,14 +32,14 @@ from ortrim.pins.report import against
 from ortrim.pins.runtime import runtime_pins, supported_versions, versions_file
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.pins.update import VERSIONS_FILE, converter_text, pin_sources, release_number, with_version
-from ortrim.pipeline.building import REPORT, build
+from ortrim.pipeline.building import build
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
 from ortrim.platforms.planner import with_arguments
 from ortrim.report.figures import escaped, table
 from ortrim.report.markdown import step_summary
-from ortrim.report.write import read_report
+from ortrim.report.write import JSON_NAME, read_report
 from ortrim.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.verify.reports import VerifyReport
 
@@ -219,12 +219,12 @@ def build_versions(request: Request, folder: Path, console: Console) -> tuple[Ve
 def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
     """Return the reports that `build_versions` left in a folder. Raises as `read_report` does."""
     names = (LAST,) if update.newest == update.last or update.unbuilt else (LAST, NEWEST)
-    return tuple(read_report(folder / name / REPORT) for name in names)
+    return tuple(read_report(folder / name / JSON_NAME) for name in names)
 
 
 def _built(request: Request, version: str, folder: Path, console: Console) -> VerifyReport:
     (report,) = build(replace(request, version=version), console)
-    write_atomically(folder / REPORT, to_json(report))
+    write_atomically(folder / JSON_NAME, to_json(report))
     return report
 
 

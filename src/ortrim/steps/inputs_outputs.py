@@ -174,10 +174,7 @@ def with_outputs(
 
 def change_outputs(model: onnx.ModelProto, options: Outputs, place: Workplace) -> Stepped:
     """Add and drop outputs. Raises `ModelError` (`step-failed`) for unknown ones, and when none is left."""
-    known = [value.name for value in model.graph.output]
-    unknown = [name for name in options.drop if name not in known]
-    if unknown:
-        raise step_failed(f"the model has no output '{unknown[0]}'", hint=f"its outputs are: {', '.join(known)}")
+    _require_known("output", options.drop, [value.name for value in model.graph.output])
     observed, added = with_outputs(model, options.add, inferred(model, place)) if options.add else (None, ())
     made = onnx.ModelProto()
     made.CopyFrom(observed or model)
@@ -223,7 +220,7 @@ def rename(model: onnx.ModelProto, options: Rename) -> Stepped:
     return Stepped(model=model, notes=notes, outputs=outputs, feeding=feeding if options.inputs else None)
 
 
-def _require_known(kind: str, names: Mapping[str, str], known: list[str]) -> None:
+def _require_known(kind: str, names: Iterable[str], known: list[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         what = f"the model has no {kind} '{unknown[0]}'"

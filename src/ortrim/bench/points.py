@@ -7,13 +7,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from ortrim.errors import UsageError
 from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, SessionSettings, SessionSpec, settings_of
+from ortrim.spec.problems import nearest
 from ortrim.verify.measurements import Distribution, HostFacts
 
 Level = Literal["none", "basic", "extended", "all"]
@@ -210,8 +210,7 @@ def axis_from(word: str, cores: int) -> tuple[str, tuple[Value, ...]]:
     """Read `threads` or `threads=1,2`. Raises `UsageError` (`bad-option`)."""
     name, given, values = word.partition("=")
     if name not in CHOICES:
-        close = get_close_matches(name, CHOICES, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"choose {EACH}, or some of {', '.join(CHOICES)}"
+        hint = nearest(name, CHOICES, f"choose {EACH}, or some of {', '.join(CHOICES)}")
         raise UsageError("bad-option", f"{name[:100]!r} is no setting to vary", where="--sweep", hint=hint)
     if not given:
         return name, values_of(name, cores)

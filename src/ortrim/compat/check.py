@@ -16,7 +16,7 @@ import onnx
 from onnx import version_converter
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.console import Console
+from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors
 from ortrim.compat.answer import (
     DEFAULT_CONVERSION,
@@ -253,12 +253,11 @@ def failure_of(answer: CompatibilityAnswer) -> Diagnostic | None:
     if not unfit:
         return None
     lines = [f"{model.model}: {line}" for model in unfit for line in missing_lines(model)]
-    rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     return OperatorsError(
         "model-does-not-fit",
         f"{len(unfit)} of {len(answer.models)} models would not run on it",
         where=f"{answer.runtime}, ONNX Runtime {answer.ort_version}",
-        why="\n".join((*lines[:MOST_LINES], *rest)),
+        why=first_lines(lines, MOST_LINES),
         hint=_hint(answer, unfit),
     )
 

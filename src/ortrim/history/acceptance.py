@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from ortrim.base.console import printable
+from ortrim.base.console import first_lines, printable
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import first_fault, from_json, to_json
 from ortrim.errors import Regression, StorageError
@@ -116,11 +116,10 @@ def regression_of(found: Checks) -> Regression | None:
     ]
     if not lines:
         return None
-    rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     return Regression(
         "regression",
         "a build is worse than the accepted one, by more than is allowed",
-        why=printable("\n".join((*lines[:MOST_LINES], *rest))),
+        why=printable(first_lines(lines, MOST_LINES)),
         hint="mend the cause, or accept it: invoke accept-build",
     )
 

@@ -129,19 +129,16 @@ def check_build(
         found = check_builds(Path(output), spec, identifier, allowed, Path(against) if against else None)
         failure = regression_of(found)
         if json:
-            data = {**_as_data(found), "errors": as_data(failure) if failure else []}
+            data = {
+                "checks": [_check_data(each) for each in found.checks],
+                "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
+                "errors": as_data(failure) if failure else [],
+            }
             console.result(json_module.dumps(data, indent=2))
         else:
             show_checks(found, console)
         if failure:
             raise failure
-
-
-def _as_data(found: Checks) -> dict[str, Any]:
-    return {
-        "checks": [_check_data(each) for each in found.checks],
-        "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
-    }
 
 
 def _check_data(each: Check) -> dict[str, Any]:

@@ -11,7 +11,7 @@ on GitHub the lines of a step are folded into a group and diagnostics become ann
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from io import TextIOWrapper
@@ -40,6 +40,12 @@ def duration_text(seconds: float) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun, which takes an `s` for all numbers but one: `1 file`, `1,200 files`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def first_lines(lines: Sequence[str], most: int) -> str:
+    """Return the first `most` lines, and how many more there are."""
+    rest = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n".join((*lines[:most], *rest))
 
 
 def printable(text: str) -> str:

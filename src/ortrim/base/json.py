@@ -5,7 +5,7 @@ import math
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
 
@@ -43,6 +43,12 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     """
     value: T = _adapter(cast(Any, kind)).validate_json(text)
     return value
+
+
+def first_fault(error: ValidationError) -> str:
+    """Name the first place that does not fit its type, by its dotted path, and say why."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
 
 
 def _strict(data: Any) -> Any:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -21,7 +20,7 @@ from ortrim.models.operators import RequiredOperators, parse_config
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, planned_here
 from ortrim.pipeline.request import Request
-from ortrim.report.figures import share_text
+from ortrim.report.figures import plain_table, share_text
 from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import own_baseline
@@ -114,11 +113,7 @@ def _with_domains(times: Mapping[str, float], operators: RequiredOperators) -> d
 
 def hot_table(operators: Sequence[RankedOperator]) -> Table:
     """Return every operator with its largest part of a model's time, the hot ones in bold."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("operator")
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("model")
+    table = plain_table("operator", "share", "", "model", left=("",), fold=("model",))
     for each in operators:
         style = "bold" if each.hot else "dim"
         words = (each.operator, share_text(each.share), "hot" if each.hot else "", each.model)

@@ -7,13 +7,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from ortrim.errors import UsageError
 from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, SessionSettings, SessionSpec, settings_of
+from ortrim.spec.problems import nearest
 from ortrim.verify.measurements import Distribution, HostFacts
 
 Level = Literal["none", "basic", "extended", "all"]
@@ -210,8 +210,7 @@ def axis_from(word: str, cores: int) -> tuple[str, tuple[Value, ...]]:
     """Read `threads` or `threads=1,2`. Raises `UsageError` (`bad-option`)."""
     name, given, values = word.partition("=")
     if name not in CHOICES:
-        close = get_close_matches(name, CHOICES, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"choose {EACH}, or some of {', '.join(CHOICES)}"
+        hint = nearest(name, CHOICES, f"choose {EACH}, or some of {', '.join(CHOICES)}")
         raise UsageError("bad-option", f"{name[:100]!r} is no setting to vary", where="--sweep", hint=hint)
     if not given:
         return name, values_of(name, cores)
@@ -285,7 +284,7 @@ def sweep_points(base: BenchPoint, words: Sequence[str], *, cores: int, full: bo
     alone = _one_at_a_time(base, cores, full=full) if EACH in words else ()
     points: dict[str, BenchPoint] = {base.name: base}
     for point in (*alone, *_combined(base, named)):
-        points.setdefault(name := name_of(point, base), _named(point, name))
+        points.setdefault(name := name_of(point, base), replace(point, name=name))
     if len(points) > MOST_POINTS:
         hint = "give fewer values, such as --sweep threads=1,2"
         raise UsageError(
@@ -312,12 +311,8 @@ def _one_at_a_time(base: BenchPoint, cores: int, *, full: bool) -> Iterator[Benc
         if name != left_out:
             start = _with_threads(base, cores) if name == "spinning" else base
             yield from (
-                with_value(start, name, value) for value in values_of(name, cores) if _differs(base, name, value)
+                with_value(start, name, value) for value in values_of(name, cores) if value_of(base, name) != value
             )
-
-
-def _differs(base: BenchPoint, name: str, value: Value) -> bool:
-    return value_of(base, name) != value
 
 
 def _with_threads(base: BenchPoint, cores: int) -> BenchPoint:
@@ -331,10 +326,6 @@ def _combined(base: BenchPoint, axes: Mapping[str, tuple[Value, ...]]) -> Iterat
         for name, value in zip(axes, values, strict=True):
             point = with_value(point, name, value)
         yield point
-
-
-def _named(point: BenchPoint, name: str) -> BenchPoint:
-    return BenchPoint(name=name, session=point.session, level=point.level)
 
 
 CONVERTED_ALONE: Final = (DIRECTLY, IN_PLACE)

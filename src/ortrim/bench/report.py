@@ -7,14 +7,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ortrim.base.console import counted, printable
 from ortrim.bench.points import BenchReport, BenchRow, Goal, ModelBench, Score, session_lines
-from ortrim.report.figures import NONE, bytes_text, escaped, ms_text, name_text, table
+from ortrim.report.figures import NONE, bytes_text, escaped, ms_text, name_text, plain_table, table
 from ortrim.verify.measurements import Distribution
 
 GOALS: Final[Mapping[Goal, str]] = {"latency": "latency", "cpu": "processor time", "memory": "memory"}
@@ -190,7 +189,7 @@ def _blocks(report: BenchReport, model: ModelBench) -> Iterator[RenderableType]:
 
 def _one(row: BenchRow, deadline_ms: float | None) -> Iterator[RenderableType]:
     yield Text(_title(row), "bold")
-    table = _table("milliseconds", *PERCENTILES)
+    table = plain_table("milliseconds", *PERCENTILES)
     for name, times in parts_of(row):
         cells = (number_text(value) for value in (times.p50, times.p90, times.p99, times.maximum))
         table.add_row(Text(name), *map(Text, cells), style="bold" if name == "total" else "")
@@ -254,14 +253,4 @@ def _title(row: BenchRow) -> str:
 
 def _points(*numbers: str) -> Table:
     """Return a table with a row for each point: its mark, its name, and numbers."""
-    table = _table("", "settings", *numbers)
-    table.columns[1].justify, table.columns[1].no_wrap, table.columns[1].overflow = "left", False, "fold"
-    return table
-
-
-def _table(first: str, *numbers: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+    return plain_table("", "settings", *numbers, fold=("settings",))

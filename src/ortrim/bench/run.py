@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.console import Console, Step
+from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.bench.points import BenchModel, BenchPlan, BenchPoint, BenchReport, ModelBench, Sample, settings_at, turns
-from ortrim.bench.report import bench_markdown
 from ortrim.bench.scores import (
     Journal,
     Writer,
@@ -98,11 +97,7 @@ def _measured(journal: Journal, subject: BenchedModel, host: Host, console: Cons
                     if turn.name not in known:
                         _one(turn, subject, host.run, failed, writer)
         except KeyboardInterrupt:
-            _tell_stop(step)
-
-
-def _tell_stop(step: Step) -> None:
-    step.note("stopped; what was measured is kept, and --resume goes on from there")
+            step.note("stopped; what was measured is kept, and --resume goes on from there")
 
 
 def _turns(plan: BenchPlan) -> Iterator[Turn]:
@@ -164,11 +159,6 @@ def _children_seconds() -> float:
 
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def write_markdown(report: BenchReport, path: Path) -> None:
-    """Write the results as Markdown. Raises `StorageError`."""
-    write_atomically(path, bench_markdown(report))
 
 
 def write_session(report: BenchReport, path: Path) -> None:

@@ -16,14 +16,15 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.base.console import Console
+from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data, to_json
 from ortrim.bench.hot import RUNS as HOT_RUNS
 from ortrim.bench.hot import find_hot, hot_table
 from ortrim.bench.points import EACH, BenchReport, Goal
 from ortrim.bench.profile import RUNS, TOP, Profiled, profile_of_trace, profile_tables, profiles_of
-from ortrim.bench.report import bench_tables
+from ortrim.bench.report import bench_markdown, bench_tables
 from ortrim.bench.run import bench as measure
-from ortrim.bench.run import write_markdown, write_session
+from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import bad_option, count_option, demo_spec, help_for, request_from, run_name, size_option
@@ -111,7 +112,7 @@ def bench(
         if session:
             write_session(report, Path(session))
         if markdown:
-            write_markdown(report, Path(markdown))
+            write_atomically(Path(markdown), bench_markdown(report))
         _show(report, console, json=json)
 
 

@@ -29,11 +29,10 @@ def members_of(data: bytes, where: str) -> tuple[tuple[str, bytes], ...]:
     """Return what `archive_members` does of a static library in memory, which errors call `where`."""
     if not data.startswith(MAGIC):
         raise _bad(where, f"it begins with {data[:8]!r}")
-    return tuple((name, content) for name, content in _members(data, where) if not _is_index(name))
-
-
-def _is_index(name: str) -> bool:
-    return name in INDICES or name.startswith(APPLE_INDICES)
+    found = _members(data, where)
+    return tuple(
+        (name, content) for name, content in found if name not in INDICES and not name.startswith(APPLE_INDICES)
+    )
 
 
 def _members(data: bytes, where: str) -> Iterator[tuple[str, bytes]]:
@@ -45,13 +44,10 @@ def _members(data: bytes, where: str) -> Iterator[tuple[str, bytes]]:
         if header[58:] != b"`\n" or not size.isdecimal() or position + int(size) > len(data):
             raise _bad(where, f"there is no member at byte {position - HEADER_BYTES}")
         name = header[:16].decode("latin-1").strip()
+        short = name if name in INDICES else name.removesuffix("/")
         content = data[position : position + int(size)]
-        yield _long_name(name, content, where) if name.startswith(APPLE_NAME) else (_short_name(name), content)
+        yield _long_name(name, content, where) if name.startswith(APPLE_NAME) else (short, content)
         position += int(size) + int(size) % 2
-
-
-def _short_name(name: str) -> str:
-    return name if name in INDICES else name.removesuffix("/")
 
 
 def _long_name(name: str, content: bytes, where: str) -> tuple[str, bytes]:

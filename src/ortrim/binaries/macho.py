@@ -6,7 +6,7 @@
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -156,6 +156,18 @@ LC_SEGMENT_64: Final = 0x19
 LINKEDIT_COMMANDS: Final = frozenset({0x1D, 0x1E, 0x26, 0x29, 0x2B, 0x2E, 0x36, 0x80000033, 0x80000034})
 """Signature, split info, function starts, data in code, ... exports trie and chained fixups: an offset and a size."""
 DYLD_INFO_COMMANDS: Final = frozenset({0x22, 0x80000022})
+TABLES: Final[dict[int, tuple[tuple[int, int], ...]]] = {
+    LC_SYMTAB: ((8, 12), (16, 1)),
+    LC_DYSYMTAB: ((32, 8), (48, 4), (56, 4), (64, 8), (72, 8)),
+    **dict.fromkeys(LINKEDIT_COMMANDS, ((8, 1),)),
+    **dict.fromkeys(DYLD_INFO_COMMANDS, tuple((start, 1) for start in range(8, 48, 8))),
+}
+"""Where load commands have an offset and a number, and how many bytes each of that number is."""
+SEGMENTS: Final[dict[int, tuple[str, int, int, str]]] = {
+    LC_SEGMENT_64: ("<QQIII", 40, 72, "<16s16sQQIIIIIIII"),
+    LC_SEGMENT: ("<IIIII", 32, 56, "<16s16sIIIIIIIII"),
+}
+"""How and where segments say what they cover, and where and how their sections do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,20 +239,14 @@ def architecture_name(kind: int, subtype: int) -> str:
 
 def _extents(command: int, content: bytes) -> Iterator[tuple[int, int]]:
     """Yield the places in the file that a load command points at, as offsets and sizes in bytes."""
-    if find := EXTENTS.get(command):
-        yield from find(content)
-
-
-def _segment(content: bytes) -> Iterator[tuple[int, int]]:
-    offset, size, _, _, count = struct.unpack_from("<QQIII", content, 40)
-    yield offset, size
-    yield from _sections(content, count if size else 0, 72, "<16s16sQQIIIIIIII")
-
-
-def _segment_32(content: bytes) -> Iterator[tuple[int, int]]:
-    offset, size, _, _, count = struct.unpack_from("<IIIII", content, 32)
-    yield offset, size
-    yield from _sections(content, count if size else 0, 56, "<16s16sIIIIIIIII")
+    for start, unit in TABLES.get(command, ()):
+        offset, count = struct.unpack_from("<II", content, start)
+        yield offset, count * unit
+    if command in SEGMENTS:
+        form, start, first, layout = SEGMENTS[command]
+        offset, size, _, _, count = struct.unpack_from(form, content, start)
+        yield offset, size
+        yield from _sections(content, count if size else 0, first, layout)
 
 
 def _sections(content: bytes, count: int, start: int, form: str) -> Iterator[tuple[int, int]]:
@@ -255,43 +261,6 @@ def _sections(content: bytes, count: int, start: int, form: str) -> Iterator[tup
         zeroed = flags & 0xFF in {0x1, 0xC, 0x12}
         yield (0, 0) if zeroed else (offset, size)
         yield relocations, relocation_count * 8
-
-
-def _symbols(content: bytes) -> Iterator[tuple[int, int]]:
-    symbols, count, strings, strings_bytes = struct.unpack_from("<IIII", content, 8)
-    yield symbols, count * 12
-    yield strings, strings_bytes
-
-
-def _dynamic_symbols(content: bytes) -> Iterator[tuple[int, int]]:
-    yield _unpacked("<II", content, 32, 8)
-    yield _unpacked("<II", content, 48, 4)
-    yield _unpacked("<II", content, 56, 4)
-    yield _unpacked("<II", content, 64, 8)
-    yield _unpacked("<II", content, 72, 8)
-
-
-def _linkedit(content: bytes) -> Iterator[tuple[int, int]]:
-    yield _unpacked("<II", content, 8)
-
-
-def _dyld_info(content: bytes) -> Iterator[tuple[int, int]]:
-    yield from (_unpacked("<II", content, start) for start in range(8, 48, 8))
-
-
-def _unpacked(form: str, content: bytes, start: int, unit: int = 1) -> tuple[int, int]:
-    offset, count = struct.unpack_from(form, content, start)
-    return offset, count * unit
-
-
-EXTENTS: Final[dict[int, Callable[[bytes], Iterator[tuple[int, int]]]]] = {
-    LC_SEGMENT_64: _segment,
-    LC_SEGMENT: _segment_32,
-    LC_SYMTAB: _symbols,
-    LC_DYSYMTAB: _dynamic_symbols,
-    **dict.fromkeys(LINKEDIT_COMMANDS, _linkedit),
-    **dict.fromkeys(DYLD_INFO_COMMANDS, _dyld_info),
-}
 
 
 OTHERS: Final = {

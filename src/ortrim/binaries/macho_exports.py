@@ -220,7 +220,8 @@ def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
         if missing := sorted(set(names) - {symbol.name for symbol in kept}):
             what = f"the library does not define {', '.join(missing)}"
             raise BinaryError("symbol-missing", what, where=where, hint="build again; if it stays, report it")
-        hidden = tuple(_hidden(symbol) for symbol in offered if symbol.name not in names)
+        others = (symbol for symbol in offered if symbol.name not in names)
+        hidden = tuple(replace(symbol, kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN) for symbol in others)
         content = bytearray(data)
         _write_symbols(content, tables, hidden, kept)
         _bind_nothing_weakly(content, tables)
@@ -258,10 +259,6 @@ def _offered(data: bytes, tables: Tables) -> Iterator[MachoSymbol]:
         place = tables.names + start
         name = data[place : data.index(0, place)].decode()
         yield MachoSymbol(number=number, name=name, start=start, kind=kind, section=section, note=note, value=value)
-
-
-def _hidden(symbol: MachoSymbol) -> MachoSymbol:
-    return replace(symbol, kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN)
 
 
 def _write_symbols(

@@ -135,7 +135,10 @@ def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Bi
         exported=tuple(sorted(offered)),
         undefined=tuple(sorted(asked - offered)),
         needed=tuple(_need(dylib) for dylib in dylibs if dylib is not own),
-        segments=tuple(_segments(binary)),
+        segments=tuple(
+            MachSegment(name=_text(segment.name), file_bytes=segment.file_size, memory_bytes=segment.virtual_size)
+            for segment in binary.segments
+        ),
         bitcode=any(
             section.segment_name == "__LLVM" and section.name in BITCODE_SECTIONS for section in binary.sections
         ),
@@ -195,11 +198,6 @@ def _c_name(name: str | bytes) -> str:
 
 def _text(name: str | bytes) -> str:
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")
-
-
-def _segments(binary: lief.MachO.Binary) -> Iterator[MachSegment]:
-    for segment in binary.segments:
-        yield MachSegment(name=_text(segment.name), file_bytes=segment.file_size, memory_bytes=segment.virtual_size)
 
 
 def _signature(data: bytes, binary: lief.MachO.Binary) -> MachSignature:

@@ -64,7 +64,11 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     `not-an-object`, `corrupt-elf`, `corrupt-mach-o`).
     """
     data = _read_bytes(path)
-    symbols = _macho_symbols(data, path) if is_thin(data) else _elf_symbols(data, path)
+    if is_thin(data):
+        with diagnosed(str(path)):
+            symbols = tuple(object_symbols(data))
+    else:
+        symbols = with_elf_type(data, path, OBJECT, lambda elf: tuple(_visible_symbols(elf)))
     defined = frozenset(name for name, here in symbols if here)
     return defined, frozenset(name for name, here in symbols if not here) - defined
 
@@ -91,15 +95,6 @@ def _references(elf: ELFFile) -> Iterator[str]:
                 raise ValueError("a relocation by a symbol that is not there")
             if symbol["st_info"]["bind"] != LOCAL and symbol["st_shndx"] != UNDEFINED:
                 yield symbol.name
-
-
-def _macho_symbols(data: bytes, path: Path) -> tuple[tuple[str, bool], ...]:
-    with diagnosed(str(path)):
-        return tuple(object_symbols(data))
-
-
-def _elf_symbols(data: bytes, path: Path) -> tuple[tuple[str, bool], ...]:
-    return with_elf_type(data, path, OBJECT, lambda elf: tuple(_visible_symbols(elf)))
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -5,7 +5,6 @@
 - The same ONNX model in an older opset or IR version, to find out whether it then fits somewhere.
 """
 
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ import onnx
 from onnx import version_converter
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.console import Console
+from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors
 from ortrim.compat.answer import (
     DEFAULT_CONVERSION,
@@ -43,9 +42,7 @@ from ortrim.models.ort_format import IDENTIFIER, read_uses
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import runtime_pins
 from ortrim.spec.buildspec import ModelSpec
-
-UNFIT: Final = re.compile(r"[^a-z0-9._-]+")
-LONGEST_NAME: Final = 64
+from ortrim.spec.load import name_from
 
 
 class Trials:
@@ -68,7 +65,7 @@ class Trials:
     def prepare(self, path: Path) -> PreparedModel:
         """Return our own copy of a model. Raises as `models.prepare.prepare` does."""
         root, version = cache_folder("models") / FACTS_LAYOUT, self.installed.ort_version
-        spec = ModelSpec(name=model_name(path), path=Path(path.name))
+        spec = ModelSpec(name=name_from(path) or "model", path=Path(path.name))
         return prepare(spec, base=path.parent, root=root, ort_version=version, where=str(path))
 
     def convert(self, model: PreparedModel, conversion: tuple[str, str]) -> ModelUses:
@@ -90,12 +87,6 @@ def _with_saved(uses: ModelUses, converted: OrtModel) -> ModelUses:
     """Add what the saved optimizations make, with types: the converter's configuration has both, applied and not."""
     listed = uses_of(parse_config(converted.config, f"required operators of {converted.name}"))
     return replace(uses, uses=tuple(sorted({use: use for use in (*listed, *uses.uses)}.values())), saved=())
-
-
-def model_name(path: Path) -> str:
-    """Return a name that a buildspec can give the model of a file."""
-    name = UNFIT.sub("-", path.stem.lower()).strip("._-")[:LONGEST_NAME]
-    return name or "model"
 
 
 def is_ort(path: Path) -> bool:
@@ -262,12 +253,11 @@ def failure_of(answer: CompatibilityAnswer) -> Diagnostic | None:
     if not unfit:
         return None
     lines = [f"{model.model}: {line}" for model in unfit for line in missing_lines(model)]
-    rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     return OperatorsError(
         "model-does-not-fit",
         f"{len(unfit)} of {len(answer.models)} models would not run on it",
         where=f"{answer.runtime}, ONNX Runtime {answer.ort_version}",
-        why="\n".join((*lines[:MOST_LINES], *rest)),
+        why=first_lines(lines, MOST_LINES),
         hint=_hint(answer, unfit),
     )
 
@@ -325,7 +315,7 @@ def _answer(trials: Trials, checked: list[_Checked]) -> CompatibilityAnswer:
     runtime: InstalledRuntime = trials.installed
     change = smallest_change(runtime, [each.found for each in checked if each.found])
     lines = [
-        buildspec_lines(model_name(each.path), each.path, trials.usual)
+        buildspec_lines(name_from(each.path) or "model", each.path, trials.usual)
         for each in checked
         if each.answer.conversion and not each.answer.fits
     ]

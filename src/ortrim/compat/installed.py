@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from pydantic import ValidationError
 
 from ortrim.base.files import storage_errors
-from ortrim.base.json import from_json
+from ortrim.base.json import first_fault, from_json
 from ortrim.build.dead_kernels import AVX512_NCHWC
 from ortrim.build.plan import Manifest, PlannedModel
 from ortrim.errors import PackageError, UsageError
@@ -282,9 +282,8 @@ def _from_manifest(path: Path) -> InstalledRuntime:
     try:
         return _of_aar(from_json(AarManifest, file.read_bytes()))
     except ValidationError as error:
-        first = error.errors()[0]
-        why = f"{'.'.join(str(part) for part in first['loc']) or 'the whole'}: {first['msg']}"
-        raise PackageError("manifest-damaged", f"{MANIFEST} is not a manifest", where=str(file), why=why) from error
+        what = f"{MANIFEST} is not a manifest"
+        raise PackageError("manifest-damaged", what, where=str(file), why=first_fault(error)) from error
 
 
 def _schema(path: Path) -> Any:

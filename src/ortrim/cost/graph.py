@@ -24,7 +24,7 @@ from ortrim.cost.memory import (
     planned_peak,
     workspace_of,
 )
-from ortrim.models.onnx_files import facts_of, graphs_of, read_onnx
+from ortrim.models.onnx_files import facts_of, graphs_of, read_names, read_onnx
 from ortrim.models.shapes import (
     ARGUMENTS,
     BITS,
@@ -33,7 +33,6 @@ from ortrim.models.shapes import (
     Shapes,
     Sizes,
     ValueSize,
-    captured,
     constant_nodes,
     dynamic_dimensions,
     inferred_body,
@@ -71,11 +70,10 @@ def counting_of(node: onnx.NodeProto, sizes: Mapping[str, ValueSize]) -> Countin
 
 def liveness_interval_of(node: onnx.NodeProto, name: str, inside: Peak | None, workspace: int) -> LivenessInterval:
     """Return a node's turn; what its inner graphs read from outside, it reads."""
-    inner = (each for graph in graphs_of(node) for each in captured(graph))
     own = node.domain in {"", "ai.onnx"}
     return LivenessInterval(
         node=name,
-        reads=tuple(each for each in (*node.input, *inner) if each),
+        reads=tuple(read_names([node])),
         makes=tuple(each for each in node.output if each),
         view=own and node.op_type in VIEWS and any(node.input[:1]),
         in_place=tuple(node.input[:1]) if own and node.op_type in IN_PLACE else (),

@@ -6,7 +6,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +13,7 @@ from rich.text import Text
 from ortrim.base.console import counted, printable
 from ortrim.cost.memory import ModelCost, NodeCost, OperatorCost, Peak
 from ortrim.cost.proportion import Blamed, Expectation, Pace
-from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, share_text, shortened
+from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, plain_table, share_text, shortened
 
 TOP: Final = 8
 NAME_CELLS: Final = 34
@@ -25,19 +24,20 @@ LARGEST_TENSORS: Final = 3
 def cost_tables(cost: ModelCost, top: int | None) -> RenderableType:
     """Return the totals, the `top` operators, the `top` nodes and what is not known; it fits 80 columns."""
     most = top or TOP
-    return Group(
-        Text(_headline(cost), "bold"), *_notes(cost), Text(), _totals(cost), Text(), _operators(cost, most), Text(),
-        _nodes(cost, most),
-    )  # fmt: skip
+    nodes = sorted(cost.nodes, key=lambda each: (-each.macs, -each.operations))
+    operators, single = _costs(cost, cost.operators, "operator", most), _costs(cost, nodes, "node", most)
+    head = Text(_headline(cost), "bold")
+    return Group(head, *_notes(cost), Text(), _totals(cost), Text(), operators, Text(), single)
 
 
 def _headline(cost: ModelCost) -> str:
     case = f", case {cost.case}" if cost.case else ""
-    inputs = "; ".join(f"{name} {_shape(shape)}" for name, shape in cost.inputs)
+    inputs = "; ".join(f"{name} {sizes_text(shape)}" for name, shape in cost.inputs)
     return printable(f"{cost.model}{case}: {inputs or 'no inputs'}")
 
 
-def _shape(shape: tuple[int | None, ...] | None) -> str:
+def sizes_text(shape: tuple[int | None, ...] | None) -> str:
+    """Write a shape: `1x512`, `1x?`, `scalar`."""
     if shape is None:
         return "of any shape"
     return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
@@ -68,47 +68,29 @@ def _peak_words(peak: Peak) -> str:
     return printable(f" in {shortened(peak.node, NAME_CELLS)} ({held})")
 
 
-def _operators(cost: ModelCost, most: int) -> Table:
-    table = _table("by operator", "nodes")
-    for each in cost.operators[:most]:
-        table.add_row(*_cells(each.operator, cost, each), f"{each.nodes:,}")
-    return _with_rest(table, cost.operators[most:], cost, "operator")
-
-
-def _nodes(cost: ModelCost, most: int) -> Table:
-    table = _table("by node", "operator")
-    ordered = sorted(cost.nodes, key=lambda each: (-each.macs, -each.operations))
-    for each in ordered[:most]:
-        table.add_row(*_cells(each.name, cost, each), Text(shortened(printable(each.operator), NAME_CELLS)))
-    return _with_rest(table, ordered[most:], cost, "node")
-
-
-def _table(first: str, last: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in ("MACs", "share", "operations", "parameters"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(last, justify="right" if last == "nodes" else "left")
+def _costs(cost: ModelCost, found: Sequence[NodeCost | OperatorCost], noun: str, most: int) -> Table:
+    """Lay out nodes or operators, those that are too many in one line."""
+    last = "nodes" if noun == "operator" else "operator"
+    words = () if last == "nodes" else (last,)
+    table = plain_table(f"by {noun}", "MACs", "share", "operations", "parameters", last, fold=words)
+    for each in found[:most]:
+        name, more = (each.name, each.operator) if isinstance(each, NodeCost) else (each.operator, f"{each.nodes:,}")
+        table.add_row(_shown(name), *_cells(cost, [each]), _shown(more))
+    if rest := found[most:]:
+        table.add_row(counted(len(rest), f"other {noun}"), *_cells(cost, rest), "", style="dim")
     return table
 
 
-def _with_rest(table: Table, rest: Sequence[NodeCost | OperatorCost], cost: ModelCost, noun: str) -> Table:
-    if rest:
-        sums = (sum(each.macs for each in rest), sum(each.operations for each in rest))
-        cells = (amount_text(sums[0]), _share(sums[0], cost), amount_text(sums[1]))
-        parameters = amount_text(sum(each.parameters for each in rest))
-        table.add_row(counted(len(rest), f"other {noun}"), *cells, parameters, "", style="dim")
-    return table
+def _shown(name: str) -> Text:
+    return Text(shortened(printable(name), NAME_CELLS))
 
 
-def _cells(name: str, cost: ModelCost, each: NodeCost | OperatorCost) -> tuple[Text | str, ...]:
-    shown = Text(shortened(printable(name), NAME_CELLS))
-    macs, operations = amount_text(each.macs), amount_text(each.operations)
-    return shown, macs, _share(each.macs, cost), operations, amount_text(each.parameters)
-
-
-def _share(macs: int, cost: ModelCost) -> str:
-    return share_text(macs / cost.macs) if macs and cost.macs else NONE
+def _cells(cost: ModelCost, found: Sequence[NodeCost | OperatorCost]) -> tuple[str, ...]:
+    """Write what nodes or operators cost together."""
+    macs = sum(each.macs for each in found)
+    share = share_text(macs / cost.macs) if macs and cost.macs else NONE
+    operations, parameters = sum(each.operations for each in found), sum(each.parameters for each in found)
+    return amount_text(macs), share, amount_text(operations), amount_text(parameters)
 
 
 def _notes(cost: ModelCost) -> Iterator[Text]:
@@ -163,11 +145,7 @@ def _proportion_terminal_headline(pace: Pace) -> str:
 
 
 def _proportion_terminal_table(expectations: Sequence[Expectation]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("model, case", overflow="fold")
-    for heading in ("MACs", "expected", "measured", "times"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("finding", overflow="fold")
+    table = plain_table("model, case", "MACs", "expected", "measured", "times", "finding", fold=("finding",))
     for each in expectations:
         times = NONE if each.ratio is None else f"{each.ratio:.3g}"
         cells = (_place(each), amount_text(each.macs), ms_text(each.expected_ms), ms_text(each.measured_ms), times)

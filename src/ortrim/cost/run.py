@@ -9,7 +9,7 @@ from ortrim.cost.memory import ModelCost
 from ortrim.models.models import PreparedModel
 from ortrim.pipeline.preparing import cases_of, ready_models
 from ortrim.pipeline.request import Request, check_sizes, is_buildspec, load, refuse_sizes, require_model
-from ortrim.verify.cases import Case, load_array
+from ortrim.verify.cases import Case, input_shapes
 
 
 def costs_of(
@@ -46,7 +46,7 @@ def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelC
     """
     by_shapes: dict[tuple[tuple[int, ...], ...], Case] = {}
     for case in cases:
-        by_shapes.setdefault(_shapes(model, case), case)
+        by_shapes.setdefault(input_shapes(model.facts, case), case)
     names = [info.name for info in model.facts.inputs]
     return [
         cost_of(
@@ -57,8 +57,3 @@ def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelC
         )
         for shapes, case in by_shapes.items()
     ]
-
-
-def _shapes(model: PreparedModel, case: Case) -> tuple[tuple[int, ...], ...]:
-    files = sorted(case.folder.glob("input_*"))[: len(model.facts.inputs)]
-    return tuple(tuple(load_array(file).shape) for file in files)

@@ -5,12 +5,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
 
 from ortrim.errors import UsageError
-from ortrim.pins.shipped import pin_text
+from ortrim.pins.shipped import shipped_text
+from ortrim.spec.problems import nearest
 
 ONNXRUNTIME: Final = "onnxruntime"
 TRIMMED: Final = "trimmed"
@@ -62,14 +62,11 @@ def engines_named(names: tuple[str, ...]) -> tuple[Engine, ...]:
     """
     for name in names:
         if name not in ENGINES:
-            close = get_close_matches(name, ENGINES, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(ENGINES)}"
+            hint = nearest(name, ENGINES, f"choose from {', '.join(ENGINES)}")
             raise UsageError("bad-option", f"{name[:100]!r} is no engine", where="--engine", hint=hint)
     return tuple(ENGINES[name] for name in dict.fromkeys((ONNXRUNTIME, *(names or USUAL))))
 
 
 def engine_requirements(name: str) -> str:
     """Return the text of an engine's requirements file, or of its converter's; every line is pinned with hashes."""
-    text = pin_text(f"requirements/engine-{name}.txt")
-    assert text is not None
-    return text
+    return shipped_text(f"requirements/engine-{name}.txt")

@@ -55,7 +55,7 @@ from ortrim.pipeline.request import (
     spec_of_model,
 )
 from ortrim.spec.buildspec import LoadedSpec, ModelSpec, SessionSettings, session_of, settings_of
-from ortrim.verify.cases import STRING, Case, load_array
+from ortrim.verify.cases import STRING, Case, input_shapes, load_array
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import alone
@@ -260,20 +260,16 @@ def compared_case(
                 tell(share, f"{entrant.place.engine.title}, round {number + 1} of {setting.rounds}")
                 attempts[name] = _run(entrant, subject, case, setting.driver)
     done = [each.attempt if isinstance(each, _Entrant) else each for each in attempts.values()]
+    facts = subject.prepared.facts
+    names = [info.name for info in facts.inputs]
     compared = ComparedCase(
         model=subject.prepared.name,
-        model_sha256=subject.prepared.facts.sha256,
+        model_sha256=facts.sha256,
         case=case.name,
-        shapes=_shapes(subject, case),
+        shapes=tuple(zip(names, input_shapes(facts, case), strict=False)),
         rows=rows_of(done),
     )
     return compared, {attempt.engine: attempt.runs[0].version for attempt in done if attempt.runs}
-
-
-def _shapes(subject: ComparedModel, case: Case) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    files = sorted(case.folder.glob("input_*"))
-    names = [info.name for info in subject.prepared.facts.inputs]
-    return tuple((name, tuple(load_array(file).shape)) for name, file in zip(names, files, strict=False))
 
 
 def _entered(engine: Engine, subject: ComparedModel, case: Case, setting: Setting) -> _Entrant | Attempt:

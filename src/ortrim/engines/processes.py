@@ -17,7 +17,7 @@ from pydantic import ValidationError
 import ortrim
 from ortrim.base.command import Completed, run
 from ortrim.base.files import storage_errors
-from ortrim.base.json import from_json
+from ortrim.base.json import first_fault, from_json
 from ortrim.engines.catalogue import Engine
 from ortrim.engines.rows import STAGES, EngineLibrary, EngineParity, EngineRow, EngineTimes, Stage
 from ortrim.errors import ToolError
@@ -102,7 +102,7 @@ def _answer(folder: Path, done: Completed, kind: type[T]) -> T | CannotRun:
     except (OSError, UnicodeDecodeError):
         return CannotRun(stage=stage_of(folder), reason=shortened(_crash(done)))
     except ValidationError as error:
-        what = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:2])
+        what = first_fault(error)
         return CannotRun(stage=stage_of(folder), reason=shortened(f"what it answered cannot be read: {what}"))
 
 

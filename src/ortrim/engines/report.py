@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ortrim.base.console import printable
+from ortrim.base.console import counted, printable
 from ortrim.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineParity, EngineRow, EngineTimes
 from ortrim.report.figures import NONE, bytes_text, difference_text, escaped, ms_text, shape_text, share_text, table
 from ortrim.verify.measurements import Verdict
@@ -80,10 +80,9 @@ def is_busy(comparison: EngineComparison) -> bool:
 def notes_of(comparison: EngineComparison) -> tuple[str, ...]:
     """Return what has to be known to read the tables."""
     first = comparison.engines[0].title if comparison.engines else "the first engine"
-    rounds = "round" if comparison.rounds == 1 else "rounds"
-    threads = "thread" if comparison.threads == 1 else "threads"
+    rounds, threads = counted(comparison.rounds, "round"), counted(comparison.threads, "thread")
     notes = (
-        f"{comparison.rounds} {rounds}, {comparison.threads} {threads}; engines in turn, each time a new process.",
+        f"{rounds}, {threads}; engines in turn, each time a new process.",
         f"'of first' is p50 by that of {first}, round by round.",
         "Memory is what the process grew by; library is what it opened of the engine's native libraries.",
         f"Differences are to {comparison.reference}.",
@@ -102,16 +101,13 @@ NUMBERS = range(1, len(HEADINGS))
 
 def engine_markdown(comparison: EngineComparison) -> str:
     """Return the page: how it was measured, the engines, and a table for each case."""
-    engines = table(("engine", "version", "used as", "native libraries"), _engines(comparison), right=(3,))
+    rows = (tuple(map(escaped, engine_text(engine))) for engine in comparison.engines)
+    engines = table(("engine", "version", "used as", "native libraries"), rows, right=(3,))
     notes = "\n".join(f"- {escaped(note)}" for note in notes_of(comparison))
     head = f"# {escaped(comparison.name)} in several engines\n\n{escaped(machine_text(comparison))}"
     about = f"Recorded {escaped(comparison.recorded_at)} by ortrim {escaped(comparison.ortrim_version)}."
     sections = (part for case in comparison.cases for part in _case(case, comparison))
     return "\n\n".join((f"{head}\n{about}", notes, engines, *sections)) + "\n"
-
-
-def _engines(comparison: EngineComparison) -> Iterator[tuple[str, ...]]:
-    return (tuple(map(escaped, engine_text(engine))) for engine in comparison.engines)
 
 
 def _case(case: ComparedCase, comparison: EngineComparison) -> Iterator[str]:

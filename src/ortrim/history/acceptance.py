@@ -8,13 +8,13 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from ortrim.base.console import printable
+from ortrim.base.console import first_lines, printable
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import from_json, to_json
-from ortrim.errors import Regression, StorageError, UsageError
-from ortrim.history.record import spec_name
+from ortrim.base.json import first_fault, from_json, to_json
+from ortrim.errors import Regression, StorageError
+from ortrim.history.record import no_such_build, spec_name
 from ortrim.history.rows import AcceptedBuild, Allowed, BuildEntry, Check, Checked, check, entry_of
-from ortrim.history.store import NAME, accept_latest, accepted_builds, builds, latest_builds
+from ortrim.history.store import NAME, accept_latest, accepted_builds, latest_builds
 from ortrim.report.figures import quantity_text
 from ortrim.verify.reports import VerifyReport
 
@@ -48,7 +48,7 @@ def accept_builds(output: Path, spec: str | None, target: str | None, note: str)
     name = spec_name(spec) if spec else ""
     accepted = accept_latest(output / NAME, spec=name, target=target or "", accepted_at=now, note=note)
     if not accepted:
-        raise _no_such_build(output)
+        raise no_such_build(output)
     return accepted
 
 
@@ -73,7 +73,7 @@ def check_builds(
     accepted = read_accepted(against) if against else accepted_builds(path, spec=name, target=target or "")
     latest = latest_builds(path, spec=name, target=target or "")
     if not latest:
-        raise _no_such_build(output)
+        raise no_such_build(output)
     known = {(each.entry.spec, each.entry.target): each for each in accepted}
     return _checks([(entry, known.get((entry.spec, entry.target))) for entry in latest], allowed)
 
@@ -104,23 +104,22 @@ def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
     try:
         return from_json(AcceptedFile, content).builds
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         hint = "write it anew: invoke accept-build --to FILE"
         what = "not a file of accepted builds that this version of ortrim can read"
-        raise StorageError("accepted-damaged", what, where=where, why=why, hint=hint) from error
+        raise StorageError("accepted-damaged", what, where=where, why=first_fault(error), hint=hint) from error
 
 
 def regression_of(found: Checks) -> Regression | None:
     """Return the diagnostic with which the command ends, the figures in it; None when nothing has grown too much."""
-    lines = [f"{_kind(each)}: {_words(line)}" for each in found.checks for line in each.regressions]
+    lines = [
+        f"{each.latest.spec} {each.latest.target}: {_words(line)}" for each in found.checks for line in each.regressions
+    ]
     if not lines:
         return None
-    rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     return Regression(
         "regression",
         "a build is worse than the accepted one, by more than is allowed",
-        why=printable("\n".join((*lines[:MOST_LINES], *rest))),
+        why=printable(first_lines(lines, MOST_LINES)),
         hint="mend the cause, or accept it: invoke accept-build",
     )
 
@@ -132,18 +131,8 @@ def _checks(pairs: list[tuple[BuildEntry, AcceptedBuild | None]], allowed: Allow
     )
 
 
-def _kind(found: Check) -> str:
-    return f"{found.latest.spec} {found.latest.target}"
-
-
 def _words(line: Checked) -> str:
     place = ", ".join(filter(None, (line.measure, line.model, line.case, line.device)))
     before, after = quantity_text(line.before, line.unit), quantity_text(line.after, line.unit)
     growth = "" if line.growth is None else f" ({100 * line.growth:+.1f} %)"
     return f"{place}: {after}{growth}, was {before}; {100 * line.allowed:g} % more is allowed"
-
-
-def _no_such_build(output: Path) -> UsageError:
-    known = sorted({(each.spec, each.target) for each in builds(output / NAME)})
-    hint = "there is: " + printable(", ".join(" ".join(each) for each in known)) if known else "run: invoke build"
-    return UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)

@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ortrim.base.console import printable
-from ortrim.base.files import write_atomically
 from ortrim.bench.points import BenchReport
 from ortrim.errors import StorageError, UsageError
-from ortrim.history.report import history_page
 from ortrim.history.rows import BenchEntry, BuildEntry, entries_of, entry_of
 from ortrim.history.store import NAME, benches, builds, record, record_all
 from ortrim.pipeline.request import Request, load
@@ -20,11 +18,20 @@ from ortrim.verify.reports import VerifyReport
 
 def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None], training_run: str = "") -> None:
     """Put a verified build into the history of an output folder; what hinders that is a warning, never an error."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    _record(lambda path: record(path, entry_of(report, now, training_run)), "build", output, warn)
+
+
+def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None]) -> None:
+    """Put a finished bench into the history; what hinders that is a warning, since the journal has all of it."""
+    _record(lambda path: record_all(path, entries_of(report)), "bench", output, warn)
+
+
+def _record(write: Callable[[Path], Path | None], what: str, output: Path, warn: Callable[[str], None]) -> None:
     try:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        aside = record(output / NAME, entry_of(report, now, training_run))
+        aside = write(output / NAME)
     except StorageError as error:
-        warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.code})")
+        warn(f"this {what} is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
         warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
@@ -39,30 +46,19 @@ def history_of(output: Path, spec: str | None, target: str | None) -> tuple[Buil
     found = builds(output / NAME, spec=name, target=target or "")
     if found:
         return found
+    raise no_such_build(output)
+
+
+def no_such_build(output: Path) -> UsageError:
+    """Return the diagnostic for a spec and a target that are not in the history; it names those that are."""
     known = sorted({(each.spec, each.target) for each in builds(output / NAME)})
     hint = "there is: " + printable(", ".join(" ".join(each) for each in known)) if known else "run: invoke build"
-    raise UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)
-
-
-def write_history_page(entries: tuple[BuildEntry, ...], benches: tuple[BenchEntry, ...], path: Path) -> None:
-    """Write the page with the plots. Raises `StorageError`."""
-    write_atomically(path, history_page(entries, benches))
+    return UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)
 
 
 def spec_name(word: str) -> str:
     """Return the name of a buildspec that is named by itself or by its file. Raises `SpecError`."""
     return load(Request(spec=Path(word))).spec.name if word.endswith(".toml") else word
-
-
-def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None]) -> None:
-    """Put a finished bench into the history; what hinders that is a warning, since the journal has all of it."""
-    try:
-        aside = record_all(output / NAME, entries_of(report))
-    except StorageError as error:
-        warn(f"this bench is not in the history: {error.where}: {error.what} ({error.why or error.code})")
-        return
-    if aside:
-        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
 
 
 def builds_and_benches_of(

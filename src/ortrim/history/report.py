@@ -9,15 +9,14 @@
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 from markupsafe import Markup
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.console import Group as Stack
 from rich.table import Table
 from rich.text import Text
 
@@ -26,7 +25,7 @@ from ortrim.bench.report import number_text
 from ortrim.history.rows import BenchEntry, BuildEntry, Check, Checked, Measure
 from ortrim.report.charts import FAMILIES, Canvas, family, ticks
 from ortrim.report.charts import STYLES as FAMILIES_STYLES
-from ortrim.report.figures import NONE, bytes_text, name_text, quantity_text
+from ortrim.report.figures import NONE, bytes_text, name_text, plain_table, quantity_text
 from ortrim.report.html import rendered
 from ortrim.verify.measurements import Unit
 
@@ -111,13 +110,9 @@ def curves(entries: Series, measure: str) -> tuple[Curve, ...]:
                 points[number] = max(each.value, points.get(number, each.value))
                 unit = each.unit
     return tuple(
-        Curve(label=_curve_name(device, model), unit=unit, points=tuple(sorted(points.items())))
+        Curve(label=name_text(f"{model}, {device}"), unit=unit, points=tuple(sorted(points.items())))
         for (device, model), points in sorted(found.items())
     )
-
-
-def _curve_name(device: str, model: str) -> str:
-    return name_text(f"{model}, {device}")
 
 
 def _line(entry: BuildEntry, before: BuildEntry | None) -> HistoryLine:
@@ -170,7 +165,7 @@ def size_columns(entries: Series) -> Markup:
         return Markup("")
     canvas = Canvas(WIDTH, HEIGHT, f"bytes in memory of the last {len(shown)} builds, by family")
     scale = (HEIGHT - TOP - BOTTOM) / top
-    _axis(canvas, HEIGHT, [(value, bytes_text(value)) for value in ticks(0, top, TICKS)], 0.0, scale)
+    _axis(canvas, HEIGHT, top, "bytes", scale)
     width = min(WIDEST, 0.76 * _step(len(shown)))
     for number, (entry, parts) in enumerate(zip(shown, sizes, strict=True)):
         before = entries[len(entries) - len(shown) + number - 1] if len(entries) - len(shown) + number else None
@@ -203,7 +198,7 @@ def measure_lines(stamps: Sequence[Stamp], curves: Sequence[Curve], label: str) 
     canvas = Canvas(WIDTH, LOW_HEIGHT, label)
     scale = (LOW_HEIGHT - TOP - BOTTOM) / top
     unit = drawn[0].unit
-    _axis(canvas, LOW_HEIGHT, [(value, quantity_text(value, unit)) for value in ticks(0, top, TICKS)], 0.0, scale)
+    _axis(canvas, LOW_HEIGHT, top, unit, scale)
     for style, curve in zip(LINE_STYLES, drawn, strict=False):
         points = [
             (_x(number - first, len(shown)), LOW_HEIGHT - BOTTOM - value * scale, number, value)
@@ -226,11 +221,11 @@ def _by_family(entry: BuildEntry) -> dict[str, int]:
     return sizes
 
 
-def _axis(canvas: Canvas, height: float, marks: Sequence[tuple[float, str]], low: float, scale: float) -> None:
-    for value, text in marks:
-        y = height - BOTTOM - (value - low) * scale
+def _axis(canvas: Canvas, height: float, top: float, unit: Unit, scale: float) -> None:
+    for value in ticks(0, top, TICKS):
+        y = height - BOTTOM - value * scale
         canvas.line(LEFT, y, WIDTH - RIGHT, y, "grid")
-        canvas.text(LEFT - 8, y + 4, text, "figure end")
+        canvas.text(LEFT - 8, y + 4, quantity_text(value, unit), "figure end")
 
 
 def _dates(canvas: Canvas, shown: Sequence[Stamp], height: float) -> None:
@@ -270,25 +265,31 @@ def bench_kinds(entries: Sequence[BenchEntry]) -> list[dict[str, Any]]:
     kinds: dict[Kind, list[BenchEntry]] = {}
     for entry in entries:
         kinds.setdefault((entry.spec, entry.target, entry.model, entry.library), []).append(entry)
-    return [_bench_plots_kind(kind, found) for kind, found in kinds.items()]
+    return [
+        {"name": " · ".join(map(name_text, ("bench", *kind))), "measures": _bench_plots(found)}
+        for kind, found in kinds.items()
+    ]
 
 
-def _bench_plots_kind(kind: Kind, entries: list[BenchEntry]) -> dict[str, Any]:
-    plots = (_bench_plots_measure(entries, *measure) for measure in BENCH_MEASURES)
-    name = " · ".join(map(name_text, ("bench", *kind)))
-    return {"name": name, "measures": [each for each in plots if each["picture"]]}
-
-
-def _bench_plots_measure(entries: list[BenchEntry], measure: str, heading: str) -> dict[str, Any]:
+def _bench_plots(entries: list[BenchEntry]) -> list[dict[str, Any]]:
     moments = {moment: number for number, moment in enumerate(dict.fromkeys(each.recorded_at for each in entries))}
-    stamps = [_stamp(moment, [each for each in entries if each.recorded_at == moment]) for moment in moments]
-    found = tuple(_curves(entries, measure, moments))
-    return {
-        "heading": heading,
-        "picture": measure_lines(stamps, found, f"{heading}, over benches"),
-        "curves": [(style, curve.label) for style, curve in zip(LINE_STYLES, found, strict=False)],
-        "left_out": max(0, len(found) - len(LINE_STYLES)),
-    }
+    stamps = list(map(_stamp, {each.recorded_at: each for each in entries}.values()))
+    found = [(heading, tuple(_curves(entries, measure, moments))) for measure, heading in BENCH_MEASURES]
+    return _plots(stamps, found, "benches")
+
+
+def _plots(stamps: Sequence[Stamp], found: list[tuple[str, tuple[Curve, ...]]], what: str) -> list[dict[str, Any]]:
+    """Return a plot of each measure of which there is something to draw."""
+    plots = (
+        {
+            "heading": heading,
+            "picture": measure_lines(stamps, each, f"{heading}, over {what}"),
+            "curves": [(style, curve.label) for style, curve in zip(LINE_STYLES, each, strict=False)],
+            "left_out": max(0, len(each) - len(LINE_STYLES)),
+        }
+        for heading, each in found
+    )
+    return [each for each in plots if each["picture"]]
 
 
 def _curves(entries: list[BenchEntry], measure: str, moments: Mapping[str, int]) -> Iterator[Curve]:
@@ -297,26 +298,21 @@ def _curves(entries: list[BenchEntry], measure: str, moments: Mapping[str, int])
     for entry in sorted(entries, key=lambda each: -moments[each.recorded_at]):
         groups.setdefault((entry.settings, entry.cpu, entry.cores), []).append(entry)
     for (_, cpu, cores), found in groups.items():
-        values = [(moments[each.recorded_at], _bench_plots_largest(each, measure)) for each in reversed(found)]
+        values = [(moments[each.recorded_at], _slowest(each, measure)) for each in reversed(found)]
         points = tuple((number, value) for number, value in values if value is not None)
         label = name_text(f"{found[0].point}, {cpu}, {cores} cores")
         yield Curve(label=label, unit=_unit(found[0], measure), points=points)
-
-
-def _bench_plots_largest(entry: BenchEntry, measure: str) -> float | None:
-    return max((each.value for each in entry.measures if each.measure == measure), default=None)
 
 
 def _unit(entry: BenchEntry, measure: str) -> Unit:
     return next((each.unit for each in entry.measures if each.measure == measure), "ms")
 
 
-def _stamp(moment: str, entries: list[BenchEntry]) -> Stamp:
+def _stamp(entry: BenchEntry) -> Stamp:
     """Say of a bench when it was, of which model, and which training run that is of."""
-    entry = entries[-1]
     run = f"\ntraining run {name_text(entry.training_run)}" if entry.training_run else ""
-    when = printable(f"{moment[:16].replace('T', ' ')} model {entry.model_sha256[:12]}")
-    return Stamp(day=printable(moment[:10]), tip=f"{when}{run}")
+    when = printable(f"{entry.recorded_at[:16].replace('T', ' ')} model {entry.model_sha256[:12]}")
+    return Stamp(day=printable(entry.recorded_at[:10]), tip=f"{when}{run}")
 
 
 MEASURES: Final = (
@@ -352,22 +348,13 @@ def _subtitle(builds: int, kinds: int, benches: int) -> str:
 
 def _kind(name: tuple[str, str, str], entries: Series) -> dict[str, Any]:
     lines = history_lines(entries)
+    found = [(heading, curves(entries, measure)) for measure, heading in MEASURES]
     return {
         "name": " · ".join(map(name_text, name)),
         "columns": size_columns(entries),
-        "measures": [each for each in (_measure(entries, *measure) for measure in MEASURES) if each["picture"]],
+        "measures": _plots(build_stamps(entries), found, "builds"),
         "lines": list(reversed(lines))[:LINES],
         "left_out": max(0, len(lines) - LINES),
-    }
-
-
-def _measure(entries: Series, measure: str, heading: str) -> dict[str, Any]:
-    found = curves(entries, measure)
-    return {
-        "heading": heading,
-        "picture": measure_lines(build_stamps(entries), found, f"{heading}, over builds"),
-        "curves": [(style, curve.label) for style, curve in zip(LINE_STYLES, found, strict=False)],
-        "left_out": max(0, len(found) - len(LINE_STYLES)),
     }
 
 
@@ -383,15 +370,11 @@ def history_tables(entries: Sequence[BuildEntry], last: int) -> RenderableType:
         blocks += [Text(" · ".join(map(name_text, name)), "bold"), _table(lines[-last:]), Text()]
         if len(lines) > last:
             blocks.insert(-1, Text(f"{counted(len(lines) - last, 'earlier build')} not shown", "dim"))
-    return Stack(*blocks[:-1])
+    return Group(*blocks[:-1])
 
 
 def _table(lines: Sequence[HistoryLine]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("recorded (UTC)", no_wrap=True)
-    for heading in ("library", "change", "peak", "p50"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = plain_table("recorded (UTC)", "library", "change", "peak", "p50", "verdict", left=("verdict",))
     for line in reversed(lines):
         change = Text(line.change, STYLES.get(line.change[:1], "dim"))
         plain = (line.when[:16], line.library, change, line.peak, line.p50, line.verdict)
@@ -417,12 +400,9 @@ def bench_history_tables(entries: Sequence[BenchEntry], last: int) -> Renderable
 
 
 def _bench_history_terminal_table(entries: Sequence[BenchEntry]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("recorded (UTC)", no_wrap=True)
-    table.add_column("settings", overflow="fold", min_width=21)
-    for heading in ("p50 ms", "p99 ms", "peak"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("model, run", overflow="fold")
+    words = ("settings", "model, run")
+    table = plain_table("recorded (UTC)", "settings", "p50 ms", "p99 ms", "peak", "model, run", fold=words)
+    table.columns[0].no_wrap, table.columns[1].min_width = True, 21
     for entry in reversed(entries):
         times = (_slowest(entry, name) for name in ("p50", "p99"))
         when = printable(entry.recorded_at[:16].replace("T", " "))
@@ -445,23 +425,16 @@ def check_tables(check: Check) -> RenderableType:
     latest, accepted = check.latest, check.accepted
     head = Text(f"{name_text(latest.spec)} · {name_text(latest.target)}", "bold")
     words = f" ({name_text(accepted.note)})" if accepted.note else ""
-    against = Text(f"plan {_plan(latest.plan_digest)} against {_plan(accepted.entry.plan_digest)}, accepted ", "dim")
+    plans = (printable(each.plan_digest[:12]) for each in (latest, accepted.entry))
+    against = Text(f"plan {' against '.join(plans)}, accepted ", "dim")
     against.append(printable(accepted.accepted_at[:16].replace("T", " ")) + words)
     notes = [Text(f"note: {name_text(note)}", "yellow") for note in check.notes]
     compared = [line for line in check.lines if line.outcome != "not compared"]
     return Group(head, against, *notes, _acceptance_terminal_table(compared), *_left_out(check))
 
 
-def _plan(digest: str) -> str:
-    return printable(digest[:12])
-
-
 def _acceptance_terminal_table(lines: list[Checked]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("measure", overflow="fold")
-    for heading in ("accepted", "now", "change", "allowed"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = plain_table("measure", "accepted", "now", "change", "allowed", "", left=("",))
     for line in lines:
         place = ", ".join(filter(None, (line.measure, line.model, line.case, line.device)))
         growth = NONE if line.growth is None else f"{100 * line.growth:+.1f} %"
@@ -478,8 +451,5 @@ def _acceptance_terminal_table(lines: list[Checked]) -> Table:
 
 def _left_out(check: Check) -> list[Text]:
     """Say how many figures are not compared, by reason."""
-    reasons: dict[str, int] = {}
-    for line in check.lines:
-        if line.outcome == "not compared":
-            reasons[line.reason] = reasons.get(line.reason, 0) + 1
+    reasons = Counter(line.reason for line in check.lines if line.outcome == "not compared")
     return [Text(f"{counted(number, 'figure')} not compared: {reason}", "dim") for reason, number in reasons.items()]

@@ -246,26 +246,27 @@ def require_store(path: Path) -> None:
 
 def numbered_builds(connection: sqlite3.Connection, *, spec: str = "", target: str = "") -> dict[int, BuildEntry]:
     """Return the builds by their numbers, in the order in which they were recorded."""
+    found = _selected(connection, "builds", COLUMNS, spec, target)
+    for number, values in found.items():
+        values |= {name: _rows(connection, name, kind, "build", number) for name, kind in LISTS.items()}
+    return {number: BuildEntry(**values) for number, values in found.items()}
+
+
+def _selected(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], spec: str, target: str
+) -> dict[int, dict[str, Any]]:
+    """Return the rows by their numbers, all or those of a spec and a target; names of table and columns are our own."""
     wanted = {name: value for name, value in (("spec", spec), ("target", target)) if value}
     condition = " AND ".join(f"{name} = :{name}" for name in wanted) or "1"
-    names = ", ".join(COLUMNS)
-    found = connection.execute(f"SELECT id, {names} FROM builds WHERE {condition} ORDER BY id", wanted)  # noqa: S608
-    return {row[0]: _entry(connection, row) for row in found.fetchall()}
+    query = f"SELECT id, {', '.join(columns)} FROM {table} WHERE {condition} ORDER BY id"  # noqa: S608
+    return {row[0]: dict(zip(columns, row[1:], strict=True)) for row in connection.execute(query, wanted).fetchall()}
 
 
-def _entry(connection: sqlite3.Connection, row: tuple[Any, ...]) -> BuildEntry:
-    number, *values = row
-    found: dict[str, Any] = dict(zip(COLUMNS, values, strict=True))
-    for name, kind in LISTS.items():
-        found[name] = _rows(connection, name, kind, number)
-    return BuildEntry(**found)
-
-
-def _rows(connection: sqlite3.Connection, table: str, kind: Any, build: int) -> tuple[Any, ...]:
+def _rows(connection: sqlite3.Connection, table: str, kind: Any, owner: str, number: int) -> tuple[Any, ...]:
     names = [field.name for field in fields(kind)]
     columns = ", ".join(f'"{name}"' for name in names)
-    found = connection.execute(f"SELECT {columns} FROM {table} WHERE build = ? ORDER BY rowid", (build,))  # noqa: S608
-    return tuple(kind(**dict(zip(names, row, strict=True))) for row in found.fetchall())
+    query = f"SELECT {columns} FROM {table} WHERE {owner} = ? ORDER BY rowid"  # noqa: S608
+    return tuple(kind(**dict(zip(names, row, strict=True))) for row in connection.execute(query, (number,)).fetchall())
 
 
 def _add(connection: sqlite3.Connection, entry: BuildEntry) -> None:
@@ -298,16 +299,13 @@ def _set_aside(path: Path) -> Path | None:
         except StorageError as error:
             if error.code != DAMAGED:
                 raise
-        aside = next(each for number in range(1, 10_000) if not (each := _aside(path, number)).exists())
+        names = (f"{path.stem}.damaged-{number}{path.suffix}" for number in range(1, 10_000))
+        aside = next(each for each in map(path.with_name, names) if not each.exists())
         with storage_errors(path):
             for ending in SIDE_FILES:
                 with suppress(FileNotFoundError):
                     path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
         return aside
-
-
-def _aside(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")
 
 
 def accept_latest(path: Path, *, spec: str, target: str, accepted_at: str, note: str) -> tuple[BuildEntry, ...]:
@@ -338,17 +336,13 @@ def accepted_builds(path: Path, *, spec: str = "", target: str = "") -> tuple[Ac
     require_store(path)
     with opened(path) as connection:
         entries = numbered_builds(connection, spec=spec, target=target)
-        rows = _acceptances(connection)
+        rows = connection.execute("SELECT build, accepted_at, note FROM acceptances ORDER BY id").fetchall()
     last: dict[tuple[str, str], AcceptedBuild] = {}
     for build, accepted_at, note in rows:
         if build in entries:
             entry = entries[build]
             last[entry.spec, entry.target] = AcceptedBuild(entry=entry, accepted_at=accepted_at, note=note)
     return tuple(last.values())
-
-
-def _acceptances(connection: sqlite3.Connection) -> list[tuple[int, str, str]]:
-    return connection.execute("SELECT build, accepted_at, note FROM acceptances ORDER BY id").fetchall()
 
 
 def _latest(entries: dict[int, BuildEntry]) -> dict[int, BuildEntry]:
@@ -358,7 +352,6 @@ def _latest(entries: dict[int, BuildEntry]) -> dict[int, BuildEntry]:
 
 
 BENCH_COLUMNS: Final = tuple(field.name for field in fields(BenchEntry) if field.name != "measures")
-MEASURES: Final = tuple(field.name for field in fields(BenchMeasure))
 
 
 def record_all(path: Path, entries: Sequence[BenchEntry]) -> Path | None:
@@ -372,23 +365,11 @@ def benches(path: Path, *, spec: str = "", target: str = "") -> tuple[BenchEntry
     Raises `StorageError` (`history-damaged` and as `write_whole` does).
     """
     with opened(path) as connection:
-        wanted = {name: value for name, value in (("spec", spec), ("target", target)) if value}
-        condition = " AND ".join(f"{name} = :{name}" for name in wanted) or "1"
-        names = ", ".join(BENCH_COLUMNS)
-        found = connection.execute(f"SELECT id, {names} FROM benches WHERE {condition} ORDER BY id", wanted)  # noqa: S608
-        return tuple(_benches_entry(connection, row) for row in found.fetchall())
-
-
-def _benches_entry(connection: sqlite3.Connection, row: tuple[Any, ...]) -> BenchEntry:
-    number, *values = row
-    columns = ", ".join(f'"{name}"' for name in MEASURES)
-    query = f"SELECT {columns} FROM bench_measures WHERE bench = ? ORDER BY rowid"  # noqa: S608
-    measures = tuple(
-        BenchMeasure(**dict(zip(MEASURES, each, strict=True)))
-        for each in connection.execute(query, (number,)).fetchall()
-    )
-    found: dict[str, Any] = dict(zip(BENCH_COLUMNS, values, strict=True))
-    return BenchEntry(**found, measures=measures)
+        found = _selected(connection, "benches", BENCH_COLUMNS, spec, target)
+        return tuple(
+            BenchEntry(**values, measures=_rows(connection, "bench_measures", BenchMeasure, "bench", number))
+            for number, values in found.items()
+        )
 
 
 def _benches_add(connection: sqlite3.Connection, entries: Sequence[BenchEntry]) -> None:

@@ -9,12 +9,13 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.base.console import Console, counted, printable
+from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import bad_option, count_option, help_for
 from ortrim.history.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
-from ortrim.history.record import builds_and_benches_of, write_history_page
-from ortrim.history.report import bench_history_tables, check_tables, history_tables
+from ortrim.history.record import builds_and_benches_of
+from ortrim.history.report import bench_history_tables, check_tables, history_page, history_tables
 from ortrim.history.rows import Allowed, Check
 from ortrim.spec.targets import with_identifiers
 
@@ -50,7 +51,7 @@ def history(
         shown = count_option(last, "last")
         entries, benches = builds_and_benches_of(Path(output), spec, with_identifiers(target or "", note=console.note))
         if html:
-            write_history_page(entries, benches, Path(html))
+            write_atomically(Path(html), history_page(entries, benches))
         if json:
             found = {"builds": entries, "benches": benches}
             data = {name: [to_data(entry) for entry in each[-(shown or 0) :]] for name, each in found.items()}
@@ -128,19 +129,16 @@ def check_build(
         found = check_builds(Path(output), spec, identifier, allowed, Path(against) if against else None)
         failure = regression_of(found)
         if json:
-            data = {**_as_data(found), "errors": as_data(failure) if failure else []}
+            data = {
+                "checks": [_check_data(each) for each in found.checks],
+                "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
+                "errors": as_data(failure) if failure else [],
+            }
             console.result(json_module.dumps(data, indent=2))
         else:
             show_checks(found, console)
         if failure:
             raise failure
-
-
-def _as_data(found: Checks) -> dict[str, Any]:
-    return {
-        "checks": [_check_data(each) for each in found.checks],
-        "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
-    }
 
 
 def _check_data(each: Check) -> dict[str, Any]:

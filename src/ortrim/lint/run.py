@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.console import Console
+from ortrim.base.console import Console, first_lines
 from ortrim.base.files import write_atomically
 from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError
 from ortrim.lint.findings import (
@@ -109,7 +109,12 @@ def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
     if answer["unusable"]:
         words = f"mobile execution providers: upstream's checker cannot be used here: {answer['unusable'][:300]}"
         return Looked(kernels=kernels, not_checked=(words,))
-    return Looked(kernels=kernels, providers=tuple(_provider(each) for each in answer["providers"]))
+    return Looked(
+        kernels=kernels,
+        providers=tuple(
+            ProviderFacts(**{**each, "unsupported": tuple(each["unsupported"])}) for each in answer["providers"]
+        ),
+    )
 
 
 def _with_runs(path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Looked) -> Looked:
@@ -181,10 +186,6 @@ def _input(value: TensorInfo) -> dict[str, object]:
 
 def _pairs(found: list[list[str]]) -> tuple[Operator, ...]:
     return tuple(sorted((domain, name) for domain, name in found))
-
-
-def _provider(answer: dict[str, Any]) -> ProviderFacts:
-    return ProviderFacts(**{**answer, "unsupported": tuple(answer["unsupported"])})
 
 
 def own_sizes(graph: GraphFacts) -> tuple[int, ...]:
@@ -329,11 +330,10 @@ def failure_of(linted: Linted) -> Diagnostic | None:
     if not lines:
         return None
     bad = sum(bool(model.errors) for model in linted.models)
-    rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     return ModelError(
         "lint-errors",
         f"{bad} of {len(linted.models)} models have errors",
-        why="\n".join((*lines[:MOST_LINES], *rest)),
+        why=first_lines(lines, MOST_LINES),
         hint="each error is shown with the step that mends it; docs/reference/errors.md lists the rules",
     )
 

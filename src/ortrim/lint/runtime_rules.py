@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ortrim.base.console import counted
 from ortrim.lint.findings import LintFacts, Operator, ProviderFacts, RunFacts, Shown
 from ortrim.models.graph_facts import NodeFacts, dynamic_dimensions
 
@@ -64,7 +65,7 @@ def costly_operators(facts: LintFacts) -> Iterator[Shown]:
     uses = Counter(_library_shown(node.domain, node.operator) for node in facts.graph.nodes)
     for name, size in facts.library or ():
         if size >= WORTH_BYTES and 0 < uses[name] <= FEW_NODES and name not in shared:
-            count = f"{uses[name]} node{'' if uses[name] == 1 else 's'}"
+            count = counted(uses[name], "node")
             yield Shown(place=name, words=f"removing {name} ({count}) saves {size / 1024:.0f} KiB of the library")
 
 
@@ -85,17 +86,13 @@ def partitions(facts: LintFacts) -> Iterator[Shown]:
 
 
 def _providers_words(facts: ProviderFacts) -> str:
-    words = f"{facts.name} takes {facts.supported} of {facts.nodes} nodes in {_counted(facts.partitions)}"
+    words = f"{facts.name} takes {facts.supported} of {facts.nodes} nodes in {counted(facts.partitions, 'partition')}"
     if (facts.fixed_supported, facts.fixed_partitions) != (facts.supported, facts.partitions):
-        words += f"; with all shapes fixed {facts.fixed_supported} in {_counted(facts.fixed_partitions)}"
+        words += f"; with all shapes fixed {facts.fixed_supported} in {counted(facts.fixed_partitions, 'partition')}"
     if facts.unsupported:
         more = len(facts.unsupported) - MOST_LISTED
         words += f"; it has no {', '.join(facts.unsupported[:MOST_LISTED])}{f' and {more} more' if more > 0 else ''}"
     return words
-
-
-def _counted(number: int) -> str:
-    return f"{number} partition{'' if number == 1 else 's'}"
 
 
 NEAR: Final = 0.75
@@ -215,8 +212,8 @@ def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> LintOutcome:
     failed: dict[int, str] = {}
     for trial in run.trials:
         sizes = dict(trial.sizes)
-        others = {key: size for key, size in sizes.items() if key != name}
-        if name not in sizes or not (_equal(sizes) or all(base.get(key) == size for key, size in others.items())):
+        alone = all(base.get(key) == size for key, size in sizes.items() if key != name)
+        if name not in sizes or not (alone or len(set(sizes.values())) == 1):
             continue
         if trial.failure:
             failed[sizes[name]] = trial.failure
@@ -224,10 +221,6 @@ def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> LintOutcome:
             worked.add(sizes[name])
     bad = sorted(size for size in failed if size not in worked)
     return LintOutcome(worked=tuple(sorted(worked)), failed=tuple(bad), words=failed[bad[-1]] if bad else "")
-
-
-def _equal(sizes: Mapping[str, int]) -> bool:
-    return len(set(sizes.values())) == 1
 
 
 def _listed(sizes: tuple[int, ...]) -> str:

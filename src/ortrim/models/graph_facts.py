@@ -17,9 +17,19 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from ortrim.base.files import sha256_of
-from ortrim.models.kernels import with_types
 from ortrim.models.models import ModelFacts, TensorInfo
-from ortrim.models.onnx_files import ELEMENT_TYPES, UNTYPED, facts_of, graphs_of, read_onnx, shape_of, type_words
+from ortrim.models.onnx_files import (
+    ELEMENT_TYPES,
+    UNTYPED,
+    facts_of,
+    graphs_in,
+    graphs_of,
+    nodes_of,
+    read_onnx,
+    shape_of,
+    type_words,
+    with_types,
+)
 from ortrim.models.prepare import external_files, refuse_links
 
 NAMELESS: Final = ("?", "-1", "None")
@@ -43,7 +53,6 @@ class NodeFacts:
     scope: str = ""
     attributes: tuple[tuple[str, str], ...] = ()
     constants: tuple[str, ...] = ()
-    has_graphs: bool = False
 
     @property
     def place(self) -> str:
@@ -164,7 +173,7 @@ SMALL: Final = frozenset({TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL
 
 def weights_of(model: onnx.ModelProto) -> tuple[WeightFacts, ...]:
     """Return all dense weights of a model, wherever they are; content beside the model is not read."""
-    return tuple(_weight(name, tensor) for name, tensor in _model_tensors(model))
+    return tuple(_weight(name, tensor) for name, tensor in _tensors(model))
 
 
 def element_type_of(tensor: TensorProto) -> str:
@@ -172,25 +181,13 @@ def element_type_of(tensor: TensorProto) -> str:
     return ELEMENT_TYPES.get(tensor.data_type, f"type {tensor.data_type}")
 
 
-def _model_tensors(model: onnx.ModelProto) -> Iterator[tuple[str, TensorProto]]:
-    yield from _tensors(model.graph)
-    for function in model.functions:
-        for node in function.node:
-            yield from _node_tensors(node)
-
-
-def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, TensorProto]]:
-    yield from ((tensor.name, tensor) for tensor in graph.initializer)
-    for node in graph.node:
-        yield from _node_tensors(node)
-
-
-def _node_tensors(node: onnx.NodeProto) -> Iterator[tuple[str, TensorProto]]:
-    if node.op_type == "Constant":
-        name = node.output[0] if node.output else ""
-        yield from ((name, attribute.t) for attribute in node.attribute if attribute.HasField("t"))
-    for graph in graphs_of(node):
-        yield from _tensors(graph)
+def _tensors(model: onnx.ModelProto) -> Iterator[tuple[str, TensorProto]]:
+    for graph in graphs_in(model):
+        yield from ((tensor.name, tensor) for tensor in graph.initializer)
+    for node in nodes_of(model):
+        if node.op_type == "Constant":
+            name = node.output[0] if node.output else ""
+            yield from ((name, attribute.t) for attribute in node.attribute if attribute.HasField("t"))
 
 
 def _weight(name: str, tensor: TensorProto) -> WeightFacts:
@@ -253,7 +250,7 @@ def read_graph(path: Path) -> GraphFacts:
     return GraphFacts(
         model=facts,
         producer=f"{model.producer_name} {model.producer_version}".strip(),
-        nodes=tuple(_model_nodes(typed)),
+        nodes=tuple(node_facts(typed)),
         weights=weights_of(model),
         texts=texts_of(model),
         external_bytes=sum(_size_of(path.parent / name) for name in names),
@@ -269,7 +266,8 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _model_nodes(model: onnx.ModelProto) -> Iterator[NodeFacts]:
+def node_facts(model: onnx.ModelProto) -> Iterator[NodeFacts]:
+    """Yield every node of a model whose types are inferred, those of its functions without types."""
     yield from _graph_nodes(model.graph, {}, frozenset(), "")
     for function in model.functions:
         for node in function.node:
@@ -286,7 +284,6 @@ def _graph_nodes(graph: onnx.GraphProto, outer: Known, fixed: frozenset[str], sc
 
 def _nodes(node: onnx.NodeProto, known: Known, fixed: frozenset[str], scope: str) -> Iterator[NodeFacts]:
     """Yield a node and those of the graphs inside it."""
-    inner = tuple(graphs_of(node))
     facts = NodeFacts(
         name=node.name,
         domain=node.domain or "ai.onnx",
@@ -296,10 +293,9 @@ def _nodes(node: onnx.NodeProto, known: Known, fixed: frozenset[str], scope: str
         scope=scope,
         attributes=tuple(_attributes(node)),
         constants=tuple(name for name in node.input if name in fixed),
-        has_graphs=bool(inner),
     )
     yield facts
-    for graph in inner:
+    for graph in graphs_of(node):
         yield from _graph_nodes(graph, known, fixed, facts.place)
 
 

@@ -5,21 +5,20 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import onnx
-
 from ortrim.errors import ConvertError, OperatorsError
 from ortrim.models.full_runtime import FullRuntime, run_script
+from ortrim.models.graph_facts import node_facts
 from ortrim.models.models import PreparedModel
-from ortrim.models.onnx_files import ELEMENT_TYPES, graphs_of, read_onnx
+from ortrim.models.onnx_files import read_onnx, with_types
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperatorUse:
+class KernelUse:
     """One node: its operator's domain, the opset that the model imports for it (0: none), and its input types."""
 
     domain: str
@@ -27,48 +26,17 @@ class OperatorUse:
     signature: str
 
 
-def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[OperatorUse, ...]:
+def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[KernelUse, ...]:
     """Return the uses of an operator in a model; `domain` and `node`, when given, narrow the search."""
     model = with_types(read_onnx(path, str(path)))
     opsets = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
     uses = []
-    for found, types in _typed_nodes(model.graph, {}):
-        own = found.domain or "ai.onnx"
-        if found.op_type == name and domain in {"", own} and node in {"", found.name}:
-            signature = ", ".join(types.get(value, "unknown type") for value in found.input if value)
-            uses.append(OperatorUse(domain=own, opset=opsets.get(own, 0), signature=signature or "no inputs"))
+    for each in node_facts(model):
+        if each.operator == name and domain in {"", each.domain} and node in {"", each.name}:
+            signature = ", ".join(value.element_type or "unknown type" for value in each.inputs if value.name)
+            opset = opsets.get(each.domain, 0)
+            uses.append(KernelUse(domain=each.domain, opset=opset, signature=signature or "no inputs"))
     return tuple(uses)
-
-
-def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with the types of its inner values as far as they can be inferred."""
-    try:
-        return onnx.shape_inference.infer_shapes(model)
-    except Exception:  # noqa: BLE001 - a diagnostic with fewer types is better than none
-        return model
-
-
-def _typed_nodes(
-    graph: onnx.GraphProto, outer: Mapping[str, str]
-) -> Iterator[tuple[onnx.NodeProto, Mapping[str, str]]]:
-    types = {**outer, **dict(_value_types(graph))}
-    for node in graph.node:
-        yield node, types
-        for inner in graphs_of(node):
-            yield from _typed_nodes(inner, types)
-
-
-def _value_types(graph: onnx.GraphProto) -> Iterator[tuple[str, str]]:
-    values: Iterable[onnx.ValueInfoProto] = (*graph.value_info, *graph.input, *graph.output)
-    for value in values:
-        if value.type.WhichOneof("value") == "tensor_type":
-            yield value.name, _type_name(value.type.tensor_type.elem_type)
-    for tensor in graph.initializer:
-        yield tensor.name, _type_name(tensor.data_type)
-
-
-def _type_name(number: int) -> str:
-    return ELEMENT_TYPES.get(number, "unknown type")
 
 
 PATTERNS: Final = (

@@ -10,11 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
+import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnx.external_data_helper import uses_external_data
 
 from ortrim.base.archives import open_zip
 from ortrim.base.command import SHORTAGE, out_of_memory
@@ -333,6 +337,63 @@ def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     yield from _nested_nodes(model.graph.node)
     for function in model.functions:
         yield from _nested_nodes(function.node)
+
+
+def array_of(tensor: onnx.TensorProto) -> NDArray[Any] | None:
+    """Return a tensor's content; None when it lies in another file or is damaged."""
+    if uses_external_data(tensor):
+        return None
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except Exception:  # noqa: BLE001 - it raises many kinds for fewer or more bytes than the dimensions say
+        return None
+
+
+def copied(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Return a node of its own that is the same."""
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    return made
+
+
+def graphs_in(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """Yield the model's graph and every graph inside a node, those of functions too, outer ones first."""
+    yield from graphs_below(model.graph)
+    for function in model.functions:
+        for node in _nested_nodes(function.node):
+            yield from graphs_of(node)
+
+
+def graphs_below(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and every one inside its nodes, outer ones first."""
+    yield graph
+    for node in _nested_nodes(graph.node):
+        yield from graphs_of(node)
+
+
+def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Yield the values that nodes read, those that their inner graphs take from outside among them."""
+    for node in nodes:
+        yield from filter(None, node.input)
+        for graph in graphs_of(node):
+            yield from captured(graph)
+
+
+def captured(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """Return the values that a graph reads from outside, its inner graphs' among them, each once and in order."""
+    made = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
+    made |= {tensor.name for tensor in graph.initializer}
+    made |= {tensor.values.name for tensor in graph.sparse_initializer}
+    read = (*read_names(graph.node), *(value.name for value in graph.output))
+    return tuple(dict.fromkeys(name for name in read if name and name not in made))
+
+
+def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with the types and shapes of its inner values, as far as ONNX can infer them."""
+    try:
+        return onnx.shape_inference.infer_shapes(model)
+    except Exception:  # noqa: BLE001 - it raises its own kinds, and others for what it cannot parse
+        return model
 
 
 def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

@@ -29,7 +29,15 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ModelError, NetworkError, StorageError
 from ortrim.models.models import ModelFacts, PreparedModel
-from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, check_limits, facts_of, graphs_of, read_onnx, refuse_size
+from ortrim.models.onnx_files import (
+    LARGEST_MODEL_BYTES,
+    check_limits,
+    facts_of,
+    graphs_in,
+    nodes_of,
+    read_onnx,
+    refuse_size,
+)
 from ortrim.spec.buildspec import ModelSpec
 
 NEAR_MEMBERS: Final = 12
@@ -139,11 +147,6 @@ def keep(stored: object, folder: Path) -> None:
         (folder / FACTS_FILE).write_text(to_json(stored))
 
 
-def read_stored(folder: Path) -> StoredModel:
-    """Return what is known of the copy in `folder`. Raises `StorageError` (`damaged-cache`)."""
-    return read_facts(folder, StoredModel)
-
-
 def read_facts(folder: Path, kind: type[T]) -> T:
     """Return what `keep` wrote. Raises `StorageError` (`damaged-cache`)."""
     try:
@@ -236,27 +239,15 @@ def _check_location(name: str, where: str) -> None:
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    yield from _graph_tensors(model.graph)
-    for function in model.functions:
-        for node in function.node:
-            yield from _node_tensors(node)
-
-
-def _graph_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    for node in graph.node:
-        yield from _node_tensors(node)
-
-
-def _node_tensors(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("t"):
-            yield attribute.t
-        yield from attribute.tensors
-    for graph in graphs_of(node):
-        yield from _graph_tensors(graph)
+    for graph in graphs_in(model):
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+    for node in nodes_of(model):
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
 
 
 FORGIVEN: Final = (
@@ -313,7 +304,7 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
         folder = _fetched(model, root, ort_version, where)
     else:
         folder = _copied(model, base / model.path, root, ort_version, where)
-    facts = read_stored(folder).facts
+    facts = read_facts(folder, StoredModel).facts
     check_limits(facts, ort_version, where)
     return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
 
@@ -357,7 +348,7 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
             keep(stored, temporary)
 
         cached_folder(root / digest, fill)
-        return read_stored(root / digest).external
+        return read_facts(root / digest, StoredModel).external
 
     digest = local_digest(path, model.sha256, where)
     external = copied_under(digest, ())

@@ -21,7 +21,7 @@ from onnx import TensorProto, inliner, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ortrim.errors import ModelError
-from ortrim.models.onnx_files import graphs_of
+from ortrim.models.onnx_files import array_of, captured, copied, graphs_of
 from ortrim.models.surrogate_operators import MADE_UP, surrogates
 
 Stands = list[Sequence[onnx.NodeProto]]
@@ -57,18 +57,12 @@ def _put_back(made: onnx.GraphProto, original: onnx.GraphProto, stands: Stands) 
     """Put the model's own nodes in the place of what stood in for them, and forget the values that it does not have."""
     nodes, position = [], 0
     for node, stand in zip(original.node, stands, strict=True):
-        nodes.append(node if stand else _copy(made.node[position]))
+        nodes.append(node if stand else copied(made.node[position]))
         position += len(stand) or 1
     known = [onnx.ValueInfoProto.FromString(each.SerializeToString()) for each in made.value_info]
     del made.node[:], made.value_info[:]
     made.node.extend(nodes)
     made.value_info.extend(each for each in known if not each.name.startswith(MADE_UP))
-
-
-def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
-    return copy
 
 
 def take_branches(graph: onnx.GraphProto, values: Mapping[str, Any]) -> bool:
@@ -221,15 +215,8 @@ def _held(node: onnx.NodeProto) -> onnx.TensorProto:
 
 
 def _known_values(graph: onnx.GraphProto) -> Values:
-    values = {name: _array(tensor) for name, tensor in known_tensors(graph).items()}
+    values = {name: array_of(tensor) for name, tensor in known_tensors(graph).items()}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _array(tensor: onnx.TensorProto) -> Any:
-    try:
-        return numpy_helper.to_array(tensor)
-    except Exception:  # noqa: BLE001 - a damaged tensor is one of unknown value
-        return None
 
 
 Shape = tuple[int, ...]
@@ -474,14 +461,6 @@ def _too_deep(where: str) -> ModelError:
     return ModelError("functions-too-deep", what, where=where, hint="export the model again without functions")
 
 
-def captured(graph: onnx.GraphProto) -> tuple[str, ...]:
-    """Return the values that a graph reads from outside, its inner graphs' among them, in order."""
-    made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    made |= {tensor.values.name for tensor in graph.sparse_initializer}
-    made |= {name for node in graph.node for name in node.output}
-    return tuple(dict.fromkeys(name for name in _read(graph) if name and name not in made))
-
-
 def inferred_body(
     model: onnx.ModelProto,
     node: onnx.NodeProto,
@@ -510,14 +489,6 @@ def inferred_body(
     except Exception:  # noqa: BLE001 - what cannot be inferred stays unknown, and is said to be
         return body, frozenset()
     return inferred.graph, known
-
-
-def _read(graph: onnx.GraphProto) -> Iterator[str]:
-    for node in graph.node:
-        yield from node.input
-        for inner in graphs_of(node):
-            yield from captured(inner)
-    yield from (value.name for value in graph.output)
 
 
 def _fed(node: onnx.NodeProto, body: onnx.GraphProto) -> Iterator[tuple[onnx.ValueInfoProto, str]]:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from ortrim.base.archives import Zip, open_zip
 from ortrim.base.checksums import FileEntry
-from ortrim.base.json import from_json
+from ortrim.base.json import first_fault, from_json
 from ortrim.binaries.android import JavaClasses, NativeLibrary
 from ortrim.binaries.android_libraries import read_class, read_native_library
 from ortrim.build.plan import PlannedModel, SourcePin
@@ -263,11 +263,9 @@ def _own_manifest(archive: Zip, path: Path) -> AarManifest | None:
     try:
         return from_json(AarManifest, _text(archive, OWN_MANIFEST, path))
     except ValidationError as error:
-        first = error.errors()[0]
-        why = f"{'.'.join(str(part) for part in first['loc']) or 'the whole'}: {first['msg']}"
         hint = "it was edited, cut off, or made by an incompatible version of ortrim"
         what = f"{OWN_MANIFEST} is not a manifest"
-        raise BinaryError("manifest-damaged", what, where=str(path), why=why, hint=hint) from error
+        raise BinaryError("manifest-damaged", what, where=str(path), why=first_fault(error), hint=hint) from error
 
 
 def _below(archive: Zip, folder: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import first_fault, from_json, to_json
 from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, SourcePin, digest
 from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
@@ -195,9 +195,7 @@ def _parsed(content: bytes, where: Path) -> Manifest:
     try:
         return from_json(Manifest, content)
     except ValidationError as error:
-        first = error.errors()[0]
-        why = f"{'.'.join(str(part) for part in first['loc']) or 'the whole'}: {first['msg']}"
-        raise _damaged(where, why) from error
+        raise _damaged(where, first_fault(error)) from error
 
 
 def _damaged(where: Path, why: str) -> PackageError:

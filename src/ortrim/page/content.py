@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ortrim.base.console import counted, printable
+from ortrim.cost.counting import operator_name
 from ortrim.cost.memory import ModelCost
-from ortrim.cost.report import amount_text
+from ortrim.cost.report import amount_text, sizes_text
 from ortrim.models.graph_facts import GraphFacts
 from ortrim.models.models import OrtModel, TensorInfo
-from ortrim.models.operators import OperatorId, RequiredOperators
-from ortrim.report.content import measures_time
+from ortrim.models.operators import RequiredOperators
+from ortrim.report.content import gravest, measures_time
 from ortrim.report.figures import NONE, bytes_text, difference_text, ms_text, name_text, share_text
 from ortrim.size.accounting import Leaf, by_operator, shares
 from ortrim.steps.report import ModelCounts, PreparationReport, StepReport
@@ -93,12 +94,7 @@ def _part(name: str, own: frozenset[str], foreign: frozenset[str]) -> str:
 
 
 def _names(model: ShippedModel) -> frozenset[str]:
-    return frozenset(map(_shown, model.operators.operators))
-
-
-def _shown(operator: OperatorId) -> str:
-    """Write an operator as the library's accounting does."""
-    return operator.name if operator.domain == "ai.onnx" else f"{operator.domain}:{operator.name}"
+    return frozenset(operator_name(each.domain, each.name) for each in model.operators.operators)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +144,7 @@ def report_of_model(report: VerifyReport, name: str) -> VerifyReport:
     devices = tuple(_device(device, name) for device in report.devices)
     found = {verdict for device in devices for verdict in _verdicts(device)}
     models = tuple(model for model in report.models if model.name == name)
-    return replace(report, comparisons=(), gates=(), models=models, devices=devices, verdict=_gravest(found))
+    return replace(report, comparisons=(), gates=(), models=models, devices=devices, verdict=gravest(found))
 
 
 def _device(device: DeviceReport, name: str) -> DeviceReport:
@@ -167,13 +163,6 @@ def _verdicts(device: DeviceReport) -> tuple[Verdict, ...]:
     return (*failed, *(line.verdict for line in device.comparisons), *(output.verdict for output in device.parity))
 
 
-def _gravest(found: set[Verdict]) -> Verdict:
-    for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS):
-        if verdict in found:
-            return verdict
-    return Verdict.NOT_JUDGED
-
-
 LARGEST_WEIGHTS: Final = 3
 MOST_OPERATORS: Final = 200
 Pairs = tuple[tuple[str, str], ...]
@@ -184,12 +173,12 @@ class StepLine:
     """One state of the model on its way to what is shipped; `notes` are what else is to be said of how it came."""
 
     name: str
-    outcome: str
+    outcome: str = ""
     size: str
-    nodes: str
-    parameters: str
-    difference: str
-    verdict: Verdict | None
+    nodes: str = NONE
+    parameters: str = NONE
+    difference: str = NONE
+    verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -217,6 +206,7 @@ def graph_facts(subject: ModelSubject) -> Pairs:
     """Return what the model says of itself, as pairs of a label and a value."""
     graph, converted = subject.graph, subject.converted
     facts = graph.model
+    weights = sum(each.size_bytes for each in graph.weights)
     external = f", and {bytes_text(graph.external_bytes)} in files beside it" if graph.external_bytes else ""
     pairs = (
         ("file", f"{bytes_text(facts.size_bytes)}{external}"),
@@ -225,7 +215,7 @@ def graph_facts(subject: ModelSubject) -> Pairs:
         ("opsets", ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in facts.opsets)),
         ("IR version", str(facts.ir_version)),
         ("nodes", f"{len(graph.nodes):,}, of {counted(len(_operators(graph)), 'operator')}"),
-        ("weights", _weights_text(graph)),
+        ("weights", f"{counted(len(graph.weights), 'tensor')}, {bytes_text(weights)}"),
         ("largest weights", _largest_weights(graph) or "none"),
         ("converted", f"{bytes_text(converted.size_bytes)} as ORT format, style {converted.style}, {converted.level}"),
     )
@@ -261,7 +251,7 @@ def cost_lines(cost: ModelCost) -> tuple[tuple[str, ...], ...]:
 
 def case_text(cost: ModelCost) -> str:
     """Say for which inputs a cost is: `case short: x 1x512, state 2x1x128`."""
-    inputs = ", ".join(f"{name} {_sizes_text(shape)}" for name, shape in cost.inputs)
+    inputs = ", ".join(f"{name} {sizes_text(shape)}" for name, shape in cost.inputs)
     return printable(f"case {cost.case}: {inputs}" if cost.case else inputs) or "no inputs"
 
 
@@ -313,9 +303,15 @@ def kernel_lines(share: SizeShare) -> tuple[tuple[str, str, str], ...]:
 
 def step_lines(subject: ModelSubject) -> tuple[StepLine, ...]:
     """Return the model as given, after each step, and as it is shipped."""
-    steps = subject.steps
-    given = _state("as given", "", steps.original) if steps else _as_read(subject.graph)
-    return (given, *(_step(step) for step in (steps.steps if steps else ())), _shipped(subject))
+    steps, graph, converted = subject.steps, subject.graph, subject.converted
+    size, nodes = bytes_text(graph.model.size_bytes + graph.external_bytes), f"{len(graph.nodes):,}"
+    given = _state("as given", "", steps.original) if steps else StepLine(name="as given", size=size, nodes=nodes)
+    shipped = StepLine(
+        name="converted to ORT format",
+        outcome=f"style {converted.style}, {converted.level}",
+        size=bytes_text(converted.size_bytes),
+    )
+    return (given, *map(_step, steps.steps if steps else ()), shipped)
 
 
 def _state(name: str, outcome: str, counts: ModelCounts) -> StepLine:
@@ -325,49 +321,17 @@ def _state(name: str, outcome: str, counts: ModelCounts) -> StepLine:
         size=bytes_text(counts.size_bytes),
         nodes=f"{counts.nodes:,}",
         parameters=amount_text(counts.parameters),
-        difference=NONE,
-        verdict=None,
-    )
-
-
-def _as_read(graph: GraphFacts) -> StepLine:
-    return StepLine(
-        name="as given",
-        outcome="",
-        size=bytes_text(graph.model.size_bytes + graph.external_bytes),
-        nodes=f"{len(graph.nodes):,}",
-        parameters=NONE,
-        difference=NONE,
-        verdict=None,
-    )
-
-
-def _shipped(subject: ModelSubject) -> StepLine:
-    return StepLine(
-        name="converted to ORT format",
-        outcome=f"style {subject.converted.style}, {subject.converted.level}",
-        size=bytes_text(subject.converted.size_bytes),
-        nodes=NONE,
-        parameters=NONE,
-        difference=NONE,
-        verdict=None,
     )
 
 
 def _step(step: StepReport) -> StepLine:
-    state = _state(f"{step.number}. {step.use}", step.outcome, step.after)
-    found = {output.verdict for output in step.parity}
-    graves = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
+    verdict = gravest(output.verdict for output in step.parity)
     left = tuple(f"case {each.case} cannot be checked any more: {each.reason}" for each in step.cases_left)
     notes = (step.options, step.reason, *step.notes, *left, *_operator_changes(step))
-    return StepLine(
-        name=printable(state.name),
-        outcome=state.outcome,
-        size=state.size,
-        nodes=state.nodes,
-        parameters=state.parameters,
+    return replace(
+        _state(printable(f"{step.number}. {step.use}"), step.outcome, step.after),
         difference=NONE if step.largest_difference is None else difference_text(step.largest_difference),
-        verdict=next((verdict for verdict in graves if verdict in found), None),
+        verdict=None if verdict is Verdict.NOT_JUDGED else verdict,
         notes=tuple(printable(note) for note in notes if note),
     )
 
@@ -391,13 +355,7 @@ def _latency(subject: ModelSubject) -> str:
 
 
 def _operators(graph: GraphFacts) -> Counter[str]:
-    return Counter(
-        node.operator if node.domain == "ai.onnx" else f"{node.domain}:{node.operator}" for node in graph.nodes
-    )
-
-
-def _weights_text(graph: GraphFacts) -> str:
-    return f"{counted(len(graph.weights), 'tensor')}, {bytes_text(sum(each.size_bytes for each in graph.weights))}"
+    return Counter(operator_name(node.domain, node.operator) for node in graph.nodes)
 
 
 def _largest_weights(graph: GraphFacts) -> str:
@@ -409,9 +367,3 @@ def _shape_text(value: TensorInfo) -> str:
     if value.shape is None:
         return "of any shape"
     return printable(" x ".join("?" if size is None else str(size) for size in value.shape)) or "scalar"
-
-
-def _sizes_text(shape: tuple[int | None, ...] | None) -> str:
-    if shape is None:
-        return "of any shape"
-    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"

@@ -42,22 +42,16 @@ from ortrim.page.content import (
 from ortrim.report.charts import (
     FULL_WIDTH,
     HALF_WIDTH,
-    PARITY_ROWS,
     Canvas,
     ChartBar,
     bar_chart,
-    latency_pictures,
-    load_chart,
-    memory_chart,
-    parity_chart,
     ticks,
 )
-from ortrim.report.content import agreements, device_lines, failure_lines, findings, timings
 from ortrim.report.figures import bytes_text, name_text, share_text
-from ortrim.report.html import rendered
-from ortrim.report.summary import parity_text, verdict_text
+from ortrim.report.html import device_parts, rendered
+from ortrim.report.summary import verdict_text
 from ortrim.verify.measurements import Verdict
-from ortrim.verify.reports import DeviceReport, VerifyReport
+from ortrim.verify.reports import VerifyReport
 
 BARS: Final = 10
 """How many operators are drawn; the others are one bar."""
@@ -238,24 +232,7 @@ def _share(share: SizeShare | None) -> dict[str, Any] | None:
 
 
 def _devices(report: VerifyReport) -> list[dict[str, Any]]:
-    return [_device(report, device, number) for number, device in enumerate(report.devices, 1)]
-
-
-def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str, Any]:
-    return {
-        "number": number,
-        "name": name_text(device.device),
-        "verdict": device.verdict,
-        "failure": failure_lines(device.failure) if device.failure else (),
-        "lines": device_lines(device),
-        "findings": findings(device, report.baseline),
-        "memory": memory_lines(device),
-        "memory_chart": memory_chart(device),
-        "load_chart": load_chart(device),
-        "latency_pictures": latency_pictures(device),
-        "timings": timings(device),
-        "parity_text": parity_text(device),
-        "parity": agreements(device),
-        "parity_left_out": max(0, len(device.parity) - PARITY_ROWS),
-        "parity_chart": parity_chart(device),
-    }
+    return [
+        {**device_parts(device, number, report.baseline), "memory": memory_lines(device)}
+        for number, device in enumerate(report.devices, 1)
+    ]

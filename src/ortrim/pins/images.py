@@ -3,16 +3,16 @@
 - The pins of GitHub's actions: each by its commit; one whose commit nobody has seen is refused.
 """
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Final
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from ortrim.errors import SourcesError
-from ortrim.pins.shipped import pin_text
+from ortrim.pins.runtime import parsed, validated
+from ortrim.pins.shipped import shipped_text
 
 IMAGES_FILE: Final = "images.toml"
 CONFIG: Final = ConfigDict(extra="forbid")
@@ -48,17 +48,11 @@ class ArchivePin:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
-class _Content:
-    bases: dict[str, BasePin] = field(default_factory=dict)
-    archives: dict[PackagePath, ArchivePin] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ImagePins:
     """All pins of images: bases by ortrim's names, archives by those that they have in Google's SDK."""
 
-    bases: dict[str, BasePin]
-    archives: dict[str, ArchivePin]
+    bases: dict[str, BasePin] = field(default_factory=dict)
+    archives: dict[PackagePath, ArchivePin] = field(default_factory=dict)
 
     def base(self, name: str) -> BasePin:
         """Return a base image that is pinned, or made of packages.
@@ -83,26 +77,12 @@ class ImagePins:
 
 def image_pins() -> ImagePins:
     """Return the pins of images: the user's own, or those that travel with ortrim. Raises `SourcesError`."""
-    text = pin_text(IMAGES_FILE)
-    assert text is not None
-    return read_image_pins(text)
+    return read_image_pins(shipped_text(IMAGES_FILE))
 
 
 def read_image_pins(text: str) -> ImagePins:
     """Read a file of image pins. Raises `SourcesError` `bad-pin-file`."""
-    try:
-        content = pydantic.TypeAdapter(_Content).validate_python(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise _bad(str(error)) from error
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise _bad(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    return ImagePins(bases=content.bases, archives=content.archives)
-
-
-def _bad(why: str) -> SourcesError:
-    hint = "restore the file, or remove your own and take the one that travels with ortrim"
-    return SourcesError("bad-pin-file", "is not a valid pin file", where=IMAGES_FILE, why=why, hint=hint)
+    return validated(ImagePins, parsed(text, IMAGES_FILE), IMAGES_FILE)
 
 
 def _not_pinned(entry: str, missing: str, name: str) -> SourcesError:
@@ -132,20 +112,12 @@ class _ActionsContent:
 
 def action_pins() -> Mapping[str, ActionPin]:
     """Return the pins of actions: the user's own, or those that travel with ortrim. Raises `SourcesError`."""
-    text = pin_text(ACTIONS_FILE)
-    assert text is not None
-    return read_action_pins(text)
+    return read_action_pins(shipped_text(ACTIONS_FILE))
 
 
 def read_action_pins(text: str) -> Mapping[str, ActionPin]:
     """Read a file of action pins. Raises `SourcesError` `bad-pin-file`."""
-    try:
-        return pydantic.TypeAdapter(_ActionsContent).validate_python(tomllib.loads(text)).actions
-    except tomllib.TOMLDecodeError as error:
-        raise _actions_bad(str(error)) from error
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise _actions_bad(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return validated(_ActionsContent, parsed(text, ACTIONS_FILE), ACTIONS_FILE).actions
 
 
 def action_reference(pins: Mapping[str, ActionPin], name: str) -> str:
@@ -163,8 +135,3 @@ def action_reference(pins: Mapping[str, ActionPin], name: str) -> str:
         what = "the commit of the action is not known"
         raise SourcesError("action-not-pinned", what, where=f"{ACTIONS_FILE}: {name}", why=why, hint=hint)
     return f"{name}@{pin.commit} # {pin.tag}"
-
-
-def _actions_bad(why: str) -> SourcesError:
-    hint = "restore the file, or remove your own and take the one that travels with ortrim"
-    return SourcesError("bad-pin-file", "is not a valid pin file", where=ACTIONS_FILE, why=why, hint=hint)

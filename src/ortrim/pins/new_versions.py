@@ -30,16 +30,16 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
 from ortrim.pins.report import against
 from ortrim.pins.runtime import runtime_pins, supported_versions, versions_file
-from ortrim.pins.shipped import pin_text, writable_pins_folder
+from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.pins.update import VERSIONS_FILE, converter_text, pin_sources, release_number, with_version
-from ortrim.pipeline.building import REPORT, build
+from ortrim.pipeline.building import build
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
 from ortrim.platforms.planner import with_arguments
 from ortrim.report.figures import escaped, table
 from ortrim.report.markdown import step_summary
-from ortrim.report.write import read_report
+from ortrim.report.write import JSON_NAME, read_report
 from ortrim.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.verify.reports import VerifyReport
 
@@ -162,17 +162,15 @@ def _pin(version: str, step: Step, mirrors: Mirrors) -> None:
     limits = model_limits(full_runtime(version, requirements))
     sources = pin_sources(version, mirrors=mirrors, announce=step.note)
     write_atomically(writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt", requirements)
-    text = pin_text(VERSIONS_FILE)
-    assert text is not None
     written = with_version(
-        text, version, max_opset=limits.max_opset, max_ir_version=limits.max_ir_version, ndk=sources.ndk
+        shipped_text(VERSIONS_FILE),
+        version,
+        max_opset=limits.max_opset,
+        max_ir_version=limits.max_ir_version,
+        ndk=sources.ndk,
     )
-    write_atomically(_versions_path(), written)
+    write_atomically(writable_pins_folder() / VERSIONS_FILE, written)
     versions_file.cache_clear()
-
-
-def _versions_path() -> Path:
-    return writable_pins_folder() / VERSIONS_FILE
 
 
 def _is_pinned(version: str) -> bool:
@@ -221,12 +219,12 @@ def build_versions(request: Request, folder: Path, console: Console) -> tuple[Ve
 def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
     """Return the reports that `build_versions` left in a folder. Raises as `read_report` does."""
     names = (LAST,) if update.newest == update.last or update.unbuilt else (LAST, NEWEST)
-    return tuple(read_report(folder / name / REPORT) for name in names)
+    return tuple(read_report(folder / name / JSON_NAME) for name in names)
 
 
 def _built(request: Request, version: str, folder: Path, console: Console) -> VerifyReport:
     (report,) = build(replace(request, version=version), console)
-    write_atomically(folder / REPORT, to_json(report))
+    write_atomically(folder / JSON_NAME, to_json(report))
     return report
 
 

@@ -8,14 +8,16 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import pydantic
 from pydantic import ConfigDict, Field
 
+from ortrim.base.json import first_fault
 from ortrim.errors import SourcesError, SpecError
-from ortrim.pins.shipped import converter_requirements, pin_text
+from ortrim.pins.shipped import converter_requirements, pin_text, shipped_text
 
+T = TypeVar("T")
 Origin = Literal["url", "debian-source", "debian-binary", "wheel"]
 COMPONENTS: Final = (
     "onnxruntime", "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json",
@@ -45,15 +47,6 @@ class ComponentPin:
     strip: int = 0
     take: tuple[tuple[str, str], ...] = (("", ""),)
     interface: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GitPin:
-    """ONNX Runtime's own repository at one commit; the tag says which release it is."""
-
-    url: str
-    tag: str
-    commit: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +95,9 @@ class _Set:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
-class _Git:
+class GitPin:
+    """ONNX Runtime's own repository at one commit; the tag says which release it is."""
+
     # A leading dash would be an option to git.
     url: Annotated[str, Field(pattern=r"^[^-\s]\S*$")]
     tag: Word
@@ -114,11 +109,11 @@ def read_source_set(text: str, kind: Literal["archive", "debian"], name: str, li
 
     Raises `SourcesError`: `pin-without-digest` for an entry that says where but not what, `bad-pin-file`.
     """
-    data = _parsed(text, name)
+    data = parsed(text, name)
     for component, table in _tables(data.get("components")):
         if "sha256" not in table:
             raise _without_digest(f"{name}: components.{component}", "sha256")
-    content: _Set = _validated(_Set, data, name)
+    content = validated(_Set, data, name)
     missing = [component for component in COMPONENTS if component not in content.components]
     unknown = [component for component in content.components if component not in (*COMPONENTS, *OPTIONAL)]
     if missing or unknown:
@@ -132,11 +127,10 @@ def read_source_set(text: str, kind: Literal["archive", "debian"], name: str, li
 
 def read_git_pin(text: str, name: str) -> GitPin:
     """Read a pin file of the kind `git`. Raises `SourcesError` as `read_source_set` does."""
-    data = _parsed(text, name)
+    data = parsed(text, name)
     if "commit" not in data:
         raise _without_digest(name, "commit")
-    content: _Git = _validated(_Git, data, name)
-    return GitPin(url=content.url, tag=content.tag, commit=content.commit)
+    return validated(GitPin, data, name)
 
 
 def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> ComponentPin:
@@ -160,19 +154,20 @@ def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> 
     )
 
 
-def _parsed(text: str, name: str) -> dict[str, Any]:
+def parsed(text: str, name: str) -> dict[str, Any]:
+    """Return the TOML data of a pin file. Raises `SourcesError` `bad-pin-file`."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _bad(name, str(error)) from error
 
 
-def _validated(kind: Any, data: dict[str, Any], name: str) -> Any:
+def validated(kind: type[T], data: dict[str, Any], name: str) -> T:
+    """Return the data of a pin file as a value of a type. Raises `SourcesError` `bad-pin-file`."""
     try:
         return pydantic.TypeAdapter(kind).validate_python(data)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        raise _bad(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise _bad(name, first_fault(error)) from error
 
 
 def _tables(value: object) -> list[tuple[str, dict[str, Any]]]:
@@ -181,7 +176,7 @@ def _tables(value: object) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _bad(name: str, why: str) -> SourcesError:
-    hint = "restore the file, or remove it and run: invoke pins.update"
+    hint = "restore the file, or remove your own and take the one that travels with ortrim"
     return SourcesError("bad-pin-file", "is not a valid pin file", where=name, why=why, hint=hint)
 
 
@@ -227,9 +222,7 @@ class RuntimePins:
 @cache
 def versions_file() -> dict[str, Any]:
     """Return `onnxruntime.toml` as data; it travels with ortrim and is checked by a test."""
-    text = pin_text("onnxruntime.toml")
-    assert text is not None
-    return tomllib.loads(text)
+    return tomllib.loads(shipped_text("onnxruntime.toml"))
 
 
 def supported_versions() -> tuple[str, ...]:

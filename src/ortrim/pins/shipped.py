@@ -29,6 +29,13 @@ def pin_text(name: str) -> str | None:
     return shipped.read_text(encoding="utf-8") if shipped.is_file() else None
 
 
+def shipped_text(name: str) -> str:
+    """Return the text of a pin file that ortrim has, or of the user's own in its place. Raises as `pin_text` does."""
+    text = pin_text(name)
+    assert text is not None
+    return text
+
+
 def user_pins_folder() -> Path:
     """Return the user's pins folder: `ORTRIM_PINS`, or `pins` in the user's configuration folder.
 
@@ -64,9 +71,7 @@ PINNED: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 
 def tool_requirements() -> str:
     """Return the text of the requirements file of the build tools; every line is pinned with hashes."""
-    text = pin_text("requirements/tools.txt")
-    assert text is not None
-    return text
+    return shipped_text("requirements/tools.txt")
 
 
 @cache
@@ -82,6 +87,4 @@ def converter_requirements(version: str) -> str | None:
 
 def step_requirements(name: str) -> str:
     """Return the requirements of a program that simplifies models, `onnxslim` or `onnxsim`; pinned with hashes."""
-    text = pin_text(f"requirements/{name}.txt")
-    assert text is not None
-    return text
+    return shipped_text(f"requirements/{name}.txt")

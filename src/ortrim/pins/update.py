@@ -43,7 +43,7 @@ from ortrim.pins.runtime import (
     read_source_set,
     upstream_names,
 )
-from ortrim.pins.shipped import pin_text, writable_pins_folder
+from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.platforms.android.ndk import LIST, listed_archive
 from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
 
@@ -143,13 +143,13 @@ def pin_sources(
     The files lie in `destination` or else where ortrim reads them. Raises `SourcesError` (`commit-mismatch`,
     `bad-dependency-list`, `git-failed`, `no-such-tag`) or `NetworkError` (`digest-mismatch` for a wrong SHA-1, ...).
     """
-    git = GitPin(url=f"{REPOSITORY}.git", tag=f"v{version}", commit="")
-    announce(f"ask for the commit of {git.tag}")
-    commit = tagged_commit(mirrored(git.url, mirrors), git.tag)
+    url, tag = f"{REPOSITORY}.git", f"v{version}"
+    announce(f"ask for the commit of {tag}")
+    git = GitPin(url=url, tag=tag, commit=tagged_commit(mirrored(url, mirrors), tag))
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
-        fetched = _fetch_all(version, commit, mirrors, Path(name), announce)
+        fetched = _fetch_all(version, git.commit, mirrors, Path(name), announce)
         ndk = ndk_of(Path(name) / ARCHIVE)
-    texts = {"archive": _archive_text(version, fetched), "git": _git_text(version, git, commit)}
+    texts = {"archive": _archive_text(version, fetched), "git": _git_text(version, git)}
     return PinnedSources(files=_write(version, texts, destination or writable_pins_folder()), ndk=ndk)
 
 
@@ -195,9 +195,9 @@ def _archive_text(version: str, fetched: Sequence[_Fetched]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _git_text(version: str, git: GitPin, commit: str) -> str:
+def _git_text(version: str, git: GitPin) -> str:
     lines = [f"# The commit of ONNX Runtime {version}.", "# Made by: invoke pins.update", ""]
-    lines += [f'url = "{git.url}"', f'tag = "{git.tag}"', f'commit = "{commit}"']
+    lines += [f'url = "{git.url}"', f'tag = "{git.tag}"', f'commit = "{git.commit}"']
     return "\n".join(lines) + "\n"
 
 
@@ -212,9 +212,7 @@ def _write(version: str, texts: dict[str, str], folder: Path) -> tuple[Path, ...
 
 
 HOST: Final = "https://github.com/"
-TABLE: Final = re.compile(r'^\[actions\."(?P<name>[^"]+)"\]')
 ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\d+))$", re.MULTILINE)
-FILLED_ACTIONS: Final = re.compile(r"^(tag|commit)\s*=")
 
 
 def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
@@ -223,13 +221,13 @@ def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> 
     `mirrors` are pairs of a beginning of addresses and what to read instead. Raises `SourcesError` (`no-release`,
     `git-failed`, `bad-pin-file`); nothing is written unless all were found.
     """
-    text = pin_text(ACTIONS_FILE)
-    assert text is not None
-    found = {}
+    text = shipped_text(ACTIONS_FILE)
+    values: Values = {}
     for name in read_action_pins(text):
         announce(f"ask for the releases of {name}")
-        found[name] = _newest(mirrored(f"{HOST}{name}", mirrors))
-    updated = "".join(_updated(text, found))
+        tag, commit = _newest(mirrored(f"{HOST}{name}", mirrors))
+        values["actions", name] = (f'tag = "{tag}"', f'commit = "{commit}"')
+    updated = with_values(text, values)
     read_action_pins(updated)
     path = writable_pins_folder() / ACTIONS_FILE
     write_atomically(path, updated)
@@ -246,45 +244,27 @@ def _newest(url: str) -> tuple[str, str]:
     return tag, tagged_commit(url, tag)
 
 
-def _updated(text: str, found: dict[str, tuple[str, str]]) -> list[str]:
-    """Return the lines of the file, comments as they were, with new tags and commits below each heading."""
-    lines = []
-    for line in text.splitlines(keepends=True):
-        heading = TABLE.match(line)
-        if heading:
-            tag, commit = found[heading["name"]]
-            lines.append(f'{line.rstrip()}\ntag = "{tag}"\ncommit = "{commit}"\n')
-        elif not FILLED_ACTIONS.match(line):
-            lines.append(line)
-    return lines
-
-
-IMAGES_TABLE: Final = re.compile(r'^\[(?P<kind>bases|archives)\."?(?P<name>[^"\]]+)"?\]')
-FILLED_IMAGES: Final = re.compile(r"^(digest|file|sha256)\s*=")
+TABLE: Final = re.compile(r'^\[(?P<kind>actions|bases|archives)\."?(?P<name>[^"\]]+)"?\]')
+FILLED: Final = re.compile(r"^(tag|commit|digest|file|sha256)\s*=")
 Values = dict[tuple[str, str], tuple[str, ...]]
 
 
 def update_image_pins(
-    usable: UsableEngine,
-    *,
-    mirrors: Mirrors = (),
-    destination: Path | None = None,
-    announce: Callable[[str], None] = lambda _: None,
+    usable: UsableEngine, *, mirrors: Mirrors = (), announce: Callable[[str], None] = lambda _: None
 ) -> Path:
     """Fetch every image and archive that is named, and write their digests beside their names.
 
     Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_pins`, and are for the archives;
     images come from where the engine gets them. Nothing is written before all of it was checked. Returns the file
-    written, in `destination` or else where ortrim reads it. Raises `SourcesError`, `NetworkError`, `StorageError` or
+    written, which is the one that ortrim reads. Raises `SourcesError`, `NetworkError`, `StorageError` or
     `ToolError`.
     """
-    text = pin_text(IMAGES_FILE)
-    assert text is not None
+    text = shipped_text(IMAGES_FILE)
     pins = read_image_pins(text)
     values = _digests(usable, pins, announce) | _archives(pins, mirrors, announce)
     written = with_values(text, values)
     read_image_pins(written)
-    path = (destination or writable_pins_folder()) / IMAGES_FILE
+    path = writable_pins_folder() / IMAGES_FILE
     write_atomically(path, written)
     return path
 
@@ -293,9 +273,9 @@ def with_values(text: str, values: Values) -> str:
     """Return a pin file with other digests: the lines of each (kind, name) take the place of those that were there."""
     lines: list[str] = []
     for line in text.splitlines():
-        if not FILLED_IMAGES.match(line):
+        if not FILLED.match(line):
             lines.append(line)
-        if found := IMAGES_TABLE.match(line):
+        if found := TABLE.match(line):
             lines += values.get((found["kind"], found["name"]), ())
     return "\n".join(lines) + "\n"
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from ortrim.base.cache import cache_damages, is_kept
 from ortrim.base.console import Console
@@ -19,10 +18,8 @@ from ortrim.pipeline.preparing import write_steps
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, verify
-from ortrim.report.write import OUTDATED, read_report, write_reports
+from ortrim.report.write import JSON_NAME, OUTDATED, read_report, write_reports
 from ortrim.verify.reports import VerifyReport
-
-REPORT: Final = "report.json"
 
 
 def build(request: Request, console: Console, planned: Planned | None = None) -> tuple[VerifyReport, ...]:
@@ -75,7 +72,7 @@ def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """Return the reports of what was built before. Raises as `read_report` does."""
     planned = make_planned(request, console)
-    return tuple(read_report(target_folder(planned, target) / REPORT) for target in planned.plan.targets)
+    return tuple(read_report(target_folder(planned, target) / JSON_NAME) for target in planned.plan.targets)
 
 
 def _finished(
@@ -83,10 +80,10 @@ def _finished(
 ) -> VerifyReport | None:
     """Return a target's report when nothing is left to do. Raises `StorageError` for one that is damaged."""
     folder, identifier = target_folder(planned, target), target.job.target.identifier
-    if not (folder / REPORT).is_file():
+    if not (folder / JSON_NAME).is_file():
         return None
     try:
-        report = read_report(folder / REPORT)
+        report = read_report(folder / JSON_NAME)
     except VerifyError as error:
         if error.code != OUTDATED:
             raise
@@ -94,7 +91,7 @@ def _finished(
         return None
     if not ((folder / report.package).is_file() and answers(report, target.job.target, request, target.job.cpu)):
         return None
-    say(f"{identifier}: nothing has changed since {folder / REPORT} was written")
+    say(f"{identifier}: nothing has changed since {folder / JSON_NAME} was written")
     return report
 
 
@@ -118,6 +115,6 @@ def _verify(planned: Planned, subject: Packaged, request: Request, console: Cons
         write_reports(report, folder)
         for preparation in filter(None, planned.models.preparations):
             write_steps(preparation.report, folder)
-        step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {REPORT}")
+        step.note(f"{folder}: {subject.delivery.archive.name}, report.html, report.md, {JSON_NAME}")
     record_build(report, request.output, console.warn, request.training_run)
     return report

@@ -94,8 +94,6 @@ def _qemu_system(emulation: Emulation, name: DeviceName, announce: Announce) -> 
 
 ADB_FORM: Final = "adb:[SERIAL]"
 SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
-FARM_TOOLS: Final = ("gcloud", "boto3", "BrowserStack")
-"""What `doctor` calls that which each farm is reached with, in the order of `FARM_FORMS`."""
 EMULATOR: Final = "emulator-"
 """How `adb` names Android's emulators."""
 
@@ -171,14 +169,13 @@ def _ssh() -> ListedDevice:
 
 def _farms() -> Iterator[ListedDevice]:
     """Yield the form of each farm's names, with what of it is here: a program, a library, or credentials."""
-    checks = dict(FARM_CHECKS)
-    for form, name in zip(FARM_FORMS, FARM_TOOLS, strict=True):
-        about = checks[name]()
+    for form, check in zip(FARM_FORMS, FARM_CHECKS, strict=True):
+        about = check.finding()
         yield ListedDevice(
             name=form,
             targets=_targets_of_kind(form.partition(":")[0]),
-            found=f"{name} {about.found}".strip() if about.found else "",
-            problem=f"{name}: {about.problem}" if about.problem else "",
+            found=f"{about.name} {about.found}".strip() if about.found else "",
+            problem=f"{about.name}: {about.problem}" if about.problem else "",
             remedy=about.remedy,
         )
 

@@ -12,7 +12,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -25,59 +25,127 @@ from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk
 from ortrim.platforms.apple.xcode import find_xcode, find_xcrun
 
-Check = tuple[str, Callable[[], ToolFinding]]
-"""What is looked for, by the name of the finding."""
-
-XCODE: Final = "Xcode"
-COMPILING: Final = "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github"
-VERIFYING: Final = {
-    "simctl": "ios-simulator targets: verification on 'simctl' simulators",
-    "devicectl": "ios-arm64: verification on 'devicectl' phones",
-}
-"""Tools that `xcrun` finds in the Xcode that is chosen, and what each is needed for."""
-
-
-def _xcode() -> str:
-    xcode = find_xcode()
-    return f"{xcode.version} ({xcode.folder})"
-
-
-def _all_of(error: Diagnostic) -> str:
-    return ": ".join(filter(None, (error.what, error.why)))
-
-
-def _sought(
-    name: str, needed_for: str, find: Callable[[], str], problem: Callable[[Diagnostic], str] = lambda error: error.what
-) -> Check:
-    """Return the check of what not every build needs: `find` says what is there, or raises what `problem` words."""
-
-    def check() -> ToolFinding:
-        try:
-            return _finding(name, needed_for, find())
-        except Diagnostic as error:
-            return _finding(name, needed_for, "", problem(error), error.hint.removeprefix("run: "))
-
-    return name, check
-
-
-def _finding(name: str, needed_for: str, found: str, problem: str = "", remedy: str = "") -> ToolFinding:
-    return ToolFinding(name=name, found=found, needed_for=needed_for, required=False, problem=problem, remedy=remedy)
-
-
-def _by_xcrun(tool: str) -> str:
-    return f"by {find_xcrun(tool).program}"
-
-
-APPLE_CHECKS: Final[tuple[Check, ...]] = (
-    _sought(XCODE, COMPILING, _xcode, _all_of),
-    *(_sought(tool, purpose, partial(_by_xcrun, tool), _all_of) for tool, purpose in VERIFYING.items()),
-)
-
-
 FETCH_COMMAND: Final = "invoke devices --fetch"
 SHOWN_PACKAGES: Final = ("linux-image", "libc6")
 """The kernel and the C library: what a machine is, for who reads a list."""
+GIGABYTE: Final = 10**9
+CACHE_BYTES: Final = 4 * GIGABYTE
+"""Room for the sources (0.5 GB unpacked), the tools (0.8 GB), the compiler cache and a build, of 1.21.0."""
+MEMORY_BYTES: Final = 2 * GIGABYTE
+"""What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
+Examined = tuple[str, str, str]
+"""What was found, what is wrong with it, and what helps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCheck:
+    """A thing to look for: `look` returns it in words, with what is wrong if anything is, or raises what is wrong.
+
+    Of what it raises, the reason is told as well where it is `explained`.
+    """
+
+    name: str
+    needed_for: str = ALL_TARGETS
+    look: Callable[[], str | Examined]
+    required: bool = False
+    explained: bool = True
+
+    def finding(self) -> ToolFinding:
+        """Look. Raises nothing: what cannot be examined is a finding that says why."""
+        try:
+            answer = self.look()
+            found, problem, remedy = (answer, "", "") if isinstance(answer, str) else answer
+        except Diagnostic as error:
+            why = error.why if self.explained else ""
+            found, problem, remedy = "", ": ".join(filter(None, (error.what, why))), error.hint.removeprefix("run: ")
+        except Exception as error:  # noqa: BLE001 - a doctor who dies of one symptom is no use
+            found, problem, remedy = "", f"cannot be examined: {error}", ""
+        return ToolFinding(
+            name=self.name,
+            found=found,
+            needed_for=self.needed_for,
+            required=self.required,
+            problem=problem,
+            remedy=remedy,
+        )
+
+
+def examine() -> tuple[ToolFinding, ...]:
+    """Examine this machine. Raises nothing: what cannot be examined is a finding that says why."""
+    tools = (_tool_check(tool, purpose) for tool, purpose in (*TOOLS, *DEVICE_TOOLS))
+    machines = (_machine_check(emulation.debian) for emulation in EMULATIONS.values())
+    engines = map(_engine_check, ENGINES)
+    checks = (*GENERAL_CHECKS, *tools, *MOBILE_CHECKS, *APPLE_CHECKS, *engines, *machines, *FARM_CHECKS)
+    return tuple(check.finding() for check in checks)
+
+
+def _python() -> str | Examined:
+    found = f"{platform.python_version()} ({sys.executable})"
+    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+        return found
+    return found, "ortrim runs on 3.11, 3.12 and 3.13", "install ortrim with one of these"
+
+
+def _distribution(name: str, remedy: str) -> str | Examined:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "", "is not installed", remedy
+
+
+def _processors() -> str:
+    return str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+
+
+def _memory() -> str | Examined:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    found = f"{total / GIGABYTE:.1f} GB"
+    if total >= MEMORY_BYTES:
+        return found
+    problem = f"less than {MEMORY_BYTES // GIGABYTE} GB, which one compilation may take"
+    return found, problem, "use a machine with more memory"
+
+
+def _cache() -> str | Examined:
+    remedy = "name a folder with space, and yours to write to, in the environment variable ORTRIM_CACHE"
+    try:
+        folder = cache_folder("sources").parent
+        free = shutil.disk_usage(folder).free
+    except StorageError as error:
+        return "", f"{error.what}: {error.why}", remedy
+    except OSError as error:
+        return "", str(error), remedy
+    found = f"{free / GIGABYTE:.1f} GB free ({folder})"
+    if not os.access(folder, os.W_OK):
+        return found, "is not writable", remedy
+    if free < CACHE_BYTES:
+        return found, f"less than {CACHE_BYTES // GIGABYTE} GB, which sources, tools and a build take", remedy
+    return found
+
+
+GENERAL_CHECKS: Final = (
+    ToolCheck(name="Python", look=_python, required=True),
+    ToolCheck(
+        name="pip",
+        needed_for=f"{ALL_TARGETS}: the toolchain, models in wheels, other converter versions",
+        look=partial(_distribution, "pip", f"{sys.executable} -m ensurepip"),
+        required=True,
+    ),
+    ToolCheck(name="processors", needed_for="the time that a build takes", look=_processors),
+    ToolCheck(name="memory", look=_memory, required=True),
+    ToolCheck(name="cache folder", look=_cache, required=True),
+)
+
 SSH: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
+TOOLS: Final = (
+    (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
+    (Tool(name="apt-get", package="apt"), f"{ALL_TARGETS}: sources of kind 'debian'"),
+    (Tool(name="dpkg-deb", package="dpkg"), f"{ALL_TARGETS}: sources of kind 'debian'"),
+    (Tool(name="gcc", package="gcc", minimum=(11,)), "the host's target with compiler = 'gcc'"),
+    (Tool(name="g++", package="g++", minimum=(11,)), "the host's target with compiler = 'gcc'"),
+    (Tool(name="clang", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
+    (Tool(name="clang++", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
+)
 DEVICE_TOOLS: Final = (
     (EMULATIONS["arm64"].user, "linux-arm64: verification on 'qemu-user'"),
     (EMULATIONS["arm"].user, "linux-armhf: verification on 'qemu-user'"),
@@ -90,150 +158,21 @@ DEVICE_TOOLS: Final = (
 """Programs, and what each is needed for."""
 
 
-def machine_parts_found(debian: str) -> str:
-    """Return what the cache holds of an emulated machine, by Debian's word for it; empty when it was not fetched."""
-    try:
-        text = (machine_folder(debian) / PACKAGES_FILE).read_text(encoding="utf-8")
-        packages = [(str(entry["name"]), str(entry["version"])) for entry in json.loads(text)["packages"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return ", ".join(f"{name} {version}" for name, version in packages if name.startswith(SHOWN_PACKAGES))
+def _tool_check(tool: Tool, needed_for: str) -> ToolCheck:
+    def look() -> str:
+        installed = require(tool)
+        return f"{installed.version} ({installed.path})"
+
+    return ToolCheck(name=tool.name, needed_for=needed_for, look=look, explained=False)
 
 
-FIREBASE: Final = "verification on 'firebase' devices"
-AWS: Final = "verification on 'devicefarm' devices"
-BROWSERSTACK: Final = "verification on 'browserstack' devices"
-EXTRA: Final = 'pip install "ortrim[devicefarm]"'
+def _engine_check(engine: ContainerEngine) -> ToolCheck:
+    def look() -> str:
+        usable = probe(engine)
+        return f"{usable.version}{' (rootless)' if usable.rootless else ''}"
 
-
-def _gcloud() -> str:
-    from ortrim.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
-
-    gcloud = find_gcloud()
-    return f"{gcloud.version} ({gcloud.program})"
-
-
-def _boto3() -> ToolFinding:
-    try:
-        return _finding("boto3", AWS, importlib.metadata.version("boto3"))
-    except importlib.metadata.PackageNotFoundError:
-        return _finding("boto3", AWS, "", "is not installed", EXTRA)
-
-
-def _browserstack() -> ToolFinding:
-    from ortrim.farms.farm import absent_variables  # noqa: PLC0415 - as above
-
-    absent = absent_variables(os.environ)
-    if absent:
-        remedy = "set both, from https://www.browserstack.com/accounts/profile"
-        return _finding("BrowserStack", BROWSERSTACK, "", f"not set: {' and '.join(absent)}", remedy)
-    return _finding("BrowserStack", BROWSERSTACK, "user name and access key are set")
-
-
-FARM_CHECKS: Final[tuple[Check, ...]] = (
-    _sought("gcloud", FIREBASE, _gcloud),
-    ("boto3", _boto3),
-    ("BrowserStack", _browserstack),
-)
-
-
-GIGABYTE: Final = 10**9
-CACHE_BYTES: Final = 4 * GIGABYTE
-"""Room for the sources (0.5 GB unpacked), the tools (0.8 GB), the compiler cache and a build, of 1.21.0."""
-MEMORY_BYTES: Final = 2 * GIGABYTE
-"""What one compilation may take: bare `--parallel` exhausts machines (microsoft/onnxruntime#22859)."""
-NDK: Final = ("Android NDK", "android targets; invoke plan --target android shows the version that each wants")
-JDK: Final = ("JDK", "android targets: the classes and the JNI library of an AAR")
-ENGINE: Final = "--executor container, where one of these engines is enough"
-
-TOOLS: Final = (
-    (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
-    (Tool(name="apt-get", package="apt"), f"{ALL_TARGETS}: sources of kind 'debian'"),
-    (Tool(name="dpkg-deb", package="dpkg"), f"{ALL_TARGETS}: sources of kind 'debian'"),
-    (Tool(name="gcc", package="gcc", minimum=(11,)), "the host's target with compiler = 'gcc'"),
-    (Tool(name="g++", package="g++", minimum=(11,)), "the host's target with compiler = 'gcc'"),
-    (Tool(name="clang", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
-    (Tool(name="clang++", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
-)
-
-
-def examine() -> tuple[ToolFinding, ...]:
-    """Examine this machine. Raises nothing: what cannot be examined is a finding that says why."""
-    checks: tuple[Check, ...] = (
-        ("Python", _python),
-        ("pip", _pip),
-        ("processors", _processors),
-        ("memory", _memory),
-        ("cache folder", _cache),
-    )
-    general = tuple(_guarded(name, check) for name, check in checks)
-    sought = (
-        *(_sought(tool.name, purpose, partial(_tool, tool)) for tool, purpose in (*TOOLS, *DEVICE_TOOLS)),
-        _sought(*NDK, _ndk, _all_of),
-        _sought(*JDK, _jdk, lambda error: error.why or error.what),
-        *APPLE_CHECKS,
-        *(_sought(engine.tool.name, ENGINE, partial(_engine, engine)) for engine in ENGINES),
-    )
-    found = tuple(_guarded(name, check, required=False) for name, check in sought)
-    machines = tuple(_machine_parts(emulation.debian) for emulation in EMULATIONS.values())
-    farms = tuple(_guarded(name, check, required=False) for name, check in FARM_CHECKS)
-    return general + found + machines + farms
-
-
-def _guarded(name: str, check: Callable[[], ToolFinding], *, required: bool = True) -> ToolFinding:
-    try:
-        return check()
-    except Exception as error:  # noqa: BLE001 - a doctor who dies of one symptom is no use
-        return ToolFinding(name=name, found="", required=required, problem=f"cannot be examined: {error}")
-
-
-def _python() -> ToolFinding:
-    found = f"{platform.python_version()} ({sys.executable})"
-    if (3, 11) <= sys.version_info[:2] <= (3, 13):
-        return ToolFinding(name="Python", found=found)
-    problem = "ortrim runs on 3.11, 3.12 and 3.13"
-    return ToolFinding(name="Python", found=found, problem=problem, remedy="install ortrim with one of these")
-
-
-def _pip() -> ToolFinding:
-    needed_for = f"{ALL_TARGETS}: the toolchain, models in wheels, other converter versions"
-    try:
-        return ToolFinding(name="pip", found=importlib.metadata.version("pip"), needed_for=needed_for)
-    except importlib.metadata.PackageNotFoundError:
-        remedy = f"{sys.executable} -m ensurepip"
-        return ToolFinding(name="pip", found="", needed_for=needed_for, problem="is not installed", remedy=remedy)
-
-
-def _processors() -> ToolFinding:
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return ToolFinding(name="processors", found=str(count), needed_for="the time that a build takes", required=False)
-
-
-def _memory() -> ToolFinding:
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    problem = (
-        "" if total >= MEMORY_BYTES else f"less than {MEMORY_BYTES // GIGABYTE} GB, which one compilation may take"
-    )
-    remedy = "use a machine with more memory" if problem else ""
-    return ToolFinding(name="memory", found=f"{total / GIGABYTE:.1f} GB", problem=problem, remedy=remedy)
-
-
-def _cache() -> ToolFinding:
-    remedy = "name a folder with space, and yours to write to, in the environment variable ORTRIM_CACHE"
-    try:
-        folder = cache_folder("sources").parent
-        free = shutil.disk_usage(folder).free
-    except StorageError as error:
-        return ToolFinding(name="cache folder", found="", problem=f"{error.what}: {error.why}", remedy=remedy)
-    except OSError as error:
-        return ToolFinding(name="cache folder", found="", problem=str(error), remedy=remedy)
-    found = f"{free / GIGABYTE:.1f} GB free ({folder})"
-    if not os.access(folder, os.W_OK):
-        return ToolFinding(name="cache folder", found=found, problem="is not writable", remedy=remedy)
-    if free < CACHE_BYTES:
-        problem = f"less than {CACHE_BYTES // GIGABYTE} GB, which sources, tools and a build take"
-        return ToolFinding(name="cache folder", found=found, problem=problem, remedy=remedy)
-    return ToolFinding(name="cache folder", found=found)
+    needed_for = "--executor container, where one of these engines is enough"
+    return ToolCheck(name=engine.tool.name, needed_for=needed_for, look=look, explained=False)
 
 
 def _ndk() -> str:
@@ -246,21 +185,86 @@ def _jdk() -> str:
     return f"{jdk.version} ({jdk.javac})"
 
 
-def _machine_parts(debian: str) -> ToolFinding:
-    """Look for the parts of an emulated machine in the cache."""
-    name, needed_for = f"{debian} machine", "verification on 'qemu-user' and 'qemu-system'"
-    with suppress(StorageError):
-        if found := machine_parts_found(debian):
-            return _finding(name, needed_for, found)
-    problem = "its kernel and libraries are not fetched yet; the first verification does it"
-    return _finding(name, needed_for, "", problem, FETCH_COMMAND)
+MOBILE_CHECKS: Final = (
+    ToolCheck(
+        name="Android NDK",
+        needed_for="android targets; invoke plan --target android shows the version that each wants",
+        look=_ndk,
+    ),
+    ToolCheck(name="JDK", needed_for="android targets: the classes and the JNI library of an AAR", look=_jdk),
+)
 
 
-def _engine(engine: ContainerEngine) -> str:
-    usable = probe(engine)
-    return f"{usable.version}{' (rootless)' if usable.rootless else ''}"
+def _xcode() -> str:
+    xcode = find_xcode()
+    return f"{xcode.version} ({xcode.folder})"
 
 
-def _tool(tool: Tool) -> str:
-    installed = require(tool)
-    return f"{installed.version} ({installed.path})"
+def _xcrun(tool: str) -> str:
+    return f"by {find_xcrun(tool).program}"
+
+
+APPLE_CHECKS: Final = (
+    ToolCheck(
+        name="Xcode",
+        needed_for="ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github",
+        look=_xcode,
+    ),
+    ToolCheck(
+        name="simctl",
+        needed_for="ios-simulator targets: verification on 'simctl' simulators",
+        look=partial(_xcrun, "simctl"),
+    ),
+    ToolCheck(
+        name="devicectl",
+        needed_for="ios-arm64: verification on 'devicectl' phones",
+        look=partial(_xcrun, "devicectl"),
+    ),
+)
+
+
+def machine_parts_found(debian: str) -> str:
+    """Return what the cache holds of an emulated machine, by Debian's word for it; empty when it was not fetched."""
+    try:
+        text = (machine_folder(debian) / PACKAGES_FILE).read_text(encoding="utf-8")
+        packages = [(str(entry["name"]), str(entry["version"])) for entry in json.loads(text)["packages"]]
+    except (OSError, ValueError, KeyError, TypeError, StorageError):
+        return ""
+    return ", ".join(f"{name} {version}" for name, version in packages if name.startswith(SHOWN_PACKAGES))
+
+
+def _machine_check(debian: str) -> ToolCheck:
+    def look() -> str | Examined:
+        problem = "its kernel and libraries are not fetched yet; the first verification does it"
+        return machine_parts_found(debian) or ("", problem, FETCH_COMMAND)
+
+    needed_for = "verification on 'qemu-user' and 'qemu-system'"
+    return ToolCheck(name=f"{debian} machine", needed_for=needed_for, look=look)
+
+
+def _gcloud() -> str:
+    from ortrim.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
+
+    gcloud = find_gcloud()
+    return f"{gcloud.version} ({gcloud.program})"
+
+
+def _browserstack() -> str | Examined:
+    from ortrim.farms.farm import absent_variables  # noqa: PLC0415 - as above
+
+    if absent := absent_variables(os.environ):
+        remedy = "set both, from https://www.browserstack.com/accounts/profile"
+        return "", f"not set: {' and '.join(absent)}", remedy
+    return "user name and access key are set"
+
+
+FARM_CHECKS: Final = (
+    ToolCheck(name="gcloud", needed_for="verification on 'firebase' devices", look=_gcloud, explained=False),
+    ToolCheck(
+        name="boto3",
+        needed_for="verification on 'devicefarm' devices",
+        look=partial(_distribution, "boto3", 'pip install "ortrim[devicefarm]"'),
+    ),
+    ToolCheck(name="BrowserStack", needed_for="verification on 'browserstack' devices", look=_browserstack),
+)
+"""What each farm is reached with, in the order of `FARM_FORMS`."""

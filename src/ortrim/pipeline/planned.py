@@ -134,16 +134,17 @@ def _planned(
         models.operators,
         targets=targets,
         hot_operators=_still_required(hot, models, console),
-        models=_planned_models(models, cases),
+        models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
         sources=sources.pins,
         tools=tool_versions(),
         toolchains=toolchains,
         runner_sha256=runner_digest(),
         hooks_sha256=hooks_digest(),
         ortrim_version=installed_version("ortrim"),
-        unused_types=_unused_types(models),
+        unused_types=unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted)),
     )
-    return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=_folder(request, plan))
+    folder = request.output / plan.spec_name / digest(plan)[:12]
+    return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=folder)
 
 
 def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> tuple[str, ...]:
@@ -152,10 +153,6 @@ def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> t
     if others:
         console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it anew: invoke hot")
     return required
-
-
-def _unused_types(models: Models) -> tuple[str, ...]:
-    return unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted))
 
 
 def _sources(models: Models, console: Console) -> SourceTree:
@@ -187,10 +184,6 @@ def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
     base, root = models.loaded.file.parent, cache_folder("cases")
     both = zip(models.preparations, models.prepared, models.loaded.spec.models, strict=True)
     return tuple(done.cases if done else make_cases(prepared, spec, base, root) for done, prepared, spec in both)
-
-
-def _planned_models(models: Models, cases: tuple[tuple[Case, ...], ...]) -> tuple[PlannedModel, ...]:
-    return tuple(_planned_model(models, number, own) for number, own in enumerate(cases))
 
 
 def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> PlannedModel:
@@ -230,7 +223,3 @@ def hooks_digest() -> str:
     code = (file for package in (binaries, build) for file in Path(str(package.__file__)).parent.glob("*.py"))
     own = (Path(str(module.__file__)) for module in (jni, zig_toolchain))
     return code_digest((*shipped_folder("cmake").iterdir(), *code, *own))
-
-
-def _folder(request: Request, plan: BuildPlan) -> Path:
-    return request.output / plan.spec_name / digest(plan)[:12]

@@ -5,10 +5,8 @@
 - The steps of all models of a buildspec, with what they did shown.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +24,8 @@ from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table
 from ortrim.spec.build_options import ProfileName
 from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, LoadedSpec, ModelSpec
-from ortrim.spec.load import load_spec
+from ortrim.spec.load import load_spec, name_from
+from ortrim.spec.problems import nearest
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
 from ortrim.verify.cases import make_cases
 
@@ -185,14 +184,11 @@ def require_known(code: str, option: str, names: Sequence[str], known: Sequence[
     """
     for name in names:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
+            hint = nearest(name, known, f"there are: {', '.join(known)}")
             raise UsageError(code, f"there is no {name[:100]!r}", where=option, hint=hint)
 
 
 BUILDSPEC: Final = ".toml"
-UNFIT: Final = re.compile(r"[^a-z0-9._-]+")
-LONGEST_NAME: Final = 64
 Sizes = Mapping[str, int]
 """Of dimensions, by their names, or by `INPUT:AXIS` where they have none."""
 
@@ -219,8 +215,7 @@ def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
     """Raise `UsageError` (`bad-option`) for the size of a dimension that the model does not leave open."""
     for name in sizes:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"the model leaves open: {', '.join(known) or 'none'}"
+            hint = nearest(name, known, f"the model leaves open: {', '.join(known) or 'none'}")
             raise UsageError("bad-option", f"the model leaves no dimension {name!r} open", where="--dim", hint=hint)
 
 
@@ -244,7 +239,7 @@ def spec_of_model(path: Path, sizes: Sizes) -> LoadedSpec:
     require_model(path)
     inputs = _inputs(path) if sizes else ()
     check_sizes(sizes, open_sizes(inputs))
-    name = UNFIT.sub("-", path.stem.lower()).strip("._-")[:LONGEST_NAME] or "model"
+    name = name_from(path) or "model"
     case = CaseSpec(
         name="default",
         dimensions={name: size for name, size in sizes.items() if _is_name(name, inputs)},

@@ -22,7 +22,7 @@ from ortrim.platforms.android.harness import job_apks
 from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 from ortrim.platforms.apple.harness import job_app
 from ortrim.report.summary import unproved_models
-from ortrim.verify.devices.batch import Farm, FarmDevice, Tell
+from ortrim.verify.devices.batch import Farm, FarmDevice
 from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.names import DeviceName, FarmKind, is_farm
 from ortrim.verify.gates import BUDGET_GATE, gate_hint
@@ -35,21 +35,6 @@ from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task,
 
 HARNESS: Final = "harness"
 RESULTS: Final = "farms"
-
-
-def farm_device(job: BuildJob, kind: FarmKind, name: DeviceName, folder: Path, tell: Tell) -> FarmDevice:
-    """Return a device of a farm; nothing is asked of the farm before the device is told what to run.
-
-    `folder` is the target's: the app's Gradle project is written into it, and what comes back from the farm. When the
-    app has not been compiled, or is an older one, `prepare` raises as `find_apks` does.
-    """
-    return FarmDevice(
-        farm=_farm(kind),
-        device=name.detail,
-        make_apks=lambda content: job_apks(job, content, folder / HARNESS),
-        folder=folder / RESULTS / device_folder(str(name)),
-        tell=tell,
-    )
 
 
 def _farm(kind: FarmKind) -> Farm:
@@ -113,7 +98,14 @@ def _open(packaged: Packaged, folder: Path, tell: Callable[[str], None], name: D
     if name.kind == "devicectl":
         return phone_device(job, packaged.result.headers, name, folder)
     if is_farm(name.kind):
-        return farm_device(job, name.kind, name, folder, tell)
+        # Nothing is asked of the farm before the device is told what to run, with an app that is compiled by then.
+        return FarmDevice(
+            farm=_farm(name.kind),
+            device=name.detail,
+            make_apks=lambda content: job_apks(job, content, folder / HARNESS),
+            folder=folder / RESULTS / device_folder(str(name)),
+            tell=tell,
+        )
     return open_device(job.target, name, announce=tell, job=job)
 
 

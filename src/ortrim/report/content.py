@@ -9,7 +9,7 @@ that comes from a model, a library or a machine passes through `printable` there
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -328,6 +328,13 @@ def _timing(run: RunnerResult, case: CaseTiming) -> Timing:
 
 CASE_LETTERS: Final = 18
 SYMBOLS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✗", Verdict.INCONCLUSIVE: "≈", Verdict.NOT_JUDGED: "·"}
+
+
+def gravest(found: Iterable[Verdict]) -> Verdict:
+    """Return the gravest of some verdicts."""
+    given = set(found)
+    ordered = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
+    return next((verdict for verdict in ordered if verdict in given), Verdict.NOT_JUDGED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,18 @@
 """Numbers as text for reading; `report.json` holds them exactly.
 
 - Names that come from models, libraries and machines, made fit to be shown.
-- GitHub-flavoured Markdown: text that stays text, and tables.
+- GitHub-flavoured Markdown: text that stays text, and tables; tables for the terminal.
 - Names of C++ symbols made short enough to read: what a template was made for and a function takes is left out.
 """
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import JustifyMethod
+from rich.table import Table
 
 from ortrim.base.console import printable
 from ortrim.verify.measurements import Unit
@@ -141,6 +145,19 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iter
     aligned = set(right)
     rule = "|".join("---:" if column in aligned else "---" for column in range(len(headings)))
     return "\n".join([f"| {' | '.join(headings)} |", f"|{rule}|", *body])
+
+
+def plain_table(*headings: str, left: Collection[str] = (), fold: Collection[str] = ()) -> Table:
+    """Return a table for the terminal: the first column and those to `fold` hold text that wraps, others numbers.
+
+    What stands in a column to the `left` is short text.
+    """
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for number, heading in enumerate(headings):
+        wraps = number == 0 or heading in fold
+        justify: JustifyMethod = "left" if wraps or heading in left else "right"
+        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
+    return table
 
 
 PLAIN: Final = 60

@@ -36,10 +36,10 @@ from ortrim.report.content import (
     symbols,
     timings,
 )
-from ortrim.report.figures import name_text, share_text
+from ortrim.report.figures import bytes_text, name_text, share_text
 from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
 from ortrim.report.terminal import device_names, side_by_side
-from ortrim.report.treemap import report_tiles, treemap
+from ortrim.report.treemap import report_tiles
 from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
@@ -59,14 +59,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(counted=counted, share=share_text)
+    environment.filters.update(counted=counted, share=share_text, bytes=bytes_text)
     environment.globals.update(symbol=SYMBOLS)
     return environment
 
 
 TILES: Final = 4
-TREEMAP_HEIGHT: Final = 380.0
-TREEMAP_LABEL: Final = "treemap of our library: components and the largest object files in them"
 
 
 def html_report(report: VerifyReport) -> str:
@@ -80,7 +78,10 @@ def html_report(report: VerifyReport) -> str:
         tiles=_tiles(all_lines(report)),
         several_models=several_models(all_lines(report)),
         library_lines=library_lines(report),
-        devices=[_device(report, device, number) for number, device in enumerate(report.devices, 1)],
+        devices=[
+            {**device_parts(device, number, _baseline(report, device)), "facts": device_facts(device)}
+            for number, device in enumerate(report.devices, 1)
+        ],
         device_names=device_names(report),
         side_by_side=side_by_side(report),
         coverage=coverage_texts(report),
@@ -91,15 +92,17 @@ def html_report(report: VerifyReport) -> str:
         build_facts=build_facts(report),
         total_chart=total_chart(report),
         component_chart=component_chart(report),
-        treemap=treemap(TREEMAP_LABEL, report_tiles(report.size), TREEMAP_HEIGHT),
-        legend=[(tile.style, tile.label) for tile in report_tiles(report.size) if tile.value > 0],
+        families=report_tiles(report.size),
     )
 
 
-def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str, Any]:
-    """Return what the page says of one device; `number` tells its pictures from those of others."""
-    # The head of the page names the baseline of a single device.
-    baseline = report.baseline if len(report.devices) > 1 else device.baseline
+def _baseline(report: VerifyReport, device: DeviceReport) -> str:
+    """Return the baseline that needs no word at a device: the head of the page names that of a single one."""
+    return report.baseline if len(report.devices) > 1 else device.baseline
+
+
+def device_parts(device: DeviceReport, number: int, baseline: str) -> dict[str, Any]:
+    """Return what a page says of one device; `number` tells its pictures from those of others."""
     return {
         "number": number,
         "name": name_text(device.device),
@@ -115,7 +118,6 @@ def _device(report: VerifyReport, device: DeviceReport, number: int) -> dict[str
         "latency_pictures": latency_pictures(device),
         "timings": timings(device),
         "findings": findings(device, baseline),
-        "facts": device_facts(device),
     }
 
 

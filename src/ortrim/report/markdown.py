@@ -10,6 +10,7 @@ from ortrim.report.content import (
     SYMBOLS,
     ReportLine,
     agreements,
+    all_lines,
     build_facts,
     components,
     device_facts,
@@ -17,6 +18,7 @@ from ortrim.report.content import (
     failure_lines,
     findings,
     gates,
+    gravest,
     library_lines,
     package_facts,
     several_models,
@@ -200,24 +202,13 @@ def step_summary(reports: Sequence[VerifyReport]) -> str:
 def _sections(report: VerifyReport) -> Iterator[str]:
     yield f"## {SYMBOLS[report.verdict]} {escaped(title(report))}"
     yield escaped(verdict_text(report))
-    yield table(HEADINGS, (_step_summary_cells(line) for line in _lines(report)), right=range(4, 8))
+    yield table(HEADINGS, (_step_summary_cells(line) for line in all_lines(report)), right=range(4, 8))
     for device in report.devices:
-        yield f"{_parity_symbol(device)} Parity on {escaped(name_text(device.device))}: {escaped(parity_text(device))}."
+        symbol = SYMBOLS[gravest(output.verdict for output in device.parity)]
+        yield f"{symbol} Parity on {escaped(name_text(device.device))}: {escaped(parity_text(device))}."
     yield f"<details><summary>The whole report</summary>\n\n{markdown_report(report)}\n</details>"
-
-
-def _lines(report: VerifyReport) -> Iterator[ReportLine]:
-    yield from library_lines(report)
-    for device in report.devices:
-        yield from device_lines(device)
 
 
 def _step_summary_cells(line: ReportLine) -> tuple[str, ...]:
     names = (line.measure, line.model, line.device)
     return (SYMBOLS[line.verdict], *map(escaped, names), line.ours, line.baseline, line.ratio, line.budget)
-
-
-def _parity_symbol(device: DeviceReport) -> str:
-    verdicts = {output.verdict for output in device.parity}
-    ordered = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS)
-    return SYMBOLS[next((verdict for verdict in ordered if verdict in verdicts), Verdict.NOT_JUDGED)]

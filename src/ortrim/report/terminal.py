@@ -28,7 +28,7 @@ from ortrim.report.content import (
     measures_time,
     missed_text,
 )
-from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, shortened
+from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, plain_table, shortened
 from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, title, verdict_text
 from ortrim.verify.measurements import CaseTiming, RunnerResult, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
@@ -209,11 +209,7 @@ def _section(device: DeviceReport, baseline: str) -> RenderableType:
 
 
 def _comparisons(shown: Sequence[ReportLine]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("measure", overflow="fold")
-    for heading in ("ours", "baseline", "ratio", "budget"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = plain_table("measure", "ours", "baseline", "ratio", "budget", "verdict", left=("verdict",))
     models = dict.fromkeys(line.model for line in shown)
     for model in models:
         if model and len(models) > 1:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from ortrim.base.console import first_lines
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.errors import StorageError, VerifyError
@@ -77,8 +78,7 @@ def _causes(error: ValidationError) -> str:
     """Name the first few places that are wrong, each with its dotted path."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     causes = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in found]
-    more = [f"and {len(causes) - SHOWN_ERRORS} more"] if len(causes) > SHOWN_ERRORS else []
-    return "\n".join(causes[:SHOWN_ERRORS] + more)
+    return first_lines(causes, SHOWN_ERRORS)
 
 
 def _holds_absurd_number(data: Any) -> bool:

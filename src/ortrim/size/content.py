@@ -194,7 +194,7 @@ def size_table(sized: Sized, by: str, top: int | None) -> RenderableType:
 
 def difference_tables(before: Sized, after: Sized, by: str, top: int | None) -> RenderableType:
     """Return what grew and shrank, by one grouping or, without one, by the three that say most; it fits 80 columns."""
-    said = [by] if by else [each for each in IN_SHORT if _says_something(before, after, each)]
+    said = [by] if by else [each for each in IN_SHORT if tells(before, each) and tells(after, each)]
     most = top or (TOP if by else FEW)
     notes = dict.fromkeys((*before.accounting.notes, *after.accounting.notes))
     tables = (_changes(change_lines(before, after, name), name, most) for name in said)
@@ -202,8 +202,9 @@ def difference_tables(before: Sized, after: Sized, by: str, top: int | None) -> 
     return Stack(Text(difference_headline(before, after), "bold"), *_notes(notes), *spaced)
 
 
-def _says_something(before: Sized, after: Sized, by: str) -> bool:
-    return by != "operator" or (before.accounting.mapped and after.accounting.mapped)
+def tells(sized: Sized, by: str) -> bool:
+    """Whether a grouping says anything of this library."""
+    return by not in {"operator", "file"} or sized.accounting.mapped
 
 
 def _changes(found: Sequence[SizeChange], by: str, most: int) -> Table:

@@ -3,18 +3,16 @@
 - The page about what tells two libraries apart: bars of the components, and tables.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
 
 from ortrim.base.console import counted, printable
-from ortrim.report.charts import FAMILIES, FULL_WIDTH, STYLES, ChartBar, bar_chart, family
-from ortrim.report.figures import bytes_text, share_text
+from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart
 from ortrim.report.html import rendered
-from ortrim.report.treemap import leaf_tiles, treemap
-from ortrim.size.accounting import NO_OPERATOR, by_component, shares
-from ortrim.size.content import Sized, change_lines, difference_headline, rows, shown_name, signed
+from ortrim.report.treemap import leaf_tiles
+from ortrim.size.accounting import NO_OPERATOR
+from ortrim.size.content import Sized, change_lines, difference_headline, rows, shown_name, signed, tells
 from ortrim.size.library import SizeChange
 
 TABLES: Final = (
@@ -27,27 +25,17 @@ TABLES: Final = (
 """Grouping, heading, and how many rows of it a page has."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Legend:
-    """A family's colour, name, bytes and share."""
-
-    style: str
-    name: str
-    size: str
-    share: str
-
-
 def size_page(sized: Sized) -> str:
     """Return the page about one library: its treemap, and tables of the same figures."""
     account = sized.accounting
-    label = f"treemap of {printable(sized.name)}: areas are bytes of the file; the tables below have the figures"
     return rendered(
         "size.html.j2",
         title=f"{printable(sized.name)}: where the bytes are",
         subtitle=_subtitle(sized),
         notes=account.notes,
-        legend=_legend(sized),
-        treemap=treemap(label, leaf_tiles(account.leaves)),
+        name=printable(sized.name),
+        families=leaf_tiles(account.leaves),
+        file_bytes=max(1, account.file_bytes),
         tables=[_table(sized, *each) for each in TABLES if tells(sized, each[0])],
     )
 
@@ -57,23 +45,6 @@ def _subtitle(sized: Sized) -> str:
     leaves = counted(len(account.leaves), "part")
     zeros = f", {counted(account.zeroed_bytes, 'byte')} of zeros more in memory" if account.zeroed_bytes else ""
     return f"{counted(account.file_bytes, 'byte')} in {leaves}, each byte in exactly one{zeros}"
-
-
-def _legend(sized: Sized) -> list[Legend]:
-    sizes = dict.fromkeys(FAMILIES, 0)
-    for share in shares(sized.accounting.leaves, by_component):
-        sizes[family(share.name[0])] += share.size_bytes
-    whole = max(1, sized.accounting.file_bytes)
-    return [
-        Legend(style=STYLES[name], name=name, size=bytes_text(size), share=share_text(size / whole))
-        for name, size in sizes.items()
-        if size
-    ]
-
-
-def tells(sized: Sized, by: str) -> bool:
-    """Whether a grouping says anything of this library."""
-    return by not in {"operator", "file"} or sized.accounting.mapped
 
 
 def _table(sized: Sized, by: str, heading: str, most: int) -> dict[str, Any]:

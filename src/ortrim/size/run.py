@@ -6,7 +6,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, is_kept
 from ortrim.base.console import Console
-from ortrim.base.files import sha256_of, storage_errors, write_atomically
+from ortrim.base.files import sha256_of, storage_errors
 from ortrim.build.translation_units import UnitIndex, Variant, shipped_index
 from ortrim.build.trees import DYLIB, LIBRARY
 from ortrim.errors import BinaryError, UsageError
@@ -16,7 +16,6 @@ from ortrim.pipeline.request import Request
 from ortrim.size.accounting import Accounting, account
 from ortrim.size.content import Sized
 from ortrim.size.library import comparable
-from ortrim.size.page import difference_page, size_page
 from ortrim.spec.buildspec import RuntimeSpec
 
 MAP: Final = "link.map"
@@ -56,16 +55,6 @@ def sizes_of_two(words: tuple[str, str], request: Request, console: Console) -> 
     before, after = _sized(first, mapped=mapped), _sized(second, mapped=mapped)
     old, new = comparable(before.accounting, after.accounting, _units())
     return replace(before, accounting=old), replace(after, accounting=new)
-
-
-def write_size_page(sized: Sized, path: Path) -> None:
-    """Write the page with the treemap. Raises `StorageError`."""
-    write_atomically(path, size_page(sized))
-
-
-def write_difference_page(before: Sized, after: Sized, path: Path) -> None:
-    """Write the page about what differs. Raises `StorageError`."""
-    write_atomically(path, difference_page(before, after))
 
 
 def _sized(located: Located, *, mapped: bool = True) -> Sized:

@@ -9,12 +9,14 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.base.console import Console
+from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, count_option, help_for, request_from
 from ortrim.errors import UsageError
 from ortrim.size.accounting import GROUPINGS
 from ortrim.size.content import TOP, Sized, difference_data, difference_tables, size_data, size_table
-from ortrim.size.run import size_of, sizes_of_two, write_difference_page, write_size_page
+from ortrim.size.page import difference_page, size_page
+from ortrim.size.run import size_of, sizes_of_two
 
 DEFAULT_BY: Final = "component"
 
@@ -69,7 +71,7 @@ class SizeRequest:
 def _show_size(sized: Sized, asked: SizeRequest, console: Console) -> None:
     by = asked.by or DEFAULT_BY
     if asked.html:
-        write_size_page(sized, Path(asked.html))
+        write_atomically(Path(asked.html), size_page(sized))
     if asked.json:
         console.result(json_module.dumps(size_data(sized, by, asked.top), indent=2))
     else:
@@ -79,7 +81,7 @@ def _show_size(sized: Sized, asked: SizeRequest, console: Console) -> None:
 def _show_difference(pair: tuple[Sized, Sized], asked: SizeRequest, console: Console) -> None:
     before, after = pair
     if asked.html:
-        write_difference_page(before, after, Path(asked.html))
+        write_atomically(Path(asked.html), difference_page(before, after))
     if asked.json:
         console.result(json_module.dumps(difference_data(before, after, asked.by or DEFAULT_BY, asked.top), indent=2))
     else:

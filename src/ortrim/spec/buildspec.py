@@ -6,12 +6,11 @@
 - Session settings that go with a model: chosen in the buildspec, packaged as `session.json`, measured with. Pure.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -36,6 +35,15 @@ from ortrim.spec.values import (
 )
 
 Layout = Literal["nchwc8", "nchwc16", "s8s8"]
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class Replaceable:
+    """Choices of which some can be left open, with None."""
+
+    def replaced_by(self, own: Self) -> Self:
+        """Return these choices with the ones that `own` makes in their place."""
+        return replace(self, **{key: value for key, value in vars(own).items() if value is not None})
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -72,7 +80,7 @@ class CaseSpec:
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class SessionSpec:
+class SessionSpec(Replaceable):
     """How applications create a model's session (docs/reference/session.md). A model's own key replaces these."""
 
     load: Literal["map", "bytes", "file"] | None = None
@@ -93,11 +101,6 @@ class SessionSpec:
     """Operators that may run at the same time; by default 1, one after the other."""
     spinning: bool | None = None
     """Let threads without work burn time to be quick; by default they sleep, for batteries and for other threads."""
-
-    def replaced_by(self, own: "SessionSpec") -> "SessionSpec":
-        """Return these choices with the ones that `own` gives in their place."""
-        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
-        return dataclasses.replace(self, **given)
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -149,7 +152,7 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class Budgets:
+class Budgets(Replaceable):
     """The most that a target may use. A budget that is not given is not checked."""
 
     library_bytes: Annotated[int, Field(gt=0)] | None = None
@@ -175,14 +178,9 @@ class Budgets:
     docs/explanation/how-it-measures.md.
     """
 
-    def replaced_by(self, own: "Budgets") -> "Budgets":
-        """Return these budgets with the ones that `own` gives in their place."""
-        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
-        return dataclasses.replace(self, **given)
-
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class AndroidSpec:
+class AndroidSpec(Replaceable):
     """What is chosen for Android. A target's own key replaces the buildspec's."""
 
     api: Annotated[int, Field(ge=21, le=99)] | None = None
@@ -197,14 +195,9 @@ class AndroidSpec:
     models_as_assets: bool | None = None
     """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""
 
-    def replaced_by(self, own: "AndroidSpec") -> "AndroidSpec":
-        """Return these choices with the ones that `own` gives in their place."""
-        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
-        return dataclasses.replace(self, **given)
-
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class AppleSpec:
+class AppleSpec(Replaceable):
     """What is chosen for Apple's systems. A target's own key replaces the buildspec's."""
 
     ios_deployment_target: Annotated[str, Field(pattern=APPLE_VERSION)] | None = None
@@ -217,11 +210,6 @@ class AppleSpec:
     """Execution providers beside the CPU's, which enlarge the library (docs/reference/targets.md); none by default."""
     xcode: Annotated[str, Field(pattern=XCODE)] | None = None
     """Version of Xcode; by default the Mac's own, and on GitHub the one that is pinned for the ONNX Runtime version."""
-
-    def replaced_by(self, own: "AppleSpec") -> "AppleSpec":
-        """Return these choices with the ones that `own` gives in their place."""
-        given = {key: value for key, value in dataclasses.asdict(own).items() if value is not None}
-        return dataclasses.replace(self, **given)
 
 
 FRAMEWORK_LINKAGE: Final[dict[str, Literal["shared", "static"]]] = {"dynamic": "shared", "static": "static"}
@@ -332,7 +320,7 @@ class BuildSpec:
     """Targets; without any, the host's."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@plain_dataclass(frozen=True, kw_only=True)
 class LoadedSpec:
     """A valid buildspec and the file that it was read from; `notes` say what in it was read as something else."""
 
@@ -353,7 +341,7 @@ def build_options_of(spec: BuildSpec) -> BuildOptions:
     if spec.profile == "upstream":
         return PROFILES[spec.profile]
     chosen = {name: value for name, value in vars(spec.build_options).items() if value is not None}
-    return dataclasses.replace(PROFILES[spec.profile], **chosen)
+    return replace(PROFILES[spec.profile], **chosen)
 
 
 def session_of(spec: BuildSpec, model: ModelSpec) -> SessionSpec:

@@ -97,7 +97,7 @@ def spec_from_data(document: dict[str, Any], file: Path, rules: TargetRules) -> 
 
     Raises `DiagnosticGroup` as `load_spec`.
     """
-    named = {"name": _name_from(file), **document}
+    named = {"name": name_from(file), **document}
     unfit: list[Problem] = []
     data = plain_copy(named, (), unfit)
     notes = _with_identifiers(data)
@@ -122,7 +122,7 @@ def _with_identifiers(data: dict[str, Any]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _name_from(file: Path) -> str:
+def name_from(file: Path) -> str:
     """Return the file's stem as a name; what cannot stand in a name becomes a dash."""
     return re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("._-")[:64]
 

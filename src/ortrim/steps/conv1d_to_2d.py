@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
+from ortrim.models.onnx_files import copied, read_names
 from ortrim.spec.step_specs import Conv1dTo2d
 from ortrim.steps.graph import (
     Names,
@@ -21,12 +22,10 @@ from ortrim.steps.graph import (
     Wiring,
     add_constant,
     attributes_of,
-    copied,
     drop_unread,
     is_onnx,
     new_node,
     opset_of,
-    read_names,
     replace_nodes,
     set_attribute,
     shapes_of,

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import onnx
 
+from ortrim.models.onnx_files import copied
 from ortrim.spec.step_specs import FoldBatchNorm
 from ortrim.steps.graph import (
     Names,
@@ -18,7 +19,6 @@ from ortrim.steps.graph import (
     Wiring,
     add_constant,
     attributes_of,
-    copied,
     drop_unread,
     is_onnx,
     replace_nodes,

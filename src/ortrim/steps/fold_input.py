@@ -16,6 +16,7 @@ import onnx
 from onnx import TensorProto
 
 from ortrim.errors import ModelError
+from ortrim.models.onnx_files import graphs_in, read_names
 from ortrim.spec.step_specs import FoldInput
 from ortrim.steps.graph import (
     Names,
@@ -24,10 +25,8 @@ from ortrim.steps.graph import (
     attributes_of,
     drop_unread,
     free_initializers,
-    graphs_in,
     is_onnx,
     new_node,
-    read_names,
     replace_nodes,
 )
 from ortrim.steps.step import Array, Feeding, Feeds, Stepped

@@ -1,6 +1,5 @@
 """A graph's values: who makes them, how often they are read, what they are when they are constant; and new names.
 
-- Walking through all of a model: its graph, the graphs inside nodes, and its functions.
 - Writing nodes and constants that stand for one node of a graph, with names after it.
 """
 
@@ -11,63 +10,9 @@ from typing import Any, Final
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
-from onnx.external_data_helper import uses_external_data
 
+from ortrim.models.onnx_files import array_of, copied, graphs_in, graphs_of, read_names, shape_of, with_types
 from ortrim.steps.step import Array, step_failed
-
-
-def graphs_in(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """Yield the model's graph and every graph inside a node, outer ones first."""
-    yield from graphs_below(model.graph)
-    for function in model.functions:
-        for node in function.node:
-            yield from _of_node(node)
-
-
-def nodes_in(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yield every node, those of functions too."""
-    for graph in graphs_in(model):
-        yield from graph.node
-    for function in model.functions:
-        yield from function.node
-
-
-def bodies_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """Yield the graphs that a node holds itself, such as the branches of If."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def graphs_below(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and every one inside its nodes, outer ones first."""
-    yield graph
-    for node in graph.node:
-        yield from _of_node(node)
-
-
-def _of_node(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for body in bodies_of(node):
-        yield from graphs_below(body)
-
-
-def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """Yield the values that nodes read, those that their inner graphs take from outside among them."""
-    for node in nodes:
-        yield from filter(None, node.input)
-        for body in bodies_of(node):
-            yield from captured(body)
-
-
-def captured(graph: onnx.GraphProto) -> frozenset[str]:
-    """Return the values that a graph reads from outside."""
-    made = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
-    made |= {tensor.name for tensor in graph.initializer}
-    made |= {tensor.values.name for tensor in graph.sparse_initializer}
-    outputs = (value.name for value in graph.output)
-    return frozenset({*read_names(graph.node), *outputs}) - made
-
 
 Shapes = Mapping[str, tuple[int | str | None, ...]]
 """By the names of values; None is a size that nothing tells."""
@@ -124,16 +69,6 @@ class Wiring:
         return None if tensor is None else len(tensor.dims)
 
 
-def array_of(tensor: TensorProto) -> Array | None:
-    """Return a tensor's content; None when it lies in another file or is damaged."""
-    if uses_external_data(tensor):
-        return None
-    try:
-        return np.asarray(numpy_helper.to_array(tensor))
-    except Exception:  # noqa: BLE001 - it raises many kinds for fewer or more bytes than the dimensions say
-        return None
-
-
 def free_initializers(model: onnx.ModelProto) -> None:
     """Take initializers out of the inputs of a model of an IR version before 4, where they had to be listed."""
     if model.ir_version < INITIALIZERS_ALONE:
@@ -153,7 +88,7 @@ def _wired(graph: onnx.GraphProto, outer: Wiring | None) -> Iterator[tuple[onnx.
     # The inner graphs come first: changing a graph gives it copies of its nodes, whose inner graphs are others.
     wiring = Wiring(graph, outer)
     for node in graph.node:
-        for inner in bodies_of(node):
+        for inner in graphs_of(node):
             yield from _wired(inner, wiring)
     yield graph, Wiring(graph, outer)
 
@@ -191,13 +126,6 @@ def new_node(
 ) -> onnx.NodeProto:
     """Return a node; its attributes have no types that mypy knows."""
     return onnx.helper.make_node(operator, inputs, outputs, name=name, **attributes)
-
-
-def copied(node: onnx.NodeProto) -> onnx.NodeProto:
-    """Return a node of its own that is the same."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    return made
 
 
 def replace_nodes(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
@@ -242,22 +170,12 @@ def opset_of(model: onnx.ModelProto) -> int:
 
 def shapes_of(model: onnx.ModelProto) -> Shapes:
     """Return the shapes of values, as far as the model or ONNX's inference know them."""
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model)
-    except Exception:  # noqa: BLE001 - it raises its own kinds, and others for what it cannot parse
-        inferred = model
     return {
-        value.name: tuple(map(_size, value.type.tensor_type.shape.dim))
-        for graph in graphs_in(inferred)
+        value.name: shape
+        for graph in graphs_in(with_types(model))
         for value in (*graph.value_info, *graph.input, *graph.output)
-        if value.type.tensor_type.HasField("shape")
+        if (shape := shape_of(value.type)) is not None
     }
-
-
-def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
-    if dimension.HasField("dim_value") and dimension.dim_value >= 0:
-        return dimension.dim_value
-    return dimension.dim_param or None
 
 
 def _constant(node: onnx.NodeProto) -> TensorProto | None:

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import onnx
 
 from ortrim.errors import ModelError
+from ortrim.models.onnx_files import graphs_below, graphs_in
 from ortrim.spec.step_specs import Batch, Extract, FixDimensions, NameDimensions, Outputs, Rename
-from ortrim.steps.graph import Wiring, graphs_below, graphs_in, is_onnx
+from ortrim.steps.graph import Wiring, is_onnx
 from ortrim.steps.onnx_tools import by_onnx, inferred
 from ortrim.steps.remove import remove_dead_functions, remove_dead_initializers, remove_dead_nodes
-from ortrim.steps.step import Feeding, Feeds, Stepped, Workplace, step_failed
+from ortrim.steps.step import Feeding, Stepped, Workplace, only, step_failed
 
 Dimension = onnx.TensorShapeProto.Dimension
 
@@ -165,22 +166,15 @@ def with_outputs(
     there = {name for node in model.graph.node for name in node.output} | {value.name for value in model.graph.input}
     for name in added:
         if not name or name not in there:
-            raise _unknown(name)
+            hint = "invoke inspect and netron show its values; those of inner graphs cannot be taken"
+            raise step_failed(f"the model has no value '{name}'", hint=hint)
         made.graph.output.append(known.get(name, onnx.ValueInfoProto(name=name)))
     return made, added
 
 
-def _unknown(name: str) -> ModelError:
-    what = f"the model has no value '{name}'"
-    return step_failed(what, hint="invoke inspect and netron show its values; those of inner graphs cannot be taken")
-
-
 def change_outputs(model: onnx.ModelProto, options: Outputs, place: Workplace) -> Stepped:
     """Add and drop outputs. Raises `ModelError` (`step-failed`) for unknown ones, and when none is left."""
-    known = [value.name for value in model.graph.output]
-    unknown = [name for name in options.drop if name not in known]
-    if unknown:
-        raise step_failed(f"the model has no output '{unknown[0]}'", hint=f"its outputs are: {', '.join(known)}")
+    _require_known("output", options.drop, [value.name for value in model.graph.output])
     observed, added = with_outputs(model, options.add, inferred(model, place)) if options.add else (None, ())
     made = onnx.ModelProto()
     made.CopyFrom(observed or model)
@@ -208,12 +202,7 @@ def extract(model: onnx.ModelProto, options: Extract, place: Workplace) -> Stepp
     made = by_onnx(shapes, "extract", place, **names)
     remove_dead_initializers(made)
     remove_dead_functions(made)
-    wanted = frozenset(options.inputs)
-    return Stepped(model=made, observed=observed, feeding=Feeding(forward=lambda feeds: _only(feeds, wanted)))
-
-
-def _only(feeds: Feeds, names: frozenset[str]) -> Feeds:
-    return {name: array for name, array in feeds.items() if name in names}
+    return Stepped(model=made, observed=observed, feeding=only(options.inputs))
 
 
 def rename(model: onnx.ModelProto, options: Rename) -> Stepped:
@@ -225,18 +214,13 @@ def rename(model: onnx.ModelProto, options: Rename) -> Stepped:
     for graph in graphs_below(model.graph):  # the names in functions are their own
         _rename_values(graph, values)
     nodes = _rename_nodes(model, options)
-    back = {new: old for old, new in options.inputs.items()}
-    feeding = Feeding(forward=lambda feeds: _renamed(feeds, options.inputs)) if back else None
+    feeding = Feeding(forward=lambda feeds: {options.inputs.get(each, each): feeds[each] for each in feeds})
     notes = (f"renamed {nodes:,} nodes",) if nodes else ()
     outputs = {new: old for old, new in options.outputs.items()}
-    return Stepped(model=model, notes=notes, outputs=outputs, feeding=feeding)
+    return Stepped(model=model, notes=notes, outputs=outputs, feeding=feeding if options.inputs else None)
 
 
-def _renamed(feeds: Feeds, names: Mapping[str, str]) -> Feeds:
-    return {names.get(name, name): array for name, array in feeds.items()}
-
-
-def _require_known(kind: str, names: Mapping[str, str], known: list[str]) -> None:
+def _require_known(kind: str, names: Iterable[str], known: list[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         what = f"the model has no {kind} '{unknown[0]}'"
@@ -249,11 +233,8 @@ def _require_free(values: Mapping[str, str], model: onnx.ModelProto) -> None:
     twice = [name for name, count in Counter(values.values()).items() if count > 1]
     clashes = [name for name in values.values() if name in taken]
     if twice or clashes:
-        raise _clash((*twice, *clashes)[0])
-
-
-def _clash(name: str) -> ModelError:
-    return step_failed(f"the name '{name}' is taken by another value of the model", hint="choose another name")
+        what = f"the name '{(*twice, *clashes)[0]}' is taken by another value of the model"
+        raise step_failed(what, hint="choose another name")
 
 
 def _value_names(model: onnx.ModelProto) -> set[str]:

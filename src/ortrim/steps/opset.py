@@ -10,8 +10,9 @@ from google.protobuf.message import DecodeError
 from onnx import compose, defs
 
 from ortrim.errors import ModelError
+from ortrim.models.onnx_files import nodes_of
 from ortrim.spec.step_specs import Merge, Opset
-from ortrim.steps.graph import DEFAULT_DOMAIN, nodes_in, opset_of
+from ortrim.steps.graph import DEFAULT_DOMAIN, opset_of
 from ortrim.steps.inputs_outputs import fed_inputs
 from ortrim.steps.onnx_tools import by_onnx
 from ortrim.steps.step import SKIP_HINT, Appended, Stepped, Workplace, step_failed
@@ -50,7 +51,7 @@ def _require_known(version: int, where: str) -> None:
 
 def _differences(model: onnx.ModelProto, before: int, after: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the model's operators that the new opset has not, and those that it has in another version."""
-    used = sorted({node.op_type for node in nodes_in(model) if node.domain in DEFAULT_DOMAIN})
+    used = sorted({node.op_type for node in nodes_of(model) if node.domain in DEFAULT_DOMAIN})
     since = {name: (_since(name, before), _since(name, after)) for name in used}
     missing = tuple(name for name, (old, new) in since.items() if old and not new)
     return missing, tuple(name for name, (old, new) in since.items() if old != new and name not in missing)

@@ -123,7 +123,7 @@ def take(state: State, stage: StepStage) -> tuple[State, StepReport]:
 def _taken(state: State, stage: StepStage) -> tuple[State, StepReport]:
     where = f"model '{state.model.name}', {step_name(stage.number, stage.choices)}"
     stepped = _stepped(state, stage, where)
-    before = _with_tolerances(state, stage.choices)
+    before = replace(state, tolerances={**state.tolerances, **stage.choices.tolerances})
     model, counts = checked(stepped.model, before.model.name, stage.folder, stage.runs, where)
     reference, feeds = reference_for(before, stepped, stage, where)
     cases, left = fitting(feeds, model.facts.inputs)
@@ -161,10 +161,6 @@ def _outputs(state: State, stage: StepStage, where: str) -> SavedOutputs:
         what = "the full runtime does not run the model that the step made"
         hint = "leave the step out, or give it optional = true"
         raise ModelError("step-breaks-model", what, where=where, why=error.why or error.what, hint=hint) from error
-
-
-def _with_tolerances(state: State, choices: StepChoices) -> State:
-    return replace(state, tolerances={**state.tolerances, **choices.tolerances})
 
 
 def _stepping_report(

@@ -13,9 +13,10 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from ortrim.models.onnx_files import graphs_below, graphs_in, graphs_of, nodes_of, read_names
 from ortrim.spec.step_specs import RemoveDead, ShareConstants, Strip
-from ortrim.steps.graph import bodies_of, graphs_below, graphs_in, nodes_in, read_names, replace_nodes
-from ortrim.steps.step import Feeding, Feeds, Stepped, step_failed
+from ortrim.steps.graph import replace_nodes
+from ortrim.steps.step import Stepped, only, step_failed
 
 
 def remove_dead_nodes(graph: onnx.GraphProto) -> int:
@@ -27,7 +28,7 @@ def remove_dead_nodes(graph: onnx.GraphProto) -> int:
     dead = len(graph.node) - len(needed)
     if dead:
         replace_nodes(graph, [graph.node[index] for index in sorted(needed)])
-    return dead + sum(remove_dead_nodes(body) for node in graph.node for body in bodies_of(node))
+    return dead + sum(remove_dead_nodes(body) for node in graph.node for body in graphs_of(node))
 
 
 def _needed(graph: onnx.GraphProto) -> set[int]:
@@ -78,7 +79,7 @@ def remove_dead_functions(model: onnx.ModelProto) -> int:
             called.add(key)
             alone = onnx.ModelProto()
             alone.functions.append(bodies[key])
-            to_follow += list(nodes_in(alone))
+            to_follow += list(nodes_of(alone))
     dead = [each for key, each in bodies.items() if key not in called]
     for function in dead:
         model.functions.remove(function)
@@ -105,16 +106,12 @@ def remove_dead(model: onnx.ModelProto, options: RemoveDead) -> Stepped:
     if not kept:
         raise step_failed("no output needs any input: the model is a constant")
     notes.append("removed inputs: " + ", ".join(value.name for value in unread))
-    return Stepped(model=model, notes=tuple(notes), feeding=Feeding(forward=lambda feeds: _only(feeds, kept)))
+    return Stepped(model=model, notes=tuple(notes), feeding=only(kept))
 
 
 def _unread_inputs(graph: onnx.GraphProto) -> tuple[onnx.ValueInfoProto, ...]:
     read = {*read_names(graph.node), *(value.name for value in graph.output)}
     return tuple(value for value in graph.input if value.name not in read)
-
-
-def _only(feeds: Feeds, names: frozenset[str]) -> Feeds:
-    return {name: array for name, array in feeds.items() if name in names}
 
 
 PRODUCER: Final = ("producer_name", "producer_version", "domain")
@@ -132,7 +129,7 @@ def strip(model: onnx.ModelProto, options: Strip) -> Stepped:
     if options.shapes:
         notes.append(_removed(_clear(graphs_in(model), "value_info"), "shapes of values inside"))
     if options.node_names:
-        notes.append(_removed(_clear(nodes_in(model), "name"), "names of nodes"))
+        notes.append(_removed(_clear(nodes_of(model), "name"), "names of nodes"))
     if options.producer:
         notes.append(_removed(sum(_clear([model], field) for field in PRODUCER), "texts about the producer"))
     return Stepped(model=model, notes=tuple(filter(None, notes)))
@@ -196,7 +193,7 @@ def _share(graph: onnx.GraphProto, outer: Contents, renamed: Mapping[str, str], 
     for node in graph.node:
         for position, name in enumerate(node.input):
             node.input[position] = own.get(name, name)
-        for body in bodies_of(node):
+        for body in graphs_of(node):
             _share(body, initializers, own, saved)
     for value in graph.output:
         value.name = renamed.get(value.name, value.name)

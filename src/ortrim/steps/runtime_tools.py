@@ -21,9 +21,10 @@ from ortrim.base.console import counted
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
 from ortrim.errors import ModelError
-from ortrim.pins.shipped import pin_text, step_requirements
+from ortrim.models.onnx_files import nodes_of
+from ortrim.pins.shipped import step_requirements
 from ortrim.spec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
-from ortrim.steps.graph import DEFAULT_DOMAIN, nodes_in
+from ortrim.steps.graph import DEFAULT_DOMAIN
 from ortrim.steps.step import (
     LARGEST_BYTES,
     Array,
@@ -41,7 +42,6 @@ from ortrim.steps.step import (
 
 BEFORE: Final = "before.onnx"
 AFTER: Final = "after.onnx"
-REQUIREMENTS: Final = "requirements/onnx.txt"
 
 
 def python_with_onnx(place: Workplace) -> Python:
@@ -52,9 +52,7 @@ def python_with_onnx(place: Workplace) -> Python:
     python = runtime_python(place)
     if (place.runtime.packages / "onnx").is_dir():
         return python
-    text = pin_text(REQUIREMENTS)
-    assert text is not None, "shipped with ortrim"
-    search = f"{place.runtime.packages}:{packages_folder('onnx', text)}"
+    search = f"{place.runtime.packages}:{packages_folder('onnx', step_requirements('onnx'))}"
     return Python(words=python.words, environment={**python.environment, "PYTHONPATH": search})
 
 
@@ -159,9 +157,9 @@ def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Ste
         "operators": list(options.operators),
         "exclude": list(options.exclude),
     }
-    before = Counter(node.op_type for node in nodes_in(model))
+    before = Counter(node.op_type for node in nodes_of(model))
     made, _ = rewritten(model, QUANTIZE_SCRIPT, request, place, python=python_with_onnx(place))
-    new = Counter(node.op_type for node in nodes_in(made)) - before
+    new = Counter(node.op_type for node in nodes_of(made)) - before
     if not new:
         hint = "its operators may be none that can be quantized this way, or may have no constant weights"
         raise ModelError("nothing-quantized", "the quantizer changed nothing", where=place.where, hint=hint)
@@ -218,7 +216,7 @@ def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Ste
 
 
 def _operators(model: onnx.ModelProto) -> Counter[tuple[str, str]]:
-    return Counter((node.domain, node.op_type) for node in nodes_in(model) if node.domain not in DEFAULT_DOMAIN)
+    return Counter((node.domain, node.op_type) for node in nodes_of(model) if node.domain not in DEFAULT_DOMAIN)
 
 
 def _notes(new: Counter[tuple[str, str]], options: Optimize) -> Iterator[str]:

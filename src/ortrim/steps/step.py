@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +43,11 @@ class Feeding:
 
     forward: Callable[[Feeds], Feeds]
     back: Callable[[Feeds], Feeds] | None = None
+
+
+def only(names: Collection[str]) -> Feeding:
+    """Return how a model is fed that takes these of the inputs alone."""
+    return Feeding(forward=lambda feeds: {name: array for name, array in feeds.items() if name in names})
 
 
 @dataclass(frozen=True, kw_only=True)

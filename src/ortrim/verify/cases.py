@@ -360,6 +360,12 @@ class Case:
     digest: str
 
 
+def input_shapes(model: ModelFacts, case: Case) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of a case's inputs, in the order of the model's. Raises as `load_array` does."""
+    files = sorted(case.folder.glob("input_*"))[: len(model.inputs)]
+    return tuple(tuple(load_array(file).shape) for file in files)
+
+
 def make_cases(model: PreparedModel, spec: ModelSpec, base: Path, folder: Path) -> tuple[Case, ...]:
     """Write the inputs of every case into folders below `folder` and return the cases.
 

@@ -26,7 +26,6 @@ def test_nodes_have_inferred_types_and_scopes(tmp_path: Path) -> None:
     """Those of graphs inside nodes too."""
     graph = read_graph(write(tmp_path / "m.onnx", branching()))
     by_operator = {node.operator: node for node in graph.nodes}
-    assert by_operator["If"].has_graphs
     assert by_operator["Relu"].scope == "If -> a"
     assert by_operator["Relu"].place == "If -> a/Relu -> then"
     assert by_operator["Tanh"].outputs[0] == TensorInfo(name="e", element_type="float32", shape=(1,))

@@ -94,9 +94,10 @@ def test_the_data_sum_to_the_file(pair: tuple[Sized, Sized]) -> None:
 def test_the_page_is_whole_and_asks_for_nothing() -> None:
     """The treemap and all tables are in one file without scripts or links."""
     page = size_page(sized("folded"))
-    assert page.count("<svg") == 1
+    assert page.count('class="treemap"') == 1
+    assert "sgemm" in page or "Relu" in page
     assert "default-src 'none'" in page
-    assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "://" not in page
     assert "<script" not in page
     for heading in ("By component", "Kernels by operator", "Largest object files", "Largest symbols", "By section"):
         assert heading in page

@@ -110,7 +110,7 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise StorageError("disk-full", "there is no space left")
 
-    monkeypatch.setattr("ortrim.bench.run.write_atomically", full)
+    monkeypatch.setattr("ortrim.bench.task.write_atomically", full)
     assert ortrim("bench", "--markdown", "bench.md").code == 22
 
 

@@ -47,7 +47,7 @@ def test_pages_are_written(ortrim: Run, tmp_path: Path) -> None:
     }
     for name, word in words.items():
         assert ortrim(*word, "--html", str(tmp_path / f"{name}.html")).code == 0
-        assert "<svg" in (tmp_path / f"{name}.html").read_text()
+        assert "<figure" in (tmp_path / f"{name}.html").read_text()
 
 
 @pytest.mark.parametrize(

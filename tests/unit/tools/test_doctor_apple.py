@@ -12,7 +12,7 @@ from ortrim.platforms.apple.xcode import Xcode
 
 def finding(name: str) -> ToolFinding:
     """Return one finding, which keeps nobody from other builds."""
-    found = dict(doctor.APPLE_CHECKS)[name]()
+    found = next(check for check in doctor.APPLE_CHECKS if check.name == name).finding()
     assert (found.name, found.required) == (name, False)
     return found
 
@@ -66,6 +66,6 @@ def test_a_licence_that_nobody_accepted(programs: Path) -> None:
 
 def test_the_doctor_tells_of_all_of_them() -> None:
     """Each once, and as what keeps from nothing else."""
-    names = [name for name, _ in doctor.APPLE_CHECKS]
+    names = [check.name for check in doctor.APPLE_CHECKS]
     told = {found.name: found.required for found in examine()}
     assert [told[name] for name in names] == [False] * len(names)

@@ -1,4 +1,5 @@
 import platform
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,11 +9,11 @@ from fake_machine import fake_tool
 from fake_xcrun import FakeXcrun, says
 from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.base.json import to_data
-from ortrim.base.tools import InstalledTool, Tool, ToolFinding
+from ortrim.base.tools import InstalledTool, Tool
 from ortrim.errors import ToolError
 from ortrim.pipeline import devices as listing
-from ortrim.pipeline import doctor
 from ortrim.pipeline.devices import fetch_machines, list_devices
+from ortrim.pipeline.doctor import FARM_CHECKS
 from ortrim.platforms.android.adb import AdbListing
 from ortrim.platforms.apple import simctl
 from ortrim.platforms.apple.devices import mac_host
@@ -34,14 +35,13 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
     monkeypatch.setattr(listing, "find_adb", lambda: None)
     monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
-    monkeypatch.setattr(listing, "FARM_CHECKS", tuple((name, partial(farm, name)) for name in listing.FARM_TOOLS))
+    farms = tuple(replace(check, look=partial(farm, check.name)) for check in FARM_CHECKS)
+    monkeypatch.setattr(listing, "FARM_CHECKS", farms)
 
 
-def farm(name: str) -> ToolFinding:
+def farm(name: str) -> str | tuple[str, str, str]:
     """Find all of a farm but BrowserStack's key."""
-    if name != "BrowserStack":
-        return ToolFinding(name=name, found="1.2, with an account", needed_for="farms", required=False)
-    return ToolFinding(name=name, found="", needed_for="farms", required=False, problem="no key", remedy="set it")
+    return "1.2, with an account" if name != "BrowserStack" else ("", "no key", "set it")
 
 
 def named(name: str) -> ListedDevice:
@@ -93,11 +93,6 @@ def test_farms_are_listed_by_the_form_of_their_names() -> None:
     assert firebase.targets == tuple(name for name in TARGETS if name.startswith("android-"))
     assert (browserstack.problem, browserstack.remedy) == ("BrowserStack: no key", "set it")
     assert named("devicefarm:PROJECT/POOL").time
-
-
-def test_every_farm_has_its_check_in_doctor() -> None:
-    """The names are those of the findings."""
-    assert set(listing.FARM_TOOLS) <= {name for name, _ in doctor.FARM_CHECKS}
 
 
 def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,12 @@ from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.base.console import Console
+from ortrim.base.files import write_atomically
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
-from ortrim.size.run import ONE_MAPPED, size_of, sizes_of_two, write_size_page
+from ortrim.size.page import size_page
+from ortrim.size.run import ONE_MAPPED, size_of, sizes_of_two
 
 DATA = Path(__file__).parents[2] / "binaries" / "data" / "accounted"
 LIBRARY = "libonnxruntime.so"
@@ -180,8 +182,8 @@ def test_two_libraries_are_reported_in_the_same_terms(stages: Stages, tmp_path: 
 def test_a_page_that_cannot_be_written_is_a_diagnostic(stages: Stages, tmp_path: Path) -> None:
     """A file where its folder should be is in the way."""
     sized = size_of(str(leave(tmp_path / "a")), stages.request(), None, stages.console)
-    write_size_page(sized, tmp_path / "deep" / "size.html")
-    assert "<svg" in (tmp_path / "deep" / "size.html").read_text()
+    write_atomically(tmp_path / "deep" / "size.html", size_page(sized))
+    assert "<figure" in (tmp_path / "deep" / "size.html").read_text()
     with pytest.raises(StorageError) as caught:
-        write_size_page(sized, tmp_path / "a" / LIBRARY / "size.html")
+        write_atomically(tmp_path / "a" / LIBRARY / "size.html", size_page(sized))
     assert caught.value.code == "path-in-the-way"

@@ -57,8 +57,8 @@ def test_before_opset_13_softmax_turns_nothing() -> None:
 
 
 @pytest.mark.parametrize("operator", RULES)
-@pytest.mark.parametrize("shape", [None, (), (0,), (1, 2, 3, 4, 5, 6)])
-def test_what_is_not_known_takes_nothing(operator: str, shape: Shape | None) -> None:
+def test_what_is_not_known_takes_nothing(operator: str) -> None:
     """Nor does what no model can have end in an exception."""
-    assert workspace_of(node(operator, (shape,) * 3, shape), 17) >= 0
+    shapes: tuple[Shape | None, ...] = (None, (), (0,), (1, 2, 3, 4, 5, 6))
+    assert all(workspace_of(node(operator, (shape,) * 3, shape), 17) >= 0 for shape in shapes)
     assert workspace_of(node(operator, (), None), 17) == 0

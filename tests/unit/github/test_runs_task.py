@@ -111,9 +111,14 @@ def test_a_run_is_cancelled(ortrim: Program, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(NetworkError("run-not-found", "no"), 21), (Interrupted("run-left", "left"), 130)]
+    ("words", "error", "code"),
+    [
+        (("attach", "7"), Interrupted("run-left", "left"), 130),
+        (("attach", "7", "--cancel"), NetworkError("run-not-found", "no"), 21),
+        (("runs",), NetworkError("run-not-found", "no"), 21),
+        (("build",), Interrupted("run-left", "left"), 130),
+    ],
 )
-@pytest.mark.parametrize("words", [("attach", "7"), ("attach", "7", "--cancel"), ("runs",), ("build",)])
 def test_what_goes_wrong_has_its_code(
     ortrim: Program, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], error: Exception, code: int
 ) -> None:

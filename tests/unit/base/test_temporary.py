@@ -90,3 +90,24 @@ def test_without_a_place_all_stays_as_it_is(place: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(tempfile, "mkdtemp", fail)
     with own_temporary_folder():
         assert Path(tempfile.gettempdir()) == place
+
+
+def test_a_folder_that_another_run_took_for_a_leftover_is_made_anew(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making and locking it, a run that begins at the same moment may remove it."""
+    really_open = os.open
+    taken: list[Path] = []
+
+    def taken_first(path: str | Path, flags: int, *rest: int) -> int:
+        if Path(path).name.startswith("ortrim."):
+            monkeypatch.setattr(os, "open", really_open)
+            taken.append(Path(path))
+            taken[0].rmdir()
+        return really_open(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", taken_first)
+    with own_temporary_folder():
+        own = Path(tempfile.gettempdir())
+        assert (own.parent, own.is_dir(), own in taken) == (place, True, False)
+    assert list(place.iterdir()) == []

@@ -30,7 +30,7 @@ from sample_plans import sample_plan
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
 
 OTHER_FOLDER: Final = "/tmp"  # noqa: S108 - the device's
-RECORDED: Final = Path(__file__).parents[1] / "unit" / "verify" / "data" / "adb"
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "platforms" / "android" / "data" / "adb"
 
 
 def shim(name: str) -> str:

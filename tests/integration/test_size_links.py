@@ -12,7 +12,7 @@ from ortrim.size.accounting import GROUPINGS, Accounting, account, shares
 
 pytestmark = pytest.mark.network
 
-SOURCES: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "accounted"
+SOURCES: Final = Path(__file__).parents[1] / "unit" / "size" / "data"
 COMPILING: Final = (
     *("-Os", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fno-exceptions", "-fno-rtti", "-DTWO"),
     "-fno-asynchronous-unwind-tables",

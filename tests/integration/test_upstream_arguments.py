@@ -29,7 +29,7 @@ from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
 
 pytestmark = pytest.mark.network
 
-PLANS: Final = Path(__file__).parents[1] / "unit" / "data" / "plans"
+PLANS: Final = Path(__file__).parents[1] / "unit" / "platforms" / "data" / "plans"
 GOLDEN: Final = sorted(PLANS.glob("*.json"))
 PROVIDERS: Final = tuple(
     SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="MIT")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +34,9 @@ def called(folder: Path, *words: str | Path, **environment: str) -> Completed:
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
     """None takes a module or a name for granted that is POSIX's alone, down to what only builds need."""
-    names = [each.name for each in pkgutil.walk_packages(ortrim.__path__, "ortrim.") if ".data." not in each.name]
-    assert len(names) > 200
+    package = Path(ortrim.__file__).parent
+    files = [file.relative_to(package.parent) for file in package.rglob("*.py") if package / "data" not in file.parents]
+    names = [".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files]
     code = HOOK.read_text().replace("from ortrim.cli.program import main", "").replace("    main()", "")
     script = tmp_path / "all.py"
     script.write_text(f"{code}\n    import importlib\n    [importlib.import_module(name) for name in {names}]\n")

@@ -38,7 +38,7 @@ from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, 
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("git")]
 
-DATA: Final = ROOT / "tests" / "unit" / "report" / "data"
+DATA: Final = ROOT / "tests" / "unit" / "pins" / "data"
 NEW: Final = "1.99.0"
 CLEAN: Final = "as-it-was-cloned"
 """A tag of the clone: a runner's own checkout may have no branch."""

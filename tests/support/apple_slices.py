@@ -1,4 +1,4 @@
-"""Small libraries for Apple's systems: recorded under `tests/unit/package/apple/data`, and how zig links them.
+"""Small libraries for Apple's systems: recorded under `tests/unit/platforms/apple/data/slices`, and how zig links them.
 
 They are what Xcode would link, but for their size: against a stub of the system's library, with the load commands that
 say which system they are for. `integration/test_apple_assembly.py` links them anew. Without the stub, zig 0.17 crashes
@@ -11,7 +11,7 @@ from typing import Final
 
 from ortrim.base.command import run
 
-RECORDED: Final = Path(__file__).parents[1] / "unit" / "package" / "apple" / "data"
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "platforms" / "apple" / "data" / "slices"
 TRIPLES: Final = {
     "ios-arm64": "aarch64-ios.15.1",
     "ios-simulator-arm64": "aarch64-ios.15.1-simulator",

@@ -8,7 +8,7 @@ from ortrim.engines.processes import Attempt, CannotRun, EngineConversion, Engin
 from ortrim.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineLibrary, EngineParity, EngineRow
 from ortrim.verify.measurements import Verdict
 
-RECORDED: Final = Path(__file__).parents[1] / "unit" / "bench" / "data" / "engines"
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "engines" / "data"
 """Answers of engines to the demo's first case and, of tract, to another model's; versions: docs/guides/measure.md."""
 GOOD: Final = EngineParity(verdict=Verdict.PASS, max_absolute=1e-6)
 BAD: Final = EngineParity(verdict=Verdict.FAIL, max_absolute=0.4, reason="y: 3 of 4 elements out of tolerance")

@@ -13,7 +13,7 @@ from ortrim.build.translation_units import ObjectSymbols, UnitIndex, Variant, ma
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED
 from workshop import Workshop
 
-OBJECTS = Path(__file__).parents[1] / "unit" / "executors" / "data" / "objects"
+OBJECTS = Path(__file__).parents[1] / "unit" / "build" / "data" / "objects"
 BROADCAST = "${sources}/onnxruntime/onnxruntime/core/providers/cpu/broadcast.cc"
 PLATFORM = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/platform.cpp"
 CPUID = "${sources}/onnxruntime/onnxruntime/core/common/cpuid_info.cc"

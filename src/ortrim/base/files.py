@@ -294,7 +294,10 @@ def _locked(folder: Path) -> int | None:
     """Lock a folder; None when another process holds it, or has removed it meanwhile."""
     import fcntl  # noqa: PLC0415 - not on Windows
 
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(descriptor), folder.lstat()):

@@ -1,7 +1,7 @@
 """Test Lab's devices, named as `MODEL-VERSION[-LOCALE-ORIENTATION]`: gcloud looks them up. Pure.
 
 - What gcloud says when Test Lab refuses, fails or cannot be reached, as diagnostics. Pure.
-- How far a test is, by what gcloud says of it on its standard error; recorded in `tests/unit/verify/data/gcloud`.
+- How far a test is, by what gcloud says of it on its standard error; recorded in `tests/unit/farms/data/gcloud`.
 - What became of a test: the outcome that gcloud prints as JSON. Pure.
 """
 

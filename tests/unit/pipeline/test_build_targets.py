@@ -8,15 +8,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.base.console import Console
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.pipeline import building
 from ortrim.pipeline.building import build, reports_of, verify_again
 from ortrim.pipeline.planned import make_planned, target_folder
-from ortrim.pipeline.request import Request
 from ortrim.report.write import write_reports
 from ortrim.verify.judge import failed_device
 from ortrim.verify.reports import VerifyReport
+from pipeline_stages import Stages
 from sample_reports import RECORDED, on_device, recorded_report
 
 OLD_REPORT = RECORDED.with_name("report-1.json")
@@ -27,18 +26,6 @@ class Text(Protocol):
 
     def getvalue(self) -> str:
         """Return what was written."""
-
-
-class Stages(Protocol):
-    """What conftest.py offers."""
-
-    folder: Path
-    ran: list[str]
-    console: Console
-    stdout: Text
-
-    def request(self, body: str = "", **changes: Any) -> Request:
-        """Return a request for a buildspec with one model."""
 
 
 @pytest.fixture

@@ -1,30 +1,16 @@
 """What builds a target: this machine itself, or a container of it."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from ortrim.base.console import Console
 from ortrim.build.container import ContainerExecutor
 from ortrim.build.container_engines import ContainerOptions
 from ortrim.build.native import NativeExecutor
 from ortrim.pipeline import executors
 from ortrim.pipeline.executors import builder_for
 from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
-
-
-class Stages(Protocol):
-    """What conftest.py offers."""
-
-    folder: Path
-    console: Console
-
-    def request(self, body: str = "", **changes: object) -> Request:
-        """Return a request for a buildspec with one model."""
-
+from pipeline_stages import Stages
 
 PINNED_IMAGES = "".join(
     f'[bases.{name}]\nreference = "{name}:1"\ndigest = "sha256:{"a" * 64}"\n' for name in ("python", "jdk")

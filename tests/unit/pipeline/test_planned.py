@@ -1,15 +1,11 @@
 """From a request to a plan: what is refused, and before which work."""
 
-import io
 import platform
 import shutil
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pytest
 
-from ortrim.base.console import Console
 from ortrim.base.emulators import EMULATIONS
 from ortrim.build.container_engines import ContainerOptions
 from ortrim.build.plan import digest
@@ -18,18 +14,7 @@ from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned, planned_here
 from ortrim.pipeline.request import Request, convert_models
 from ortrim.spec.targets import TARGETS
-
-
-class Stages(Protocol):
-    """What conftest.py offers."""
-
-    folder: Path
-    ran: list[str]
-    console: Console
-    stdout: io.StringIO
-
-    def request(self, body: str = "", **changes: object) -> Request:
-        """Return a request for a buildspec with one model."""
+from pipeline_stages import Stages
 
 
 def plan(stages: Stages, body: str = "", **changes: object) -> Planned:

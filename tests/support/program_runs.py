@@ -1,0 +1,60 @@
+"""The program, run in this process as a shell would run it."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import measuring
+import pytest
+from invoke.collection import Collection
+
+from fake_sources import private_cache
+from ortrim.cli.program import program
+from ortrim.cli.tasks import namespace_for
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of the program."""
+
+    code: int
+    out: str
+    err: str
+
+    def document(self) -> Any:
+        """Return the one JSON document on standard output."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ended]
+NAMESPACE = namespace_for(())
+MEASURE = Collection.from_module(measuring)
+COLLECTIONS = (NAMESPACE, *NAMESPACE.collections.values(), MEASURE)
+TASKS = tuple(task for collection in COLLECTIONS for task in collection.tasks.values())
+HELP = [(task, dict(task.help)) for task in TASKS]
+"""Invoke empties a task's help while it reads the command line; a process normally does that once."""
+
+
+def program_in(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own."""
+    private_cache(folder, monkeypatch)
+    (folder / "here").mkdir()
+    monkeypatch.chdir(folder / "here")
+    for name in [name for name in os.environ if name.startswith("INVOKE_")] + ["GITHUB_ACTIONS", "COLUMNS"]:
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str) -> Ended:
+        code = 0
+        for task, texts in HELP:
+            task.help = dict(texts)
+        try:
+            program.run(["ortrim", *words])
+        except SystemExit as ending:
+            code = int(ending.code or 0)
+        out, err = capfd.readouterr()
+        return Ended(code, out, err)
+
+    return run

@@ -1,0 +1,322 @@
+"""`bench` from what was asked for to its journal, its report and the history."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench_samples import HOST, runner_output
+from ortrim.base.cache import cache_folder, locked, record_entry
+from ortrim.bench import run as bench_module
+from ortrim.bench import subjects
+from ortrim.bench.points import BenchReport
+from ortrim.bench.run import bench
+from ortrim.bench.scores import read_journal
+from ortrim.bench.subjects import BenchRequest, BenchSelection
+from ortrim.errors import Diagnostic, ExitCode, ModelError, StorageError, UsageError, VerifyError
+from ortrim.history.store import NAME, benches
+from ortrim.pipeline.request import Request
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from pipeline_stages import Stages
+
+TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
+ROUNDS = 3
+SWEEP = ("threads=1,2",)
+TOTAL = ROUNDS * 2 * 3
+"""Processes of two points and two cases, each point once without a case."""
+MINIMAL = b"ONNX format model is not supported in this build"
+
+
+class Machine:
+    """Runs nothing: says what a runner would, and keeps what was asked of it; `before` is called first."""
+
+    def __init__(self) -> None:
+        self.asked: list[RunRequest] = []
+        self.before: Callable[[RunRequest], None] = lambda _: None
+
+    def __call__(self, _cores: tuple[int, ...] = ()) -> "Machine":
+        """Stand in for the class of the machine on which ortrim runs."""
+        return self
+
+    def facts(self) -> Any:
+        """Describe the machine."""
+        return HOST
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Take half as long with two threads."""
+        self.asked.append(request)
+        self.before(request)
+        return runner_output(request, 1 / request.session.threads)
+
+    def interrupted_at(self, number: int, error: BaseException) -> None:
+        """Let the run of that number fail."""
+
+        def fail(_: RunRequest) -> None:
+            if len(self.asked) == number:
+                raise error
+
+        self.before = fail
+
+
+@pytest.fixture(name="machine")
+def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Replace the machine and compiling the runner; the official wheel's library is a file of its own."""
+    (stages.folder / "full.so").write_bytes(b"the whole runtime")
+    made = Machine()
+    monkeypatch.setattr(bench_module, "Host", made)
+    monkeypatch.setattr("ortrim.bench.scores.os.fsync", lambda _: None)  # a disk takes its time
+    executor = SimpleNamespace(run_runner=lambda _: Path("runner"))
+    monkeypatch.setattr(subjects, "executor_for", lambda *_: executor)
+    return made
+
+
+@pytest.fixture(name="wanted")
+def fixture_wanted(stages: Stages) -> BenchRequest:
+    """Return a small sweep of a buildspec with two cases that was not built."""
+    asked = BenchSelection(request=stages.request(TWO_CASES))
+    return BenchRequest(asked=asked, sweep=SWEEP, rounds=ROUNDS, deadline_ms=1.0, training_run="run-7")
+
+
+def journal_of(report: BenchReport) -> Path:
+    """Return the journal's path."""
+    return Path(report.journal)
+
+
+def test_a_sweep_is_measured_kept_and_recorded(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
+    """Each point with each case in processes of its own; the history has each point."""
+    report = bench(wanted, stages.console)
+    assert (report.done, report.total, len(machine.asked)) == (TOTAL, TOTAL, TOTAL + 2)
+    (model,) = report.models
+    assert model.recommended == "threads=2"
+    row = next(row for row in model.rows if (row.point, row.case) == ("default", "two"))
+    assert row.total_ms.p50 == pytest.approx(1.2)
+    assert (row.rounds, row.missed) == (ROUNDS, row.total_ms.count)
+    assert row.input_ms.p50 == row.output_ms.p50 == 0.1
+    assert all(len(request.cases) <= 1 for request in machine.asked)
+    assert len(read_journal(journal_of(report)).samples) == TOTAL
+    entries = benches(stages.folder / "artifacts" / NAME)
+    assert [(each.point, each.training_run, each.library) for each in entries] == [
+        ("default", "run-7", "wheel"), ("threads=2", "run-7", "wheel"),
+    ]  # fmt: skip
+
+
+def test_the_official_wheel_is_taken_where_nothing_was_built(
+    stages: Stages, machine: Machine, wanted: BenchRequest
+) -> None:
+    """With the model in ONNX format, at its own level, and the settings of the buildspec; which one it is, is said."""
+    report = bench(wanted, stages.console)
+    assert (report.plan.library.kind, report.plan.library.full) == ("wheel", True)
+    (request, *_) = machine.asked
+    assert (request.library.name, request.model.suffix, request.session.optimization_level) == (
+        "full.so",
+        ".onnx",
+        "all",
+    )
+    assert request.session.configuration == ()
+    assert "measuring onnxruntime 1.21.0 (official wheel)" in stages.stdout.getvalue()
+
+
+def test_the_build_is_taken_where_there_is_one(
+    stages: Stages, machine: Machine, wanted: BenchRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the converted model and what its package says of its session."""
+    library = tmp_path / "build" / "libonnxruntime.so"
+    library.parent.mkdir()
+    library.write_bytes(MINIMAL)
+    record_entry(library.parent)
+    monkeypatch.setattr(subjects, "finished_build", lambda _: library.parent)
+    monkeypatch.setattr(subjects, "result_of", lambda _: SimpleNamespace(library=library))
+    report = bench(wanted, stages.console)
+    assert (report.plan.library.kind, report.plan.library.full) == ("built", False)
+    assert (machine.asked[0].library, machine.asked[0].model.suffix) == (library, ".ort")
+    assert machine.asked[0].session.load == "map"
+    machine.asked.clear()
+    bench(replace(wanted, asked=replace(wanted.asked, library="wheel")), stages.console)
+    assert machine.asked[0].library.name == "full.so"
+
+
+def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: BenchRequest, tmp_path: Path) -> None:
+    """One that is minimal gets the converted model; what is no file is refused."""
+    library = tmp_path / "own.so"
+    library.write_bytes(b"..." + MINIMAL)
+    asked = replace(wanted.asked, library=str(library))
+    assert bench(replace(wanted, asked=asked), stages.console).plan.library.kind == "file"
+    assert machine.asked[0].model.suffix == ".ort"
+    for word in (str(tmp_path), str(tmp_path / "none.so")):
+        with pytest.raises(UsageError) as caught:
+            bench(replace(wanted, asked=replace(wanted.asked, library=word)), stages.console)
+        assert (caught.value.code, caught.value.where) == ("bad-option", "--library")
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_build_that_is_not_there_is_reported(stages: Stages, wanted: BenchRequest) -> None:
+    """When it was asked for."""
+    with pytest.raises(UsageError) as caught:
+        bench(replace(wanted, asked=replace(wanted.asked, library="built")), stages.console)
+    assert (caught.value.code, caught.value.exit_code) == ("not-built", ExitCode.USAGE)
+
+
+def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
+    """The wheel runs here whatever the buildspec is for."""
+    asked = BenchSelection(request=stages.request('[[targets]]\nid = "android-arm64-v8a"\n'))
+    assert bench(replace(wanted, asked=asked), stages.console).plan.target == "linux-x64"
+    assert machine.asked
+
+
+def test_a_models_file_needs_no_buildspec(stages: Stages, machine: Machine) -> None:
+    """Its name is made fit for one; a size that it leaves open can be given."""
+    (stages.folder / "tiny.onnx").rename(stages.folder / "My Model.onnx")
+    request = Request(spec=stages.folder / "My Model.onnx", output=stages.folder / "artifacts")
+    report = bench(BenchRequest(asked=BenchSelection(request=request), rounds=1), stages.console)
+    assert (report.plan.name, [row.case for row in report.models[0].rows]) == ("my-model", ["default"])
+    assert report.models[0].scores[0].point == "default"
+    assert report.models[0].recommended == ""
+    assert len(machine.asked) == 3
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [({"library": "built"}, UsageError), ({"dimensions": {"q": 3}}, Diagnostic)],
+)
+def test_what_does_not_go_with_a_models_file(stages: Stages, changes: dict[str, Any], kind: type[Diagnostic]) -> None:
+    """There is no build of it, and a size has to be one of its own."""
+    request = Request(spec=stages.folder / "tiny.onnx", output=stages.folder / "artifacts")
+    with pytest.raises(kind):
+        bench(BenchRequest(asked=BenchSelection(request=request, **changes)), stages.console)
+    assert not list((stages.folder / "artifacts").glob("**/*"))
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_model_that_is_not_there_is_reported(stages: Stages) -> None:
+    """Before any work."""
+    request = Request(spec=stages.folder / "none.onnx", output=stages.folder / "artifacts")
+    with pytest.raises(ModelError) as caught:
+        bench(BenchRequest(asked=BenchSelection(request=request)), stages.console)
+    assert caught.value.code == "model-missing"
+
+
+@pytest.mark.usefixtures("machine")
+def test_sizes_do_not_go_with_a_buildspec(stages: Stages, wanted: BenchRequest) -> None:
+    """Its cases say them."""
+    with pytest.raises(UsageError) as caught:
+        bench(replace(wanted, asked=replace(wanted.asked, dimensions={"n": 3})), stages.console)
+    assert caught.value.where == "--dim"
+
+
+def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
+    """The report says how far it went; nothing enters the history; the next run goes on and measures nothing twice."""
+    machine.interrupted_at(2 + 8, KeyboardInterrupt())
+    stopped = bench(wanted, stages.console)
+    assert (stopped.done, stopped.total) == (7, TOTAL)
+    assert not (stages.folder / "artifacts" / NAME).exists()
+    assert "--resume goes on" in stages.stdout.getvalue()
+    machine.asked.clear()
+    machine.before = lambda _: None
+    whole = bench(replace(wanted, resume=True), stages.console)
+    assert (whole.done, whole.journal) == (TOTAL, stopped.journal)
+    assert len(machine.asked) == 2 + TOTAL - 7
+    assert len(benches(stages.folder / "artifacts" / NAME)) == 2
+
+
+@pytest.mark.usefixtures("machine")
+def test_there_may_be_nothing_to_go_on_with(stages: Stages, wanted: BenchRequest) -> None:
+    """Nothing was stopped, or it was about something else."""
+    bench(wanted, stages.console)
+    with pytest.raises(UsageError) as caught:
+        bench(replace(wanted, resume=True), stages.console)
+    assert (caught.value.code, caught.value.exit_code) == ("nothing-to-resume", ExitCode.USAGE)
+
+
+def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
+    """The one that was stopped stays."""
+    machine.interrupted_at(5, KeyboardInterrupt())
+    stopped = bench(wanted, stages.console)
+    machine.before = lambda _: None
+    whole = bench(wanted, stages.console)
+    assert whole.journal != stopped.journal
+    assert len(read_journal(journal_of(stopped)).samples) == stopped.done
+
+
+def test_a_point_that_fails_is_reported_and_left_out(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
+    """It is tried once; all others are measured."""
+
+    def fail(request: RunRequest) -> None:
+        if request.session.threads == 2 and request.cases:
+            raise VerifyError("runner-crashed", "the runner was ended by SIGABRT")
+
+    machine.before = fail
+    report = bench(wanted, stages.console)
+    (model,) = report.models
+    assert model.failures == (("threads=2", "the runner was ended by SIGABRT (runner-crashed)"),)
+    assert {row.point for row in model.rows} == {"default"}
+    assert (report.done, model.recommended) == (TOTAL, "")
+    assert sum(request.session.threads == 2 and bool(request.cases) for request in machine.asked) == 1
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_a_default_that_fails_ends_it(stages: Stages, machine: Machine, wanted: BenchRequest, number: int) -> None:
+    """In the trial or later; what was measured before stays in the journal."""
+    machine.interrupted_at(number, VerifyError("inference-failed", "running the model failed"))
+    with pytest.raises(VerifyError) as caught:
+        bench(wanted, stages.console)
+    assert (caught.value.code, caught.value.exit_code) == ("inference-failed", ExitCode.VERIFY)
+    kept = list((stages.folder / "artifacts" / "bench").glob("*.jsonl"))
+    assert [len(read_journal(path).samples) for path in kept] == ([] if number < 3 else [1])
+
+
+def test_two_at_once_would_measure_one_another(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
+    """The second one is refused, and nothing is measured."""
+    with locked(cache_folder("bench") / "machine"):
+        caught: list[Diagnostic] = []
+
+        def second() -> None:
+            try:
+                bench(wanted, stages.console)
+            except Diagnostic as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert [error.code for error in caught] == ["bench-busy"]
+    assert machine.asked == []
+
+
+def test_a_full_disk_keeps_what_was_measured(
+    stages: Stages, machine: Machine, wanted: BenchRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The diagnostic is about the disk; the run after it goes on."""
+
+    def full(*_: object) -> None:
+        if len(machine.asked) == 6:
+            raise StorageError("disk-full", "there is no space left")
+
+    monkeypatch.setattr("ortrim.bench.scores.os.fsync", full)
+    with pytest.raises(StorageError) as caught:
+        bench(wanted, stages.console)
+    assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+    monkeypatch.undo()
+    (kept,) = (stages.folder / "artifacts" / "bench").glob("*.jsonl")
+    assert len(read_journal(kept).samples) >= 3
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(stages: Stages, wanted: BenchRequest) -> None:
+    """A file has its name."""
+    (stages.folder / "artifacts").write_text("")
+    with pytest.raises(StorageError) as caught:
+        bench(wanted, stages.console)
+    assert caught.value.code == "path-in-the-way"
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_history_that_cannot_be_written_is_a_warning(stages: Stages, wanted: BenchRequest) -> None:
+    """The report is there all the same."""
+    (stages.folder / "artifacts" / NAME).mkdir(parents=True)
+    assert bench(wanted, stages.console).done == TOTAL
+    assert "this bench is not in the history" in stages.stdout.getvalue()

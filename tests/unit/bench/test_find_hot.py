@@ -1,0 +1,144 @@
+"""Hot operators in the pipeline: measured and written beside the buildspec, and read when a build is planned."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ortrim.base.console import Console
+from ortrim.bench import hot
+from ortrim.bench.hot import ROUNDS, RUNS, find_hot
+from ortrim.build.plan import digest
+from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
+from ortrim.models.hot_operators import hot_file, read_hot
+from ortrim.pipeline.planned import make_planned
+from ortrim.verify.devices.device import Device, RunRequest
+from pipeline_stages import Stages
+
+TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
+
+
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+    """Replace compiling the runner and running it; return what is asked of it."""
+    asked: list[RunRequest] = []
+
+    def times(_: Device, request: RunRequest, folder: Path) -> dict[str, float]:
+        assert folder.is_dir()
+        asked.append(request)
+        return {"Relu": 7.0, "MemcpyToHost": 3.0}
+
+    monkeypatch.setattr(hot, "_runner", lambda *_: Path("runner"))
+    monkeypatch.setattr(hot, "time_operators", times)
+    return asked
+
+
+def test_the_hot_operators_are_written_beside_the_buildspec(stages: Stages, timed: list[RunRequest]) -> None:
+    """Of what the models have; the runtime and the machine are named for people."""
+    request = stages.request(TWO_CASES)
+    found = find_hot(request, stages.console)
+    assert found.file == stages.folder / "sample.hot.toml"
+    (operator,) = found.operators
+    assert (operator.operator, operator.hot) == ("ai.onnx:Relu", True)
+    assert operator.share == pytest.approx(1.0)
+    assert read_hot(found.file) == ("ai.onnx:Relu",)
+    assert f"# Measured with {found.measured_with}.\n" in found.file.read_text()
+    assert "onnxruntime 1.21.0 (official wheel), on " in found.measured_with
+    assert len(timed) == 2 * ROUNDS
+
+
+def test_the_official_library_runs_the_converted_model_with_one_thread(stages: Stages, timed: list[RunRequest]) -> None:
+    """Each case in processes of its own, whatever the model's session has."""
+    find_hot(stages.request("[session]\nthreads = 4\ninter_op_threads = 2\n"), stages.console, runs=5)
+    (request, *_) = timed
+    assert (request.library.name, request.model.suffix) == ("full.so", ".ort")
+    assert (request.session.threads, request.session.inter_op_threads, len(request.cases)) == (1, 1, 1)
+    assert (request.repetition.runs, RUNS) == (5, 20)
+
+
+@pytest.mark.usefixtures("timed")
+def test_targets_of_other_machines_and_an_older_file_do_not_matter(stages: Stages) -> None:
+    """A damaged file is what one mends by writing it anew."""
+    request = stages.request('[[targets]]\nid = "android-arm64-v8a"\n')
+    hot_file(request.spec).write_text("operators = [")
+    find_hot(request, stages.console)
+    assert read_hot(hot_file(request.spec)) == ("ai.onnx:Relu",)
+
+
+@pytest.mark.parametrize(
+    "ending", [VerifyError("runner-crashed", "it crashed"), KeyboardInterrupt()], ids=["crashed", "Ctrl-C"]
+)
+def test_a_measurement_that_fails_leaves_the_older_file(
+    stages: Stages, timed: list[RunRequest], ending: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing beside it."""
+    request = stages.request()
+    hot_file(request.spec).write_text('operators = ["a:B"]')
+    before = sorted(stages.folder.iterdir())
+
+    def fail(*_: object) -> dict[str, float]:
+        raise ending
+
+    monkeypatch.setattr(hot, "time_operators", fail)
+    with pytest.raises(type(ending)):
+        find_hot(request, stages.console)
+    assert read_hot(hot_file(request.spec)) == ("a:B",)
+    assert timed == []
+    assert {path for path in stages.folder.iterdir() if path.suffix == ".toml"} <= set(before)
+
+
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(
+    stages: Stages, timed: list[RunRequest], tmp_path: Path
+) -> None:
+    """Nothing is converted for it."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError) as caught:
+        find_hot(stages.request(spec=tmp_path / "file" / "sample.toml"), stages.console)
+    assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert timed == []
+    assert stages.ran == []
+
+
+def plan_with(stages: Stages, text: str, **changes: Any) -> tuple[tuple[str, ...], str]:
+    """Plan with a file of hot operators; return those of the job, and the plan's digest."""
+    request = stages.request(**changes)
+    hot_file(request.spec).write_text(text)
+    plan = make_planned(request, stages.console).plan
+    return plan.targets[0].job.hot_operators, digest(plan)
+
+
+def test_the_file_is_part_of_the_plan(stages: Stages) -> None:
+    """Another set of operators is another library; their order and the comments are not."""
+    without = digest(make_planned(stages.request(), stages.console).plan)
+    hot_operators, first = plan_with(stages, 'operators = ["ai.onnx:Relu"]')
+    assert hot_operators == ("ai.onnx:Relu",)
+    assert first != without
+    assert plan_with(stages, '# again\noperators = [\n  "ai.onnx:Relu",  # 3 %\n]')[1] == first
+
+
+@pytest.mark.parametrize("profile", ["size", "upstream"])
+def test_a_profile_that_optimises_all_alike_takes_none(stages: Stages, profile: str) -> None:
+    """Its bytes do not depend on them, and neither does its digest."""
+    without = digest(make_planned(stages.request(profile=profile), stages.console).plan)
+    assert plan_with(stages, 'operators = ["ai.onnx:Relu"]', profile=profile) == ((), without)
+
+
+def test_operators_that_no_model_has_are_noted(stages: Stages, capsys: pytest.CaptureFixture[str]) -> None:
+    """They change nothing, and the rest counts."""
+    console = Console(environment={})
+    request = stages.request()
+    hot_file(request.spec).write_text('operators = ["ai.onnx:LSTM", "ai.onnx:Relu"]')
+    job = make_planned(request, console).plan.targets[0].job
+    assert job.hot_operators == ("ai.onnx:Relu",)
+    said = "".join(capsys.readouterr()).replace("\n", " ")
+    assert "no model has ai.onnx:LSTM" in said
+
+
+def test_a_damaged_file_is_refused_before_any_work(stages: Stages) -> None:
+    """With the exit code of a buildspec."""
+    request = stages.request()
+    hot_file(request.spec).write_text("operators = 3")
+    with pytest.raises(Diagnostic) as caught:
+        make_planned(request, stages.console)
+    assert (caught.value.code, caught.value.exit_code) == ("wrong-type", ExitCode.SPEC)
+    assert stages.ran == []

@@ -1,0 +1,108 @@
+"""`profile` from what was asked for to the traces that it leaves."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from bench_samples import HOST, runner_output
+from ortrim.bench import profile as profile_module
+from ortrim.bench import subjects
+from ortrim.bench.profile import profiles_of
+from ortrim.bench.subjects import BenchSelection
+from ortrim.errors import Diagnostic, UsageError, VerifyError
+from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from ortrim.verify.runner_output import TRACE
+from pipeline_stages import Stages
+
+TWO_CASES: Final = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
+PLACE: Final = {"pid": 7, "tid": 7, "ph": "X"}
+EVENTS: Final = [
+    {**PLACE, "cat": "Node", "ts": 5, "dur": 3, "name": "relu_kernel_time", "args": {"op_name": "Relu"}},
+    {**PLACE, "cat": "Session", "ts": 4, "dur": 9, "name": "model_run", "args": {}},
+]
+
+
+class Machine:
+    """Leaves a trace where it was asked for one."""
+
+    def __init__(self) -> None:
+        self.asked: list[RunRequest] = []
+        self.trace = json.dumps(EVENTS)
+        self.ending: BaseException | None = None
+
+    def __call__(self, _cores: tuple[int, ...]) -> "Machine":
+        """Stand in for the class of the machine on which ortrim runs."""
+        return self
+
+    def facts(self) -> Any:
+        """Describe the machine."""
+        return HOST
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Write the trace."""
+        self.asked.append(request)
+        if self.ending:
+            raise self.ending
+        assert request.outputs is not None
+        (request.outputs / TRACE).write_text(self.trace)
+        return runner_output(request)
+
+
+@pytest.fixture(name="machine")
+def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Replace the machine and compiling the runner."""
+    (stages.folder / "full.so").write_bytes(b"the whole runtime")
+    made = Machine()
+    monkeypatch.setattr(profile_module, "Host", made)
+    executor = SimpleNamespace(run_runner=lambda _: Path("runner"))
+    monkeypatch.setattr(subjects, "executor_for", lambda *_: executor)
+    return made
+
+
+def test_each_case_has_a_profile_and_a_trace(stages: Stages, machine: Machine) -> None:
+    """By the official wheel, with the settings of the buildspec; the trace is of one inference."""
+    found = profiles_of(BenchSelection(request=stages.request(TWO_CASES)), "", 5, stages.console)
+    assert [(each.profile.model, each.profile.case) for each in found] == [("tiny", "one"), ("tiny", "two")]
+    assert found[0].profile.measured_with == "onnxruntime 1.21.0 (official wheel)"
+    assert found[0].profile.operators[0].operator == "Relu"
+    assert found[0].trace == stages.folder / "artifacts" / "profile" / "tiny-one.trace.json"
+    document = json.loads(found[0].trace.read_text())
+    assert document["traceEvents"][0]["args"] == {"name": "tiny one"}
+    (first, _) = machine.asked
+    assert (first.repetition.runs, first.trace, first.model.suffix) == (5, True, ".onnx")
+
+
+def test_one_case_may_be_chosen(stages: Stages, machine: Machine) -> None:
+    """Another name is refused with those that there are."""
+    request = stages.request(TWO_CASES)
+    (found,) = profiles_of(BenchSelection(request=request), "two", 5, stages.console)
+    assert found.profile.case == "two"
+    machine.asked.clear()
+    with pytest.raises(UsageError) as caught:
+        profiles_of(BenchSelection(request=request), "three", 5, stages.console)
+    assert (caught.value.code, caught.value.hint) == ("no-such-case", "there is: one, two")
+    assert machine.asked == []
+
+
+@pytest.mark.parametrize("ending", [VerifyError("runner-crashed", "it crashed"), KeyboardInterrupt()])
+def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, ending: BaseException) -> None:
+    """Nor does Ctrl-C."""
+    machine.ending = ending
+    with pytest.raises(type(ending)):
+        profiles_of(BenchSelection(request=stages.request()), "", 5, stages.console)
+    assert not (stages.folder / "artifacts" / "profile").exists()
+
+
+@pytest.mark.parametrize(
+    ("trace", "reference"), [("[", "trace-unreadable"), (json.dumps(EVENTS[1:]), "trace-without-operators")]
+)
+def test_a_trace_of_no_use_is_a_diagnostic(stages: Stages, machine: Machine, trace: str, reference: str) -> None:
+    """As the runtime writes it of names with quotes."""
+    machine.trace = trace
+    with pytest.raises(Diagnostic) as caught:
+        profiles_of(BenchSelection(request=stages.request()), "", 5, stages.console)
+    assert caught.value.code == reference
+    assert not (stages.folder / "artifacts" / "profile").exists()

@@ -1,0 +1,96 @@
+"""docs/reference/cli.md is what the tasks say of themselves; ORTRIM_WRITE_DOCS=1 writes it anew."""
+
+import inspect
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from invoke.parser.argument import Argument
+
+from ortrim.cli.tasks import namespace_for
+
+namespace: Final = namespace_for(())
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
+INTRODUCTION: Final = """\
+# Command line
+
+<!-- Rendered from the tasks by tests/unit/cli/test_cli_reference.py; ORTRIM_WRITE_DOCS=1 writes it anew. -->
+
+`invoke TASK` in a checkout and `ortrim TASK` in any folder run the same tasks. `--help TASK` prints what stands here.
+Those whose names begin with `ci.`, `pins.` or `release.` maintain ortrim and its workflows; a checkout also has the
+benchmarks (`invoke --list measure`). All tasks have the same [exit codes](errors.md#exit-codes).
+
+| task | what it does |
+|---|---|
+"""
+VALUES: Final = {str: "TEXT", list: "TEXT", int: "NUMBER", float: "NUMBER"}
+HELP: Final = {name: dict(namespace[name].help) for name in namespace.task_names}
+"""Invoke empties a task's help when it reads the task's arguments; tests that ran before did so."""
+
+
+def names() -> list[str]:
+    """Return the names of all tasks: those of users first, then those of collections."""
+    return sorted(namespace.task_names, key=lambda name: ("." in name, name))
+
+
+def words(name: str) -> str:
+    """Return what a task's docstring says."""
+    return inspect.cleandoc(namespace[name].__doc__ or "")
+
+
+def cell(text: str) -> str:
+    """Return text as it may stand in a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def arguments(name: str) -> list[Argument]:
+    """Return a task's arguments with their help, in the order of their names."""
+    task = namespace[name]
+    task.help = dict(HELP[name])
+    return sorted(task.get_arguments(), key=lambda argument: argument.name or "")
+
+
+def is_positional(argument: Argument) -> bool:
+    """Whether an argument stands by itself; one that may be repeated needs its option each time."""
+    return bool(argument.positional) and argument.kind is not list
+
+
+def spelled(argument: Argument) -> str:
+    """Return an argument as it is written, its value included."""
+    if is_positional(argument):
+        return f"`{str(argument.name).upper()}`"
+    value = f" {VALUES.get(argument.kind, argument.kind.__name__.upper())}" if argument.takes_value else ""
+    flags = [f"-{name}" if len(name) == 1 else f"--{name}" for name in argument.names if name.strip("-")]
+    return ", ".join(f"`{flag}{value}`" for flag in sorted(flags, key=len, reverse=True))
+
+
+def section(name: str) -> Iterator[str]:
+    """Yield the lines of a task's section."""
+    found = arguments(name)
+    usage = " ".join(["invoke", name, *(str(each.name).upper() for each in found if is_positional(each))])
+    yield f"## `{name}`\n\n```\n{usage}\n```\n\n{words(name)}\n"
+    if found:
+        yield "| option | meaning |\n|---|---|"
+        for argument in found:
+            yield f"| {spelled(argument)} | {cell(argument.help or '')} |"
+        yield ""
+
+
+def render() -> str:
+    """Return the page."""
+    rows = (f"| [`{name}`](#{name.replace('.', '')}) | {words(name).splitlines()[0]} |" for name in names())
+    return "\n".join([INTRODUCTION + "\n".join(rows), "", *(line for name in names() for line in section(name))])
+
+
+def test_the_page_is_what_the_tasks_say() -> None:
+    """A changed option or word of help changes the page."""
+    if os.environ.get("ORTRIM_WRITE_DOCS"):
+        PAGE.write_text(render(), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == render()
+
+
+def test_every_option_says_what_it_means() -> None:
+    """No row of the page is empty."""
+    silent = [(name, each.name) for name in names() for each in arguments(name) if not each.help]
+    assert silent == []

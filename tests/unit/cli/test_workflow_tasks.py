@@ -1,0 +1,291 @@
+"""The steps of workflows as a runner calls them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ortrim.build.plan import BuildPlan
+from ortrim.cli import ci, pins
+from ortrim.errors import NetworkError
+from ortrim.github.dispatch import decode_plan
+from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
+from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
+from ortrim.pipeline.request import Request
+from ortrim.platforms import PLATFORMS
+from ortrim.verify.measurements import Verdict
+from program_runs import Run
+from sample_plans import sample_plan, sample_target
+from sample_reports import recorded_report
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be a runner of GitHub's: its files lie in the folder that is returned."""
+    for name in ("OUTPUT", "STEP_SUMMARY"):
+        (tmp_path / name).touch()
+        monkeypatch.setenv(f"GITHUB_{name}", str(tmp_path / name))
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"target": "linux-*"}))
+    monkeypatch.delenv("ORTRIM_PLAN", raising=False)
+    monkeypatch.delenv("ORTRIM_NEEDS", raising=False)
+    return tmp_path
+
+
+def outputs(runner: Path) -> dict[str, str]:
+    """Read a step's outputs, each of one line."""
+    lines = (runner / "OUTPUT").read_text().splitlines()
+    return {lines[n].partition("<<")[0]: lines[n + 1] for n in range(0, len(lines), 3)}
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, name: str, result: Any) -> list[tuple[Any, ...]]:
+    """Put a function in place of what a task calls, and return its calls."""
+    calls: list[tuple[Any, ...]] = []
+
+    def function(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    monkeypatch.setattr(ci, name, function)
+    return calls
+
+
+PLAN: BuildPlan = sample_plan(selected=tuple(map(sample_target, ("linux-x64", "android-x86_64"))))
+
+
+def test_the_plan_gives_its_matrix_to_later_jobs(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled, what is delivered, and the plan itself."""
+    (call,) = [answer(monkeypatch, "plan_run", PLAN)]
+    ended = ortrim("ci.plan")
+    assert (ended.code, ended.err) == (0, "")
+    assert isinstance(call[0][0], WorkflowInputs)
+    assert call[0][0].target == "linux-*"
+    written = outputs(runner)
+    assert [job["target"] for job in json.loads(written["compiled"])["include"]] == ["linux-x64", "android-x86_64"]
+    assert [job["name"] for job in json.loads(written["delivered"])["include"]] == ["linux-x64", "android"]
+    assert decode_plan(written["plan"]) == PLAN
+
+
+def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output is empty, which is how the workflow's condition reads it."""
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"plan": "eNqr"}))
+    answer(monkeypatch, "plan_run", PLAN)
+    assert ortrim("ci.plan").code == 0
+    assert outputs(runner)["delivered"] == ""
+
+
+@pytest.mark.parametrize("task", [("ci.plan",), ("ci.deliver", "--target", "linux-x64")])
+@pytest.mark.parametrize("inputs", [None, "", "{", '{"target": "$(id)"}'])
+def test_without_inputs_that_can_be_read_nothing_is_done(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, task: tuple[str, ...], inputs: str | None
+) -> None:
+    """The code is that of usage, and no output is written."""
+    monkeypatch.delenv("ORTRIM_INPUTS") if inputs is None else monkeypatch.setenv("ORTRIM_INPUTS", inputs)
+    ended = ortrim(*task)
+    assert ended.code == 2
+    assert "workflow-inputs" in ended.err
+    assert (runner / "OUTPUT").read_text() == ""
+
+
+def test_compiling_takes_the_plan_from_the_environment(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says which archives it left."""
+    monkeypatch.setenv("ORTRIM_PLAN", "abc")
+    calls = answer(monkeypatch, "compile_planned", (Path("compiled/x.tar.gz"),))
+    ended = ortrim("ci.compile", "--target", "linux-x64")
+    assert (ended.code, ended.out) == (0, "compiled/x.tar.gz\n")
+    assert calls[0][:3] == ("abc", "linux-x64", Path("compiled"))
+
+
+def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes, memory and parity, also of one that misses its budget, which ends the step as it ends a build."""
+    report = recorded_report()
+    missed = replace(report.comparisons[0], verdict=Verdict.FAIL)
+    bad = replace(report, comparisons=(missed, *report.comparisons[1:]), verdict=Verdict.FAIL)
+    for reports, code in (((report,), 0), ((bad,), 3)):
+        answer(monkeypatch, "deliver_compiled", reports)
+        assert ortrim("ci.deliver", "--target", "linux-x64").code == code
+    text = (runner / "STEP_SUMMARY").read_text()
+    assert text.count("## ✓ silero-vad for linux-x64") == 1
+    assert text.count("## ✗ silero-vad for linux-x64") == 1
+
+
+def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiling job needs no emulator, a delivery no NDK; one of x86-64 Android needs a phone."""
+    called: list[str] = []
+    for platform in PLATFORMS:
+        monkeypatch.setattr(platform, "require_package_tools", lambda _: called.append("package tools"))
+    for name in ("prepare_sdk", "install_emulators", "start_phone"):
+        monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
+    tools = ["package tools"] * len(PLATFORMS)
+    ortrim("ci.prepare", "--target", "linux-armhf")
+    assert called == tools + ["prepare_sdk"] * len(PLATFORMS)
+    called.clear()
+    ortrim("ci.prepare", "--target", "linux-armhf", "--to-verify")
+    assert called == [*tools, "install_emulators"]
+    called.clear()
+    ortrim("ci.prepare", "--target", "android-arm64-v8a,android-x86_64", "--to-verify")
+    assert called == [*tools, "install_emulators", "start_phone"]
+
+
+@pytest.mark.parametrize(
+    ("needs", "code"),
+    [('{"test": {"result": "success"}}', 0), ('{"test": {"result": "failure"}}', 19), ("", 2)],
+)
+def test_the_last_job_fails_when_another_did(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, needs: str, code: int
+) -> None:
+    """By what GitHub says of them."""
+    monkeypatch.setenv("ORTRIM_NEEDS", needs)
+    assert ortrim("ci.judge").code == code
+
+
+def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
+    """Then they are up to date; a second time nothing is written."""
+    ended = ortrim("workflows")
+    assert (ended.code, ended.out.split()) == (0, [str(FOLDER / f"{name}.yml") for name in NAMES])
+    assert ortrim("workflows", "--check").code == 0
+    assert ortrim("workflows").out == ""
+    (Path.cwd() / FOLDER / "ci.yml").write_text("")
+    ended = ortrim("workflows", "--check")
+    assert (ended.code, ended.err.splitlines()[0]) == (2, "error: workflow-outdated")
+
+
+def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their files are the answer; what goes wrong has its own code."""
+    monkeypatch.setattr("ortrim.cli.release.draft_release", lambda *_: ("a", "b"))
+    assert ortrim("release.draft", "--tag", "v1.0.0", "--files", "x").out == "a\nb\n"
+
+    def fails(_: str) -> None:
+        raise NetworkError("gh-failed", "no")
+
+    monkeypatch.setattr("ortrim.cli.release.publish_release", fails)
+    assert ortrim("release.publish", "--tag", "v1.0.0").code == 21
+
+
+def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a build the text says so; the address is the answer, or that there is nothing."""
+    bodies: list[str] = []
+    answers = iter(["https://example.com/7", None])
+
+    def propose(_: Path, body: str) -> str | None:
+        bodies.append(body)
+        return next(answers)
+
+    monkeypatch.setattr("ortrim.cli.pins.propose_pins", propose)
+    assert ortrim("pins.propose").out == "https://example.com/7\n"
+    assert "nothing to propose" in ortrim("pins.propose").out
+    note = "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
+    assert bodies == [f"Nothing was built with these pins.\n{note}"] * 2
+
+
+def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are taken out of its folder, and the text is of what it built; something else there has its own code."""
+    taken: list[str] = []
+
+    def propose(repository: Path, body: str) -> str | None:
+        taken.append((repository / "src/ortrim/pins/actions.toml").read_text() + body)
+        return None
+
+    monkeypatch.setattr("ortrim.cli.pins.propose_pins", propose)
+    pinned = Path("proposed/src/ortrim/pins")
+    pinned.mkdir(parents=True)
+    (pinned / "actions.toml").write_text("pins = 1\n")
+    record = Path("proposed") / pins.PROPOSAL / RECORD
+    record.parent.mkdir(parents=True)
+    record.write_text("no record")
+    assert ortrim("pins.propose", "--files", "proposed").code == 22
+    record.unlink()
+    assert ortrim("pins.propose", "--files", "proposed").code == 0
+    assert taken[0].startswith("pins = 1\nNothing was built with these pins.\n")
+    (pinned / "shipped.py").write_text("evil")
+    assert ortrim("pins.propose", "--files", "proposed").code == 22
+    assert len(taken) == 1
+
+
+def test_new_versions_are_pinned_and_recorded(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record is the answer; a service that cannot be asked has its own code, and leaves no record."""
+    update = VersionsUpdate(last="1.21.0", pinned=("1.24.1",))
+    monkeypatch.setattr(pins, "released_versions", lambda _: ("1.24.1",))
+    monkeypatch.setattr(pins, "pin_new_versions", lambda *_, **__: update)
+    ended = ortrim("pins.update", "--latest")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, str(pins.PROPOSAL / RECORD))
+    assert read_update(pins.PROPOSAL) == update
+    (pins.PROPOSAL / RECORD).unlink()
+
+    def fails(_: object) -> None:
+        raise NetworkError("github-rate-limited", "no")
+
+    monkeypatch.setattr(pins, "released_versions", fails)
+    assert ortrim("pins.update", "--latest").code == 21
+    assert read_update(pins.PROPOSAL) is None
+
+
+def test_versions_are_compared(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each report's verdict is a line; a missed budget is for the pull request to tell, and no error."""
+    report = replace(recorded_report(), verdict=Verdict.FAIL)
+    monkeypatch.setattr(pins, "build_versions", lambda *_: (report, replace(report, ort_version="1.24.1")))
+    ended = ortrim("pins.compare")
+    assert ended.code == 0
+    assert [line.partition(":")[0] for line in ended.out.splitlines()] == [
+        "ONNX Runtime 1.21.0", "ONNX Runtime 1.24.1"
+    ]  # fmt: skip
+
+
+def test_an_index_is_made_for_a_version(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The buildspec's own without one."""
+    asked: list[str | None] = []
+
+    def make(request: Request, _: object) -> tuple[()]:
+        asked.append(request.version)
+        return ()
+
+    monkeypatch.setattr(pins, "make_unit_index", make)
+    assert ortrim("pins.index", "--version", "1.24.1").code == 0
+    assert ortrim("pins.index").code == 0
+    assert asked == ["1.24.1", None]
+
+
+@pytest.mark.parametrize(("task", "name"), [("ci.app", "compile_app"), ("ci.farm", "verify_on_farms")])
+def test_farms_are_reported_what_the_run_was_asked_for(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, task: str, name: str
+) -> None:
+    """From the same document as every other step."""
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"target": "android", "devices": "firebase:a.arm-34"}))
+    (call,) = [answer(monkeypatch, name, (Path("harness"),) if task == "ci.app" else (recorded_report(),))]
+    assert ortrim(task).code == 0
+    assert call[0][0].devices == ("firebase:a.arm-34",)
+    assert ("silero-vad for linux-x64" in (runner / "STEP_SUMMARY").read_text()) == (task == "ci.farm")
+
+
+def test_a_farm_without_its_target_is_refused_in_the_plan(
+    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is handed to later jobs."""
+    monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"devices": "firebase:a.arm-34"}))
+    answer(monkeypatch, "plan_run", PLAN)
+    ended = ortrim("ci.plan")
+    assert "no-farm-target" in ended.err
+    assert (runner / "OUTPUT").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--version", "1.21.0", "--actions"), ("--images", "--actions"), ("--latest", "--version", "1.21.0")],
+)
+def test_pins_are_updated_of_one_kind_at_a_time(ortrim: Run, words: tuple[str, ...]) -> None:
+    """None or two are refused."""
+    ended = ortrim("pins.update", *words)
+    assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-option")
+
+
+def test_packages_are_pinned_alone(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that were written are the answer; one kind of thing at a time."""
+    monkeypatch.setattr(pins, "update_requirements", lambda _: (Path("onnx.txt"),))
+    ended = ortrim("pins.update", "--requirements")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "onnx.txt")
+    assert ortrim("pins.update", "--requirements", "--images").code == 2

@@ -1,0 +1,78 @@
+"""`check-compat` at its boundary, with models in ORT format, for which no converter is needed."""
+
+from pathlib import Path
+
+import pytest
+
+from program_runs import Run
+
+RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"
+ALL = "ai.onnx;13;Abs,Sqrt,Tanh,Exp,Floor,Neg\nai.onnx;14;Relu\nai.onnx;16;If\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Write a configuration with all that the model needs."""
+    path = tmp_path / "theirs.config"
+    path.write_text(ALL)
+    return path
+
+
+def words(config: Path, *more: str) -> tuple[str, ...]:
+    """Return the command line."""
+    return ("check-compat", "--runtime", str(config), "--model", str(RECORDED), *more)
+
+
+def test_a_model_that_fits_ends_well(ortrim: Run, config: Path) -> None:
+    """Each operator with what it works on, and the verdict."""
+    ended = ortrim(*words(config))
+    assert (ended.code, ended.err) == (0, "")
+    assert "fits theirs.config, ONNX Runtime 1.21.0" in ended.out
+    row = next(line for line in ended.out.splitlines() if line.startswith("ai.onnx If"))
+    assert row.split() == ["ai.onnx", "If", "16", "bool,", "float", "is", "there"]
+
+
+def test_what_is_missing_stands_first(ortrim: Run, config: Path) -> None:
+    """Then the smallest change; the exit code is that of operators that are not satisfied."""
+    config.write_text(ALL.replace("ai.onnx;14;Relu\n", ""))
+    ended = ortrim(*words(config))
+    assert ended.code == 13
+    assert ended.err.startswith("error: model-does-not-fit\n")
+    assert "missing: the operator" in ended.out.splitlines()[1]
+    assert 'ai.onnx;14;Relu{"inputs": {"0": ["float"]}}' in ended.out
+
+
+def test_one_json_document_either_way(ortrim: Run, config: Path) -> None:
+    """With the errors that the answer comes to."""
+    document = ortrim(*words(config, "--json")).document()
+    assert (document["schema"], document["fits"], document["errors"]) == ("ortrim-compatibility/1", True, [])
+    config.write_text(ALL.replace("Floor,", ""))
+    ended = ortrim(*words(config, "--model", str(RECORDED), "--json"))
+    document = ended.document()
+    assert (ended.code, document["errors"][0]["code"], len(document["models"])) == (13, "model-does-not-fit", 2)
+    (baseline,) = [each for each in document["models"][0]["operators"] if each["missing"]]
+    assert baseline["operator"] == {"domain": "ai.onnx", "opset": 13, "name": "Floor"}
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "reference"),
+    [
+        (("--model", "absent.onnx"), 11, "model-missing"),
+        (("--ort-version", "0.1"), 2, "bad-option"),
+    ],
+)
+def test_trouble_ends_with_its_own_code(
+    ortrim: Run, config: Path, more: tuple[str, ...], code: int, reference: str
+) -> None:
+    """As one JSON document too."""
+    ended = ortrim(*words(config, *more, "--json"))
+    assert (ended.code, ended.document()["errors"][0]["code"]) == (code, reference)
+
+
+def test_names_that_would_command_a_terminal_are_shown_harmless(ortrim: Run, config: Path, tmp_path: Path) -> None:
+    """An operator's name comes from the model."""
+    evil = tmp_path / "evil.ort"
+    evil.write_bytes(RECORDED.read_bytes().replace(b"Floor", b"\x1b[2J "))
+    ended = ortrim("check-compat", "--runtime", str(config), "--model", str(evil))
+    assert ended.code == 13
+    assert "\x1b" not in ended.out + ended.err

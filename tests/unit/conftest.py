@@ -1,0 +1,29 @@
+"""What unit tests of several folders share: the program and the pipeline, in this process."""
+
+from pathlib import Path
+
+import pytest
+
+from ortrim.cli.tasks import namespace_for
+from pipeline_stages import Stages, small_stages
+from program_runs import MEASURE, Run, program_in
+
+
+@pytest.fixture
+def checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the program the benchmarks' tasks, too, which only a checkout has."""
+    namespace = namespace_for(())
+    namespace.add_collection(MEASURE, name="measure")
+    monkeypatch.setattr("ortrim.cli.program.namespace_for", lambda _words: namespace)
+
+
+@pytest.fixture
+def ortrim(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own."""
+    return program_in(tmp_path, capfd, monkeypatch)
+
+
+@pytest.fixture
+def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
+    """Return a pipeline without conversion and sources on an x86-64 host."""
+    return small_stages(tmp_path, monkeypatch)

@@ -1,0 +1,124 @@
+"""`invoke cost` from its command line to what it prints."""
+
+from pathlib import Path
+
+import pytest
+from onnx import helper
+
+from onnx_samples import model_of, relu, value, write
+from prepared_by_steps import STEPS, after_steps
+from program_runs import Run
+
+
+@pytest.fixture(name="model")
+def fixture_model(tmp_path: Path) -> Path:
+    """Return a model whose length is open."""
+    node = helper.make_node("MatMul", ["x", "x2"], ["y"])
+    inputs = [value("x", shape=("length", 4)), value("x2", shape=(4, 3))]
+    return write(tmp_path / "m.onnx", model_of([node], inputs, [value("y", shape=("length", 3))]))
+
+
+def test_a_model_is_counted_for_the_sizes_given(ortrim: Run, model: Path) -> None:
+    """As a table, and as one document."""
+    ended = ortrim("cost", str(model), "--dim", "length=5")
+    assert (ended.code, ended.err) == (0, "")
+    assert "m.onnx: x 5x4; x2 4x3" in ended.out
+    (found,) = ortrim("cost", str(model), "--dim", "length=5", "--json").document()["costs"]
+    assert (found["macs"], found["at_least"], found["operators"][0]["operator"]) == (60, False, "MatMul")
+
+
+def test_without_a_size_the_sums_are_lower_bounds(ortrim: Run, model: Path) -> None:
+    """And the option to give is named."""
+    ended = ortrim("cost", str(model))
+    assert ended.code == 0
+    assert "--dim length=..." in ended.out
+    assert "at least 0" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("lenght=5", "did you mean 'length'?"), ("q=5", "length"), ("length=-1", "--dim batch=1"), ("=5", "--dim"),
+     ("length", "--dim"), ("length=99999999999", "--dim"), ("length=\u0663", "--dim")],
+)  # fmt: skip
+def test_sizes_that_make_no_sense_are_refused(ortrim: Run, model: Path, word: str, hint: str) -> None:
+    """With the code of a wrong command line."""
+    ended = ortrim("cost", str(model), "--dim", word)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: bad-option\n")
+    assert hint in ended.err
+
+
+@pytest.mark.parametrize(
+    ("content", "reference"),
+    [(None, "model-missing"), (b"", "not-onnx"), (b"    ORTM", "not-onnx"), (b"\x7fELF", "not-onnx")],
+)
+def test_what_is_no_model_is_a_diagnostic(ortrim: Run, tmp_path: Path, content: bytes | None, reference: str) -> None:
+    """With the code of models, also as a document."""
+    path = tmp_path / "m.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    ended = ortrim("cost", str(path), "--json")
+    assert ended.code == 11
+    assert [error["code"] for error in ended.document()["errors"]] == [reference]
+
+
+BUILDSPEC = """
+name = "two"
+[[models]]
+name = "net"
+path = "m.onnx"
+[[models.cases]]
+name = "short"
+dimensions = { length = 2 }
+[[models.cases]]
+name = "as-short"
+seed = 1
+dimensions = { length = 2 }
+[[models.cases]]
+name = "long"
+dimensions = { length = 7 }
+[[targets]]
+id = "linux-x64"
+"""
+
+
+def test_of_a_buildspec_every_case_is_counted(ortrim: Run, model: Path) -> None:
+    """Cases with inputs of the same shapes once."""
+    spec = model.parent / "two.toml"
+    spec.write_text(BUILDSPEC)
+    costs = ortrim("cost", str(spec), "--json").document()["costs"]
+    assert [(each["model"], each["case"], each["macs"]) for each in costs] == [
+        ("net", "short", 24),
+        ("net", "long", 84),
+    ]
+
+
+def test_sizes_do_not_go_with_a_buildspec(ortrim: Run, model: Path) -> None:
+    """Its cases say them."""
+    spec = model.parent / "two.toml"
+    spec.write_text(BUILDSPEC)
+    ended = ortrim("cost", str(spec), "--dim", "length=5")
+    assert ended.code == 2
+    assert "error: bad-option" in ended.err
+
+
+def test_a_model_without_open_dimensions_needs_none(ortrim: Run, tmp_path: Path) -> None:
+    """What it leaves open is none, says the hint."""
+    path = write(tmp_path / "m.onnx", relu())
+    assert "1" in ortrim("cost", str(path)).out
+    assert "the model leaves open: none" in ortrim("cost", str(path), "--dim", "n=1").err
+
+
+def test_a_model_with_steps_is_counted_after_them(
+    ortrim: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is said; `--given` counts it as it was before."""
+    after_steps(monkeypatch, tmp_path, relu())
+    spec = model.parent / "steps.toml"
+    spec.write_text(f'[[models]]\nname = "net"\npath = "m.onnx"\n{STEPS}[[targets]]\nid = "linux-x64"\n')
+    ended = ortrim("cost", str(spec), "--json")
+    (found,) = ended.document()["costs"]
+    assert (found["macs"], found["operations"]) == (0, 1)
+    assert "net is counted after its steps: simplify" in ended.err
+    (given,) = ortrim("cost", str(spec), "--given", "--json").document()["costs"]
+    assert given["macs"] > 0

@@ -1,0 +1,203 @@
+"""A build over several machines: each job does its part with what the ones before it left."""
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+from finished_builds import leave_compiled
+from ortrim.build.plan import PlannedTarget
+from ortrim.build.trees import finished_build
+from ortrim.errors import BuildError, PlanError, UsageError
+from ortrim.github import jobs
+from ortrim.github.dispatch import decode_plan, encode_plan
+from ortrim.github.jobs import compile_planned, deliver_compiled, plan_run, sdk_versions, targets_named
+from ortrim.github.workflow_files import WorkflowInputs
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pipeline.transfer import export_compiled
+from ortrim.platforms import ANDROID, APPLE, LINUX
+from ortrim.platforms.android.jni import BINDING
+from ortrim.spec.targets import TARGETS
+from pipeline_stages import Stages
+
+
+@pytest.fixture
+def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., WorkflowInputs]:
+    """Return a function that makes a run's inputs for a buildspec that is here."""
+    stages.request()
+    monkeypatch.chdir(tmp_path)
+    from ortrim.pipeline import planned  # noqa: PLC0415 - what the fixture put in its place
+
+    monkeypatch.setattr(jobs, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
+
+    def inputs(target: str = "linux-x64", plan: str = "") -> WorkflowInputs:
+        return WorkflowInputs(spec=PurePosixPath("sample.toml"), target=target, profile=None, plan=plan)
+
+    return inputs
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Let compiling be a moment's work, and return what was compiled."""
+    made: list[str] = []
+
+    class Executor:
+        def run(self, job: Any) -> None:
+            made.append(job.target.identifier)
+
+        def run_runner(self, job: Any) -> None:
+            made.append(f"runner {job.target.identifier}")
+
+        def run_beside(self, _toolchain: Any, folder: Path, _make: Any) -> None:
+            made.append("jni library")
+            folder.mkdir(parents=True)
+            (folder / BINDING).touch()
+
+    monkeypatch.setattr(jobs, "native_executor", lambda *_: Executor())
+    monkeypatch.setattr("ortrim.platforms.android.platform.find_jdk", lambda: None)
+
+    def export(target: PlannedTarget, destination: Path) -> Path:
+        leave_compiled(target)
+        return export_compiled(target, destination)
+
+    monkeypatch.setattr(jobs, "export_compiled", export)
+    return made
+
+
+def test_the_plan_of_a_run_is_that_of_its_buildspec(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
+    """With the targets that were asked for."""
+    plan = plan_run(asked("linux-x64,linux-armhf"), stages.console)
+    assert [target.job.target.identifier for target in plan.targets] == ["linux-x64", "linux-armhf"]
+
+
+def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
+    """It is the same plan, and nothing is converted for it."""
+    plan = plan_run(asked(), stages.console)
+    stages.ran.clear()
+    assert plan_run(asked(plan=encode_plan(plan)), stages.console) == plan
+    assert stages.ran == ["sources"]
+
+
+def test_each_target_is_compiled_by_itself(
+    asked: Callable[..., WorkflowInputs], stages: Stages, compiler: list[str], tmp_path: Path
+) -> None:
+    """With the sources of the plan, and an archive of it is left; no model is needed."""
+    text = encode_plan(plan_run(asked("linux-x64,linux-arm64"), stages.console))
+    stages.ran.clear()
+    (archive,) = compile_planned(text, "linux-arm64", tmp_path / "compiled", stages.console)
+    assert archive == tmp_path / "compiled" / "compiled-linux-arm64.tar.gz"
+    assert compiler == ["linux-arm64", "runner linux-arm64"]
+    assert stages.ran == ["sources"]
+
+
+def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
+    """Those that there are are named."""
+    text = encode_plan(plan_run(asked(), stages.console))
+    with pytest.raises(UsageError) as caught:
+        compile_planned(text, "linux-armhf", Path("compiled"), stages.console)
+    assert caught.value.code == "no-such-target"
+    assert "linux-x64" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "x", "eNqrVkrLL1KyUlBKSixSqgUAIJkEXA=="])
+def test_without_a_plan_nothing_is_compiled(asked: Callable[..., WorkflowInputs], stages: Stages, text: str) -> None:
+    """A job that got none says so."""
+    with pytest.raises(PlanError):
+        compile_planned(text, "linux-x64", Path("compiled"), stages.console)
+
+
+@pytest.fixture
+def second_half(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """Let building, verifying and handing over do nothing but say with what they were called, or of which commit."""
+    made: list[tuple[str, Any]] = []
+
+    def stage(name: str, result: Any) -> Callable[..., Any]:
+        def run(first: Any, *more: Any) -> Any:
+            made.append((name, more[-1] if name == "hand over" else first))
+            return result
+
+        return run
+
+    monkeypatch.setattr(jobs, "checked_out_commit", lambda _: 40 * "a")
+    monkeypatch.setattr(jobs, "build", stage("build", ("report",)))
+    monkeypatch.setattr(jobs, "verify_again", stage("verify", ("further",)))
+    monkeypatch.setattr(jobs, "hand_over", stage("hand over", ()))
+    monkeypatch.setattr(jobs, "add_reports", stage("add reports", ()))
+    return made
+
+
+def test_what_was_compiled_elsewhere_is_delivered(
+    asked: Callable[..., WorkflowInputs],
+    stages: Stages,
+    compiler: list[str],
+    second_half: list[tuple[str, Any]],
+    tmp_path: Path,
+) -> None:
+    """It counts as built here, so that nothing is compiled again."""
+    made = asked()
+    plan = plan_run(made, stages.console)
+    compile_planned(encode_plan(plan), "linux-x64", tmp_path / "compiled", stages.console)
+    reports = deliver_compiled(made, "linux-x64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
+    assert list(map(str, reports)) == ["report"]
+    assert [name for name, _ in second_half] == ["build", "hand over"]
+    assert dict(second_half)["hand over"] == 40 * "a"
+    assert finished_build(plan.targets[0].job).is_dir()
+
+
+def test_an_android_package_is_verified_on_a_phone(
+    asked: Callable[..., WorkflowInputs],
+    stages: Stages,
+    compiler: list[str],
+    second_half: list[tuple[str, Any]],
+    tmp_path: Path,
+) -> None:
+    """All ABIs together become a package; the one that the phone runs is verified there, too."""
+    targets = "android-arm64-v8a,android-x86_64"
+    made = asked(targets)
+    compile_planned(encode_plan(plan_run(made, stages.console)), targets, tmp_path / "compiled", stages.console)
+    assert compiler[:3] == ["android-arm64-v8a", "runner android-arm64-v8a", "jni library"]
+    reports = deliver_compiled(made, targets, tmp_path / "compiled", tmp_path / "delivery", stages.console)
+    assert list(map(str, reports)) == ["report", "further"]
+    assert [name for name, _ in second_half] == ["build", "hand over", "verify", "add reports"]
+    request = dict(second_half)["verify"]
+    assert (request.target, request.devices, request.elsewhere) == ("android-x86_64", ("adb",), True)
+
+
+def test_what_was_not_compiled_is_not_delivered(
+    asked: Callable[..., WorkflowInputs], stages: Stages, second_half: list[tuple[str, Any]], tmp_path: Path
+) -> None:
+    """Nothing is compiled here in its place."""
+    with pytest.raises(BuildError) as caught:
+        deliver_compiled(asked(), "linux-x64", tmp_path, tmp_path / "delivery", stages.console)
+    assert caught.value.code == "not-compiled"
+    assert second_half == []
+
+
+@pytest.mark.parametrize("text", ["", "linux", "linux-x64,", "linux-*", "linux-x64 linux-arm64", "ios-armv7"])
+def test_steps_take_identifiers_alone(text: str) -> None:
+    """They come from the matrix, which has no patterns."""
+    with pytest.raises(UsageError) as caught:
+        targets_named(text)
+    assert caught.value.code == "no-such-target"
+    assert [each.identifier for each in targets_named("linux-x64,android-x86")] == ["linux-x64", "android-x86"]
+
+
+def test_the_ndk_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
+    """Without a plan the pinned one; a target for Linux needs none."""
+    android, linux = (TARGETS["android-x86_64"],), (TARGETS["linux-x64"],)
+    text = encode_plan(plan_run(asked("android-x86_64,linux-x64"), stages.console))
+    pinned = runtime_pins("1.21.0").ndk
+    assert sdk_versions(ANDROID, text, android) == sdk_versions(ANDROID, "", android) == (pinned,)
+    assert sdk_versions(LINUX, text, linux) == sdk_versions(LINUX, "", linux) == ()
+
+
+def test_the_xcode_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
+    """Planned on any machine with the pinned one, Macs' own libraries too; which is in no plan for Linux."""
+    apple = (TARGETS["ios-arm64"], TARGETS["macos-x86_64"])
+    text = encode_plan(plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console))
+    pinned = runtime_pins("1.21.0").apple
+    assert pinned is not None
+    assert sdk_versions(APPLE, text, apple) == sdk_versions(APPLE, "", apple) == (pinned.xcode,)
+    kinds = {target.job.toolchain.kind for target in decode_plan(text).targets if target.job.apple}
+    assert kinds == {"xcode"}

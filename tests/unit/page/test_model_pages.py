@@ -1,0 +1,74 @@
+"""Pages of models beside a target's reports."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ortrim.errors import StorageError, UsageError
+from ortrim.lint.run import Looked
+from ortrim.page.run import make_model_pages
+from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.report.write import write_reports
+from ortrim.verify.reports import VerifyReport
+from pipeline_stages import Stages
+from sample_reports import on_device, recorded_report
+
+
+@pytest.fixture(autouse=True)
+def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no runtime be asked about models."""
+    monkeypatch.setattr("ortrim.lint.run._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
+
+
+def of_tiny(report: VerifyReport) -> VerifyReport:
+    """Return a report whose model is the stages' one."""
+    (device,) = report.devices
+    runs = tuple(replace(run, model="tiny") for run in device.runs)
+    parity = tuple(replace(each, model="tiny") for each in device.parity)
+    return on_device(report, runs=runs, parity=parity)
+
+
+def planned_folder(stages: Stages) -> tuple[Planned, Path]:
+    """Return a plan of one target, and its folder."""
+    planned = make_planned(stages.request(), stages.console)
+    return planned, target_folder(planned, planned.plan.targets[0])
+
+
+def test_a_page_before_anything_was_built(stages: Stages) -> None:
+    """It has the model, and says that there are no measurements."""
+    (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
+    assert page == planned_folder(stages)[1] / "model-tiny.html"
+    text = page.read_text()
+    assert "Relu" in text
+    assert "Not verified yet" in text
+
+
+def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
+    """Of this model alone."""
+    _, folder = planned_folder(stages)
+    write_reports(of_tiny(recorded_report()), folder)
+    (page,) = make_model_pages(stages.request(), ("tiny",), stages.console, run=False)
+    assert "Not verified yet" not in page.read_text()
+    assert "chart-latency" in page.read_text()
+
+
+def test_an_unknown_model_is_refused(stages: Stages) -> None:
+    """With those that there are; nothing is written."""
+    with pytest.raises(UsageError) as caught:
+        make_model_pages(stages.request(), ("tinny",), stages.console, run=True)
+    assert (caught.value.code, caught.value.hint) == ("no-such-model", "did you mean 'tiny'?")
+    assert not planned_folder(stages)[1].exists()
+
+
+def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
+    """Rather than a page without measurements; one of an older version is as good as none."""
+    _, folder = planned_folder(stages)
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_text("{")
+    with pytest.raises(StorageError) as caught:
+        make_model_pages(stages.request(), (), stages.console, run=True)
+    assert caught.value.code == "report-damaged"
+    (folder / "report.json").write_text('{"schema": "ortrim-report/1"}')
+    (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
+    assert "Not verified yet" in page.read_text()

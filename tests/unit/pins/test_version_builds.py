@@ -1,0 +1,138 @@
+"""The demo with two versions, and the pull request that rests on it; building itself is put aside."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ortrim.base.console import Console
+from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, VerifyError
+from ortrim.github.credentials import API
+from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, write_update
+from ortrim.pins import new_versions
+from ortrim.pins.new_versions import build_versions, proposal_body, read_built, upstream_client
+from ortrim.pipeline.request import Request, load
+from ortrim.verify.reports import VerifyReport
+from sample_reports import recorded_report
+
+DEMO = Path(__file__).parents[3] / "buildspecs" / "silero-vad.toml"
+REQUEST = Request(spec=DEMO)
+UPDATE = VersionsUpdate(last="1.21.0", pinned=("1.23.2", "1.24.1"))
+LOST = Refused(version="1.24.0", reference="no-converter", what="no wheel of <b>it</b>", why="@you | x")
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> dict[str, Diagnostic]:
+    """Build in no time: a version's error, if it is in what is returned."""
+    errors: dict[str, Diagnostic] = {}
+
+    def build(request: Request, _: Console) -> tuple[VerifyReport, ...]:
+        version = load(request).spec.onnxruntime.version
+        if version in errors:
+            raise errors[version]
+        return (replace(recorded_report(), ort_version=version),)
+
+    monkeypatch.setattr(new_versions, "build", build)
+    return errors
+
+
+def test_both_versions_are_built(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """The last one and the newest, not those in between; the reports are there to be read."""
+    write_update(UPDATE, tmp_path)
+    reports = build_versions(REQUEST, tmp_path, Console())
+    assert [report.ort_version for report in reports] == ["1.21.0", "1.24.1"]
+    assert read_built(UPDATE, tmp_path) == reports
+
+
+def test_without_a_new_version_there_is_one_report(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """Of the pins that may have changed otherwise; what an earlier update left is not taken for today's."""
+    write_update(UPDATE, tmp_path)
+    build_versions(REQUEST, tmp_path, Console())
+    update = VersionsUpdate(last="1.21.0")
+    write_update(update, tmp_path)
+    assert len(build_versions(REQUEST, tmp_path, Console())) == len(read_built(update, tmp_path)) == 1
+    text = proposal_body(tmp_path)
+    assert "No version of ONNX Runtime after 1.21.0 was pinned." in text
+    assert "silero-vad for linux-x64" in text
+
+
+def test_a_version_that_cannot_be_built_is_proposed_with_its_error(
+    tmp_path: Path, built: dict[str, Diagnostic]
+) -> None:
+    """Whoever looks at it decides; the last version's report is shown."""
+    built["1.24.1"] = BuildError("build-failed", "stopped", why="noise\nCMake Error: no onnx_minimal.cmake")
+    write_update(UPDATE, tmp_path)
+    assert [report.ort_version for report in build_versions(REQUEST, tmp_path, Console())] == ["1.21.0"]
+    update = read_update(tmp_path)
+    assert update is not None
+    assert update.unbuilt is not None
+    text = proposal_body(tmp_path)
+    assert "**The demo could not be built with 1.24.1:**" in text
+    assert "| 1.24.1 | `build-failed` | stopped | CMake Error: no onnx\\_minimal.cmake |" in text
+    assert "What follows is the demo with 1.21.0." in text
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [("1.21.0", BuildError("build-failed", "stopped")), ("1.24.1", StorageError("disk-full", "the disk is full"))],
+)
+def test_what_is_no_fault_of_a_new_version_stops(
+    tmp_path: Path, built: dict[str, Diagnostic], version: str, error: Diagnostic
+) -> None:
+    """The last version has to be built; a full disk says nothing of the newest."""
+    built[version] = error
+    write_update(UPDATE, tmp_path)
+    with pytest.raises(type(error)):
+        build_versions(REQUEST, tmp_path, Console())
+    assert read_update(tmp_path) == UPDATE
+
+
+def test_without_a_record_nothing_is_built(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """The step before it is named."""
+    with pytest.raises(SourcesError) as caught:
+        build_versions(REQUEST, tmp_path, Console())
+    assert (caught.value.code, caught.value.exit_code) == ("no-record", ExitCode.SOURCES)
+    assert "--latest" in caught.value.hint
+
+
+def test_a_pull_request_says_what_came_and_what_it_costs(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """And what is left to do, and what could not be pinned, none of it as markup."""
+    write_update(replace(UPDATE, refused=(LOST,)), tmp_path)
+    build_versions(REQUEST, tmp_path, Console())
+    text = proposal_body(tmp_path)
+    assert "pinned by their digests: 1.23.2, 1.24.1." in text
+    assert "`invoke pins.index --version 1.24.1`" in text
+    assert "| library |  | 1.59 MB | 1.59 MB | 0 % |" in text
+    assert "| 1.24.0 | `no-converter` |" in text
+    assert "<b>" not in text
+    assert "@you" not in text
+
+
+def test_a_pull_request_without_reports_is_not_made(tmp_path: Path) -> None:
+    """A record whose builds were lost on the way is an error; no record at all is none."""
+    assert proposal_body(tmp_path) == "Nothing was built with these pins.\n"
+    write_update(UPDATE, tmp_path)
+    with pytest.raises(VerifyError) as caught:
+        proposal_body(tmp_path)
+    assert caught.value.code == "report-missing"
+
+
+@pytest.mark.parametrize(
+    ("mirrors", "server", "has_token"),
+    [
+        ((), "", True), ((), API, True),
+        (((API, "http://127.0.0.1:9"),), "", False), ((), "https://ghe.invalid/api/v3", False),
+    ],
+)  # fmt: skip
+def test_only_githubs_own_host_gets_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+    mirrors: tuple[tuple[str, str], ...],
+    server: str,
+    has_token: bool,  # noqa: FBT001
+) -> None:
+    """ONNX Runtime is at github.com, wherever we are; another server's token is not for it."""
+    monkeypatch.setenv("GH_TOKEN", "ghs_0123")
+    monkeypatch.setenv("GITHUB_API_URL", server)
+    client = upstream_client(mirrors)
+    assert client.service.api == (mirrors[0][1] if mirrors else API)
+    assert (client.token is not None) == has_token

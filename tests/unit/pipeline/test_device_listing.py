@@ -1,0 +1,177 @@
+import platform
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fake_machine import fake_tool
+from fake_xcrun import FakeXcrun, says
+from ortrim.base.emulators import EMULATIONS, Emulation
+from ortrim.base.json import to_data
+from ortrim.base.tools import InstalledTool, Tool
+from ortrim.errors import ToolError
+from ortrim.pipeline import devices as listing
+from ortrim.pipeline.devices import fetch_machines, list_devices
+from ortrim.pipeline.doctor import FARM_CHECKS
+from ortrim.platforms.android.adb import AdbListing
+from ortrim.platforms.apple import simctl
+from ortrim.platforms.apple.devices import mac_host
+from ortrim.spec.targets import TARGETS, OperatingSystem
+from ortrim.verify.devices.names import ListedDevice
+
+DATA = Path(__file__).parents[1] / "platforms" / "apple" / "data"
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that every program is here, and that adb sees two devices."""
+    seen = (
+        AdbListing(serial="R5CT", state="device", model="SM S911B"),
+        AdbListing(serial="emulator-5554", state="offline", model=""),
+    )
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
+    monkeypatch.setattr(listing, "find_adb", lambda: None)
+    monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
+    farms = tuple(replace(check, look=partial(farm, check.name)) for check in FARM_CHECKS)
+    monkeypatch.setattr(listing, "FARM_CHECKS", farms)
+
+
+def farm(name: str) -> str | tuple[str, str, str]:
+    """Find all of a farm but BrowserStack's key."""
+    return "1.2, with an account" if name != "BrowserStack" else ("", "no key", "set it")
+
+
+def named(name: str) -> ListedDevice:
+    """Return one line of the list."""
+    return next(device for device in list_devices() if device.name == name)
+
+
+def test_what_can_be_measured_where() -> None:
+    """The host measures all, an emulated machine no time, user emulation neither time nor memory."""
+    measured = {device.name: (device.memory, device.time) for device in list_devices()}
+    assert measured["host"] == (True, True)
+    assert measured["qemu-user:cortex-a53"] == (False, False)
+    assert measured["qemu-system:cortex-a76"] == (True, False)
+    assert measured["adb:R5CT"] == (True, True)
+    assert measured["adb:emulator-5554"] == (True, False)
+    assert measured["ssh:[USER@]HOST[:PORT]"] == (True, True)
+
+
+def test_every_target_has_a_device_and_names_are_unique() -> None:
+    """No target is without a device but those of Macs, which run on Macs alone; no two lines are called alike."""
+    devices = list_devices()
+    reached = {target for device in devices for target in device.targets}
+    assert reached == {name for name, target in TARGETS.items() if target.system is not OperatingSystem.MACOS}
+    assert len({device.name for device in devices}) == len(devices)
+    assert named("qemu-system:cortex-a53").targets == ("linux-arm64", "linux-arm64-musl", "linux-armhf")
+    assert to_data(devices[0])["name"] == "host"
+
+
+def test_a_device_that_is_not_ready_says_so() -> None:
+    """Its state is its problem, and there is something to do about it."""
+    device = named("adb:emulator-5554")
+    assert device.problem == "is offline"
+    assert "adb devices -l" in device.remedy
+    assert (named("adb:R5CT").problem, named("adb:R5CT").found) == ("", "SM S911B")
+
+
+def test_adb_without_a_phone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is there all the same, with what to do."""
+    monkeypatch.setattr(listing, "adb_devices", lambda _client: ())
+    device = named("adb:[SERIAL]")
+    assert device.problem == "adb sees no device"
+    assert "USB debugging" in device.remedy
+
+
+def test_farms_are_listed_by_the_form_of_their_names() -> None:
+    """With what they are reached with, or what of it is missing; they run Android's targets alone."""
+    firebase, browserstack = named("firebase:MODEL-VERSION"), named("browserstack:DEVICE-VERSION")
+    assert (firebase.found, firebase.problem) == ("gcloud 1.2, with an account", "")
+    assert firebase.targets == tuple(name for name in TARGETS if name.startswith("android-"))
+    assert (browserstack.problem, browserstack.remedy) == ("BrowserStack: no key", "set it")
+    assert named("devicefarm:PROJECT/POOL").time
+
+
+def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any program there are the same lines, each with what installs it."""
+
+    def absent(tool: Tool) -> InstalledTool:
+        raise ToolError(
+            "tool-missing", "is not installed", where=tool.name, hint=f"run: apt-get install {tool.package}"
+        )
+
+    def no_adb() -> None:
+        raise ToolError("tool-missing", "is not installed", where="adb", hint="run: apt-get install adb")
+
+    ready = {device.name for device in list_devices() if not device.name.startswith("adb:")}
+    monkeypatch.setattr(listing, "require", absent)
+    monkeypatch.setattr(listing, "find_adb", no_adb)
+    found = {device.name: device for device in list_devices()}
+    assert set(found) == ready | {"adb:[SERIAL]"}
+    assert found["qemu-user:cortex-a7"].problem == "qemu-arm-static is not installed"
+    assert found["qemu-user:cortex-a7"].remedy == "apt-get install qemu-user-static"
+    assert found["qemu-system:cortex-a53"].remedy == "apt-get install qemu-system-arm"
+    assert found["adb:[SERIAL]"].remedy == "apt-get install adb"
+    assert found["host"].problem == ""
+
+
+def test_all_machines_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of each emulated architecture are asked for once."""
+    asked: list[str] = []
+
+    def parts(emulation: Emulation, _announce: object) -> None:
+        asked.append(emulation.debian)
+
+    monkeypatch.setattr(listing, "machine_parts", parts)
+    fetch_machines(lambda _: None)
+    assert asked == [emulation.debian for emulation in EMULATIONS.values()]
+
+
+@pytest.fixture(name="mac")
+def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """Pretend a Mac with Apple's processor, Xcode 26 and a phone."""
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(listing, "mac_facts", lambda: mac_host((DATA / "mac" / "sysctl-m1.txt").read_text()))
+    answers = {
+        '"simctl list -j"': says(DATA / "simctl" / "list-xcode26.json"),
+        '*"list devices"*': f"cp '{DATA}/devicectl/list.json' \"$document\"",
+    }
+    fake = FakeXcrun(tmp_path / "mac", answers)
+    monkeypatch.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
+    return monkeypatch
+
+
+@pytest.mark.usefixtures("mac")
+def test_a_mac_lists_itself_its_simulators_and_its_phones() -> None:
+    """With what each runs, and that a simulator's numbers are not a phone's."""
+    host, simulator, phone = named("host"), named("simctl:[NAME]"), named("devicectl:Jo's iPhone")
+    assert host.targets == ("macos-arm64", "macos-x86_64", "maccatalyst-arm64")
+    assert host.found == "Apple M1 (macos-x86_64 by Rosetta 2)"
+    assert (simulator.targets, simulator.memory, simulator.time) == (("ios-simulator-arm64",), False, False)
+    assert (simulator.found, simulator.problem) == ("iPhone 17 (iOS 26.1) and 3 more", "")
+    assert (phone.targets, phone.found, phone.problem) == (("ios-arm64",), "iPhone 14 Pro · iOS 18.4.1", "")
+    assert named("devicectl:Old iPhone").problem == "is known to this Mac, but not connected"
+
+
+def test_a_mac_without_an_ios_or_a_phone_says_so(mac: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each line has what to do; one simulator could still be made of an iOS that is there."""
+    empty = {
+        '"simctl list -j"': """echo '{"devices": {}}'""",
+        "*": """echo '{"result": {"devices": []}}' >"$document\"""",
+    }
+    fake = FakeXcrun(tmp_path / "empty", empty)
+    mac.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
+    assert "downloadPlatform" in named("simctl:[NAME]").remedy
+    assert named("devicectl:[NAME]").problem == "this Mac sees no phone"
+
+
+def test_elsewhere_apples_lines_say_that_xcode_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The lines are there all the same."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("simctl:[NAME]", "devicectl:[NAME]"):
+        assert named(name).problem == "xcrun comes with Xcode, which runs on a Mac alone"
+    assert named("simctl:[NAME]").targets == ("ios-simulator-arm64", "ios-simulator-x86_64")

@@ -1,0 +1,153 @@
+"""Android targets on their way to a plan: which NDK each wants, and what is refused before any work."""
+
+import shutil
+
+import pytest
+
+from aar_samples import fake_jdk
+from ndk_layout import NDK_VERSION, lay_out_ndk
+from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
+from ortrim.pipeline import planned
+from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.platforms.android import ndk
+from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
+from ortrim.spec.targets import Target
+from pipeline_stages import Stages
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget where this machine has an NDK, and whether one could run here."""
+    for name in (*VARIABLES, *SDK_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(ndk, "_require_host", lambda: None)
+
+
+def plan(stages: Stages, body: str = "", target: str = "android") -> Planned:
+    """Plan Android targets of a buildspec."""
+    return make_planned(stages.request(body, target=target), stages.console)
+
+
+def refused(stages: Stages, body: str = "", *, to_run: bool = True, **changes: object) -> Diagnostic:
+    """Plan what is refused before any work and return the diagnostic."""
+    with pytest.raises(Diagnostic) as caught:
+        make_planned(stages.request(body, target="android", **changes), stages.console, to_run=to_run)
+    assert stages.ran == []
+    assert not (stages.folder / "artifacts").exists()
+    return caught.value
+
+
+def test_a_plan_needs_no_ndk(stages: Stages) -> None:
+    """It names the version that is pinned for the runtime, and the triple with the default level."""
+    (target,) = plan(stages).plan.targets
+    assert target.job.target.identifier == "android-arm64-v8a"
+    assert (target.job.toolchain.kind, target.job.toolchain.version) == ("ndk", NDK_VERSION)
+    assert target.job.toolchain.triple == "aarch64-none-linux-android24"
+
+
+def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was compiled elsewhere comes with its JNI library; the classes of the AAR take a JDK all the same."""
+    monkeypatch.setenv("JAVA_HOME", str(fake_jdk(stages.folder / "jdk" / "bin").javac.parents[1]))
+    assert refused(stages).code == "ndk-missing"
+    request = stages.request(target="android", elsewhere=True)
+    assert make_planned(request, stages.console, to_run=True).plan.assemblies
+    stages.ran.clear()
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder))
+    shutil.rmtree(stages.folder / "artifacts", ignore_errors=True)
+    assert refused(stages, elsewhere=True).code == "javac-missing"
+
+
+def test_a_plan_for_android_needs_no_known_host(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host is asked for when it is the target itself, and to run something."""
+
+    def unknown() -> Target:
+        raise ToolError("unsupported-host", "is no host")
+
+    monkeypatch.setattr(planned, "host_target", unknown)
+    assert plan(stages).plan.assemblies
+    with pytest.raises(ToolError, match="is no host"):
+        make_planned(stages.request(), stages.console)
+
+
+def test_each_abi_may_have_choices_of_its_own(stages: Stages) -> None:
+    """The level and the NDK of a target go before the buildspec's."""
+    body = (
+        '[android]\napi = 28\nndk = "28.0.13004108"\n[[targets]]\nid = "android-x86"\n'
+        f'[[targets]]\nid = "android-x86_64"\nandroid = {{ api = 30, ndk = "{NDK_VERSION}" }}\n'
+    )
+    made = plan(stages, body).plan.targets
+    assert [(each.job.toolchain.triple, each.job.toolchain.version) for each in made] == [
+        ("i686-none-linux-android28", "28.0.13004108"),
+        ("x86_64-none-linux-android30", NDK_VERSION),
+    ]
+
+
+def test_without_an_ndk_nothing_is_done(stages: Stages) -> None:
+    """Whoever wants a library is told at once what to get, not after the models were converted."""
+    error = refused(stages)
+    assert isinstance(error, ToolError)
+    assert (error.code, error.exit_code) == ("ndk-missing", ExitCode.TOOL)
+    assert f"ndk;{NDK_VERSION}" in error.hint
+
+
+def test_an_ndk_that_was_named_is_looked_at(stages: Stages) -> None:
+    """`--ndk` reaches the search; so does the level that the buildspec asks for."""
+    assert refused(stages, ndk=stages.folder / "none").code == "ndk-not-a-folder"
+    other = lay_out_ndk(stages.folder / "other", "26.1.10909125")
+    assert refused(stages, ndk=other).code == "ndk-wrong-version"
+    fitting = lay_out_ndk(stages.folder / "ndk")
+    (fitting / "meta").mkdir()
+    (fitting / "meta" / "platforms.json").write_text('{"min": 21, "max": 35}')
+    assert refused(stages, "[android]\napi = 36\n", ndk=fitting).code == "ndk-api-level"
+
+
+def test_an_ndk_for_nothing_is_not_passed_over(stages: Stages) -> None:
+    """Whoever names one expects it to be used."""
+    with pytest.raises(UsageError) as caught:
+        make_planned(stages.request(target="linux-x64", ndk=stages.folder), stages.console, to_run=True)
+    assert (caught.value.code, caught.value.where) == ("bad-option", "--ndk")
+    assert stages.ran == []
+
+
+def test_a_slip_of_the_pen_is_said_before_what_to_install(stages: Stages) -> None:
+    """A device that cannot be meant is one, whether or not there is an NDK."""
+    error = refused(stages, devices=("qemu-user",))
+    assert (error.code, error.exit_code) == ("wrong-device", ExitCode.USAGE)
+    assert error.hint.startswith("choose adb, or a device farm's:")
+
+
+def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next thing that is asked for: an NDK that fits is not refused."""
+    ndk = lay_out_ndk(stages.folder / "ndk")
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder))
+    error = refused(stages, ndk=ndk)
+    assert (error.code, error.exit_code) == ("javac-missing", ExitCode.TOOL)
+    fake_jdk(stages.folder / "jdk" / "bin")
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
+    assert make_planned(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
+
+
+@pytest.mark.parametrize("version", ["1.21.1", "1.22.0", "1.23.2"])
+def test_a_runtime_whose_ndk_nobody_looked_up_asks_for_one(stages: Stages, version: str) -> None:
+    """No version is invented; the key that says it is named."""
+    error = refused(stages, f'[onnxruntime]\nversion = "{version}"\n', to_run=False)
+    assert isinstance(error, PlanError)
+    assert (error.code, error.exit_code, error.where) == ("no-ndk-version", ExitCode.PLAN, "android-arm64-v8a")
+    assert "android.ndk" in error.hint
+
+
+def test_nnapi_is_said_to_be_deprecated(stages: Stages) -> None:
+    """Aloud, for the targets that have it; the plan is made all the same."""
+    body = 'style = "runtime"\n[android]\nproviders = ["nnapi"]\n'
+    made = plan(stages, body)
+    assert "--use_nnapi" in made.plan.targets[0].job.arguments
+    assert stages.stdout.getvalue().count("android-arm64-v8a: Android 15 deprecates nnapi") == 1
+    plan(stages)
+    assert stages.stdout.getvalue().count("nnapi;") == 1
+
+
+def test_xnnpack_without_its_sources_is_refused_in_the_plan(stages: Stages) -> None:
+    """The sources are known when they have been looked up."""
+    with pytest.raises(PlanError) as caught:
+        plan(stages, 'style = "runtime"\n[android]\nproviders = ["xnnpack"]\n')
+    assert caught.value.code == "provider-sources-missing"

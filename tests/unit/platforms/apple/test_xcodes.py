@@ -1,0 +1,195 @@
+"""Apple targets on their way to a plan: what compiles each, for which oldest system, and what is refused at once."""
+
+import platform
+from typing import Any
+
+import pytest
+
+from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
+from ortrim.pins import runtime
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pipeline import planned
+from ortrim.pipeline.planned import make_planned
+from ortrim.platforms.apple import platform as toolchains
+from ortrim.platforms.apple.xcode import Xcode
+from ortrim.spec.targets import APPLE, TARGETS
+from pipeline_stages import Stages
+from xcode_layout import lay_out_xcode
+
+PINS = runtime_pins("1.21.0").apple
+OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
+ONLY_XCODE = [name for name in OURS if not name.startswith("macos-")]
+
+
+def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[str, Any]:
+    """Plan Apple targets and return their jobs by name."""
+    made = make_planned(stages.request(body, target=target, **changes), stages.console)
+    return {each.job.target.identifier: each.job for each in made.plan.targets}
+
+
+def refused(stages: Stages, target: str = "ios-arm64", body: str = "", **changes: Any) -> Diagnostic:
+    """Plan to run what is refused before any work and return the diagnostic."""
+    with pytest.raises(Diagnostic) as caught:
+        make_planned(stages.request(body, target=target, **changes), stages.console, to_run=True)
+    assert stages.ran == []
+    assert not (stages.folder / "artifacts").exists()
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.fixture
+def mac(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Xcode:
+    """Pretend to be on a Mac with an Xcode of its own version."""
+    found = Xcode(folder=lay_out_xcode(stages.folder / "Xcode.app", "17.1"), version="17.1")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(planned, "host_target", lambda: TARGETS["macos-arm64"])
+    monkeypatch.setattr(toolchains, "find_xcode", lambda _version=None: found)
+    return found
+
+
+def test_the_oldest_system_is_the_lowest_that_the_version_has(stages: Stages) -> None:
+    """By the table of the pins, for Mac Catalyst its own."""
+    assert PINS is not None
+    found = {name: job.apple.deployment_target for name, job in jobs(stages, ",".join(OURS)).items()}
+    phone = dict.fromkeys(("ios-arm64", "ios-simulator-arm64", "ios-simulator-x86_64"), PINS.ios)
+    mac = dict.fromkeys(("macos-arm64", "macos-x86_64"), PINS.macos)
+    assert found == {**phone, **mac, "maccatalyst-arm64": PINS.maccatalyst}
+
+
+@pytest.mark.parametrize(("version", "macos"), [("1.21.0", "13.3"), ("1.22.0", "13.3"), ("1.23.2", "13.4")])
+def test_every_version_has_its_own_lowest(stages: Stages, version: str, macos: str) -> None:
+    """Upstream raised it for Macs with 1.23."""
+    assert jobs(stages, "macos-arm64", version=version)["macos-arm64"].apple.deployment_target == macos
+
+
+def test_what_is_asked_for_goes_before_the_lowest(stages: Stages) -> None:
+    """A target's own before the buildspec's; Mac Catalyst goes by the version of iOS."""
+    body = (
+        '[apple]\nios_deployment_target = "16.0"\n'
+        '[[targets]]\nid = "ios-arm64"\n[[targets]]\nid = "maccatalyst-arm64"\n'
+        '[[targets]]\nid = "ios-simulator-arm64"\napple = { ios_deployment_target = "17.2" }\n'
+    )
+    found = {name: job.apple.deployment_target for name, job in jobs(stages, "*", body).items()}
+    assert found == {"ios-arm64": "16.0", "maccatalyst-arm64": "16.0", "ios-simulator-arm64": "17.2"}
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "asked", "lowest"),
+    [
+        ("ios-arm64", "ios_deployment_target", "15.0", "15.1"),
+        ("ios-simulator-x86_64", "ios_deployment_target", "9.3", "15.1"),
+        ("macos-x86_64", "macos_deployment_target", "12.7", "13.3"),
+        ("maccatalyst-arm64", "ios_deployment_target", "13.1", "14.0"),
+    ],
+)
+def test_an_older_system_than_the_version_has_is_refused(
+    stages: Stages, target: str, key: str, asked: str, lowest: str
+) -> None:
+    """Versions are compared as numbers; the lowest is named, with the key that says it."""
+    error = refused(stages, target, f'[apple]\n{key} = "{asked}"\n')
+    assert isinstance(error, PlanError)
+    assert (error.code, error.exit_code) == ("deployment-target-too-low", ExitCode.PLAN)
+    assert lowest in error.what
+    assert f'apple.{key} = "{lowest}"' in error.hint
+
+
+def test_a_version_whose_lowest_is_not_known_wants_it_said(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And which Xcode compiles it where there is none to ask."""
+    entry = {name: value for name, value in runtime.known_version("1.21.0").items() if name != "apple"}
+    monkeypatch.setattr(runtime, "known_version", lambda _: entry)
+    assert refused(stages).code == "no-deployment-target"
+    said = '[apple]\nios_deployment_target = "15.1"\n'
+    with pytest.raises(PlanError) as caught:
+        jobs(stages, "ios-arm64", said)
+    assert caught.value.code == "no-xcode-version"
+    assert "apple.xcode" in caught.value.hint
+    assert jobs(stages, "ios-arm64", f'{said}xcode = "16.1"\n')["ios-arm64"].toolchain.version == "16.1"
+
+
+@pytest.mark.parametrize("target", ONLY_XCODE)
+@pytest.mark.parametrize("changes", [{}, {"container": object()}], ids=["native", "container"])
+def test_what_only_xcode_compiles_is_refused_at_once_elsewhere(
+    stages: Stages, target: str, changes: dict[str, Any]
+) -> None:
+    """Before models are converted, with both ways out."""
+    error = refused(stages, target, **changes)
+    assert isinstance(error, ToolError)
+    assert (error.code, error.where, error.exit_code) == ("needs-mac", target, ExitCode.TOOL)
+    assert "--executor github" in error.hint
+
+
+@pytest.mark.parametrize("target", OURS)
+def test_a_plan_for_githubs_macs_can_be_made_anywhere(stages: Stages, target: str) -> None:
+    """With the Xcode that the pins name, for Macs too; nothing of it is looked for here."""
+    assert PINS is not None
+    request = stages.request(target=target, elsewhere=True, on_macs=True)
+    (made,) = make_planned(request, stages.console, to_run=True).plan.targets
+    assert (made.job.toolchain.kind, made.job.toolchain.version) == ("xcode", PINS.xcode)
+
+
+def test_a_library_for_macs_is_cross_built_where_there_is_no_mac(stages: Stages) -> None:
+    """By the hermetic toolchain; phones and Mac Catalyst keep Xcode, whose plan can be shown."""
+    kinds = {name: job.toolchain.kind for name, job in jobs(stages, ",".join(OURS)).items()}
+    assert kinds == {name: "xcode" if name in ONLY_XCODE else "zig" for name in OURS}
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ('linkage = "static"\n', "static framework"),
+        ('apple = { framework = "static" }\n', "static framework"),
+        ('apple = { providers = ["coreml"] }\n', "CoreML"),
+    ],
+)
+def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, body: str, word: str) -> None:
+    """It is said why, before any work."""
+    request = stages.request(target="macos-arm64")
+    request.spec.write_text(body + request.spec.read_text())
+    with pytest.raises(ToolError) as caught:
+        make_planned(request, stages.console, to_run=True)
+    assert caught.value.code == "needs-mac"
+    assert word in caught.value.why
+    assert stages.ran == []
+
+
+@pytest.mark.parametrize("target", OURS)
+def test_a_mac_compiles_with_its_own_xcode(stages: Stages, mac: Xcode, target: str) -> None:
+    """Also for itself; its version is in the plan."""
+    (made,) = make_planned(stages.request(target=target), stages.console, to_run=True).plan.targets
+    assert (made.job.toolchain.kind, made.job.toolchain.version) == ("xcode", mac.version)
+
+
+def test_a_mac_plans_for_githubs_with_theirs(stages: Stages, mac: Xcode) -> None:
+    """The plan is the one that they accept."""
+    assert PINS is not None
+    job = jobs(stages, "ios-arm64", elsewhere=True, on_macs=True)["ios-arm64"]
+    assert job.toolchain.version == PINS.xcode != mac.version
+
+
+def test_a_mac_without_xcode_can_show_the_plan(stages: Stages, monkeypatch: pytest.MonkeyPatch, mac: Xcode) -> None:
+    """What is wrong with it is said when something is to be compiled."""
+    assert PINS is not None
+
+    def missing(_version: str | None = None) -> Xcode:
+        raise ToolError("xcode-missing", "is missing", hint="install it")
+
+    monkeypatch.setattr(toolchains, "find_xcode", missing)
+    assert jobs(stages, "ios-arm64")["ios-arm64"].toolchain.version == PINS.xcode != mac.version
+    stages.ran.clear()
+    assert refused(stages).code == "xcode-missing"
+
+
+@pytest.mark.parametrize("sdk", ["iPhoneOS", "iPhoneSimulator"])
+def test_an_xcode_without_the_sdk_of_a_target_is_refused(stages: Stages, mac: Xcode, sdk: str) -> None:
+    """Another target may go on with what there is."""
+    (mac.folder / "Platforms" / f"{sdk}.platform" / "Developer" / "SDKs" / f"{sdk}.sdk").rmdir()
+    target = {"iPhoneOS": "ios-arm64", "iPhoneSimulator": "ios-simulator-arm64"}[sdk]
+    assert refused(stages, target).code == "xcode-sdk-missing"
+    assert make_planned(stages.request(target="macos-arm64"), stages.console, to_run=True).plan.assemblies
+
+
+def test_the_plan_is_the_same_on_every_machine(stages: Stages, mac: Xcode) -> None:
+    """But for the version of Xcode, which the buildspec may say."""
+    body = f'[apple]\nxcode = "{mac.version}"\n'
+    here = jobs(stages, "ios-arm64", body)
+    assert here == jobs(stages, "ios-arm64", body, elsewhere=True, on_macs=True)

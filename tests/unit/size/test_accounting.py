@@ -1,0 +1,194 @@
+import struct
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ortrim.errors import BinaryError, ExitCode
+from ortrim.size.accounting import GROUPINGS, LINKED, NO_MAP, STRIPPED, Accounting, Leaf, account, shares
+
+OURS = Path(__file__).with_name("data")
+LIBRARIES = Path(__file__).parents[1] / "binaries" / "data"
+PAIRS = [
+    (OURS / "folded.so", OURS / "folded.map"),
+    (OURS / "fewer.so", OURS / "fewer.map"),
+    (OURS / "lto.so", OURS / "lto.map"),
+    (OURS / "thin.so", OURS / "thin.map"),
+    (OURS / "gnu.so", None),
+    (OURS / "unstripped.so", None),
+    (LIBRARIES / "tiny.so", LIBRARIES / "tiny.map"),
+    (LIBRARIES / "tiny.so", None),
+    (LIBRARIES / "android" / "armeabi-v7a-libonnxruntime.so", None),
+    (LIBRARIES / "android" / "x86-libonnxruntime.so", None),
+    (LIBRARIES / "android" / "unstripped.so", None),
+]
+
+
+def leaf(accounting: Accounting, symbol: str) -> Leaf:
+    """Return the one leaf whose symbol has some words."""
+    (found,) = (each for each in accounting.leaves if symbol in each.symbol)
+    return found
+
+
+@pytest.mark.parametrize(("library", "link_map"), PAIRS)
+def test_every_byte_of_a_file_is_in_exactly_one_leaf(library: Path, link_map: Path | None) -> None:
+    """Headers, tables, padding and code sum to the file's real size, by every grouping."""
+    accounting = account(library, link_map)
+    size = library.stat().st_size
+    assert accounting.file_bytes == size
+    assert all(each.size_bytes > 0 for each in accounting.leaves)
+    for key in GROUPINGS.values():
+        assert sum(share.size_bytes for share in shares(accounting.leaves, key)) == size
+
+
+def test_what_a_map_says_of_a_library() -> None:
+    """Object files, symbols, folded names, merged strings, the linker's tables and the headers are told apart."""
+    accounting = account(OURS / "folded.so", OURS / "folded.map")
+    sizes = {share.name[0]: share.size_bytes for share in shares(accounting.leaves, GROUPINGS["component"])}
+    assert sizes == {
+        "ELF headers": 64 + 8 * 56 + 15 * 64,
+        "dynamic symbols": 0x150 + 0x70 + 0x241,
+        "providers": 383,
+        "session": 344,
+        "dynamic linking": 0x90 + 8,
+        "symbol table": 0x78,
+        "padding": 41,
+        "string literals": 0x20,
+        "relocation tables": 0x18,
+        "notes": 0x13,
+        "constants": 4,
+    }
+    threads = leaf(accounting, "MlasThreads")
+    assert (threads.file, threads.folded, threads.size_bytes) == (
+        "libonnxruntime_session.a(common.cc.o)",
+        ("MlasWorkers",),
+        11,
+    )
+    assert accounting.notes == ()
+    assert accounting.zeroed_bytes == 400
+
+
+def test_kernels_have_their_operators() -> None:
+    """A file with one registered operator is that operator's; of one with two, what names neither serves several."""
+    leaves = account(OURS / "folded.so", OURS / "folded.map").leaves
+    of = {each.symbol: each.operator for each in leaves if each.section == ".text" and each.file}
+    assert of["onnxruntime::relu(float const*, int)"] == "Relu"
+    assert of["onnxruntime::Add<float>::Compute(float const*, unsigned long) const"] == "Add"
+    assert of["onnxruntime::Mul<float>::Compute(float const*, unsigned long) const"] == "Mul"
+    assert of["onnxruntime::shared_by_both(int)"] == "several in kernels.cc.o"
+    assert of["OrtText"] == ""
+
+
+def test_code_made_at_link_time_is_told_by_its_names() -> None:
+    """With one object for all files the namespaces say the components, and a note says that they do."""
+    accounting = account(OURS / "lto.so", OURS / "lto.map")
+    assert {leaf(accounting, name).component for name in ("MlasThreads", "MlasWorkers")} == {"mlas"}
+    assert leaf(accounting, "OrtText").component == "c api"
+    assert leaf(accounting, "shared_by_both").component == "onnxruntime"
+    assert leaf(accounting, "shared_by_both").operator == ""
+    assert leaf(accounting, "BuildKernelCreateInfo<onnxruntime::kCpuExecutionProvider_Add").operator == "Add"
+    (note,) = accounting.notes
+    assert note.endswith(LINKED)
+
+
+def test_thin_link_time_optimisation_keeps_the_files() -> None:
+    """What was made of one member of an archive is that member's."""
+    accounting = account(OURS / "thin.so", OURS / "thin.map")
+    assert leaf(accounting, "OrtText").file == "libonnxruntime_session.a(common.cc.o)"
+    assert accounting.notes == ()
+
+
+def test_a_library_with_symbols_needs_no_map() -> None:
+    """Its functions are demangled, what has no symbol is named by its section, and a note says what is missing."""
+    accounting = account(OURS / "unstripped.so", None)
+    assert leaf(accounting, "onnxruntime::relu(float const*, int)").component == "onnxruntime"
+    assert leaf(accounting, ".eh_frame").component == "unwind tables"
+    assert accounting.notes[0] == NO_MAP
+    assert not accounting.mapped
+
+
+def test_a_stripped_library_without_a_map_is_its_sections() -> None:
+    """Code, data and tables are all that can be told, and it is said so."""
+    accounting = account(OURS / "folded.so", None)
+    of = {each.section: each.component for each in accounting.leaves}
+    assert (of[".text"], of[".data"], of[".rodata"]) == ("code", "data", "read-only data")
+    assert accounting.notes == (NO_MAP, STRIPPED)
+
+
+def test_a_map_of_another_link_is_refused() -> None:
+    """The sizes of its sections give it away."""
+    with pytest.raises(BinaryError) as caught:
+        account(OURS / "folded.so", OURS / "fewer.map")
+    assert (caught.value.code, caught.value.exit_code) == ("link-map-mismatch", ExitCode.BINARY)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"no library", b"\x7fELF" + bytes(60)])
+def test_what_is_no_library_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Empty, cut and foreign files get a diagnostic."""
+    library = tmp_path / "a.so"
+    library.write_bytes(content)
+    with pytest.raises(BinaryError) as caught:
+        account(library, None)
+    assert caught.value.code in {"not-elf", "corrupt-elf", "not-a-library"}
+
+
+NUMBER = st.tuples(st.integers(min_value=0, max_value=4000), st.integers(min_value=0, max_value=2**64 - 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(NUMBER, max_size=3), st.sampled_from(["folded", "gnu", "unstripped"]))
+def test_a_damaged_library_is_refused_or_accounted_for(changes: list[tuple[int, int]], name: str) -> None:
+    """Whatever its tables claim, either a diagnostic says so or the leaves sum to the file."""
+    data = bytearray((OURS / f"{name}.so").read_bytes())
+    for place, value in changes:
+        struct.pack_into("<Q", data, min(place, len(data) - 8), value)
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "a.so"
+        library.write_bytes(data)
+        try:
+            accounting = account(library, None)
+        except BinaryError:
+            return
+    assert sum(each.size_bytes for each in accounting.leaves) == len(data)
+
+
+LINES = (OURS / "folded.map").read_text().split("\n")
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_a_damaged_map_is_refused_or_sums_up(data: st.DataObject) -> None:
+    """Lines cut, repeated, swapped or with other numbers give a diagnostic or leaves that sum to the file."""
+    changed = list(LINES)
+    for _ in range(data.draw(st.integers(min_value=1, max_value=6))):
+        at = data.draw(st.integers(min_value=0, max_value=len(changed) - 1))
+        match data.draw(st.sampled_from(["cut", "repeat", "drop", "number"])):
+            case "cut":
+                changed[at] = changed[at][: data.draw(st.integers(min_value=0, max_value=80))]
+            case "repeat":
+                changed.insert(at, changed[data.draw(st.integers(min_value=0, max_value=len(changed) - 1))])
+            case "drop":
+                changed[at] = ""
+            case _:
+                changed[at] = changed[at].replace("1", data.draw(st.sampled_from(["f", "0", "2", "11"])), 1)
+    with tempfile.TemporaryDirectory() as folder:
+        link_map = Path(folder) / "link.map"
+        link_map.write_text("\n".join(changed))
+        try:
+            accounting = account(OURS / "folded.so", link_map)
+        except BinaryError as error:
+            assert error.code in {"not-a-link-map", "link-map-mismatch"}  # noqa: PT017 - either is right
+            return
+    assert sum(each.size_bytes for each in accounting.leaves) == (OURS / "folded.so").stat().st_size
+
+
+def test_a_truncated_map_is_refused(tmp_path: Path) -> None:
+    """A map that ends in the middle of `.text` lacks sections that the library has."""
+    text = (OURS / "folded.map").read_text()
+    link_map = tmp_path / "link.map"
+    link_map.write_text(text[: text.index("MlasThreads")])
+    with pytest.raises(BinaryError) as caught:
+        account(OURS / "folded.so", link_map)
+    assert caught.value.code == "link-map-mismatch"

@@ -1,0 +1,177 @@
+"""What a word names: a library, a folder that holds one, or a buildspec; and where its link map is found."""
+
+import shutil
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
+from finished_builds import leave_build
+from ortrim.base.cache import cache_folder, record_entry
+from ortrim.base.files import write_atomically
+from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
+from ortrim.pipeline.planned import make_planned
+from ortrim.size.page import size_page
+from ortrim.size.run import ONE_MAPPED, size_of, sizes_of_two
+from pipeline_stages import Stages
+
+DATA = Path(__file__).parent / "data"
+LIBRARY = "libonnxruntime.so"
+
+
+class Text(Protocol):
+    """A stream that can be read."""
+
+    def getvalue(self) -> str:
+        """Return what was written."""
+
+
+def leave(folder: Path, name: str = "folded", *, mapped: bool = True) -> Path:
+    """Leave a small library, and its map, as a finished build does; return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(DATA / f"{name}.so", folder / LIBRARY)
+    if mapped:
+        shutil.copyfile(DATA / f"{name}.map", folder / "link.map")
+    record_entry(folder)
+    return folder
+
+
+def test_a_finished_builds_folder_has_library_and_map(stages: Stages, tmp_path: Path) -> None:
+    """Both are found in it, also when the word is the library itself."""
+    folder = leave(tmp_path / "build")
+    for word in (folder, folder / LIBRARY):
+        sized = size_of(str(word), stages.request(), None, stages.console)
+        assert (sized.library, sized.link_map) == (folder / LIBRARY, folder / "link.map")
+        assert sized.accounting.mapped
+
+
+@pytest.mark.parametrize("place", ["lib", "somewhere/deep/lib"])
+def test_a_packages_library_has_the_map_of_its_build(stages: Stages, tmp_path: Path, place: str) -> None:
+    """The map is that of the finished build with the same bytes; others of the same size are passed over."""
+    leave(cache_folder("builds") / "other", "fewer")
+    build = leave(cache_folder("builds") / "ours")
+    twin = leave(cache_folder("builds") / "atwin")
+    (twin / LIBRARY).write_bytes((twin / LIBRARY).read_bytes()[:-1] + b"\xff")
+    record_entry(twin)
+    leave(tmp_path / "package" / place, mapped=False)
+    sized = size_of(str(tmp_path / "package"), stages.request(), None, stages.console)
+    assert sized.link_map == build / "link.map"
+
+
+def test_a_library_is_known_under_its_soname(stages: Stages, tmp_path: Path) -> None:
+    """A package has it as `libonnxruntime.so.1`, as people name it; its map is that of the build."""
+    build = leave(cache_folder("builds") / "ours")
+    library = leave(tmp_path / "package", mapped=False).joinpath(LIBRARY).rename(tmp_path / f"{LIBRARY}.1")
+    assert size_of(str(library), stages.request(), None, stages.console).link_map == build / "link.map"
+
+
+def test_a_library_that_nobody_knows_has_no_map(stages: Stages, tmp_path: Path) -> None:
+    """It is accounted for without."""
+    sized = size_of(str(leave(tmp_path / "a", mapped=False)), stages.request(), None, stages.console)
+    assert sized.link_map is None
+    assert sized.accounting.notes
+
+
+def test_a_map_that_is_named_is_taken(stages: Stages, tmp_path: Path) -> None:
+    """Also when another lies beside the library; one that does not exist is refused."""
+    folder = leave(tmp_path / "a")
+    (folder / "link.map").write_text("of something else")
+    sized = size_of(str(folder), stages.request(), DATA / "folded.map", stages.console)
+    assert sized.accounting.mapped
+    with pytest.raises(BinaryError) as caught:
+        size_of(str(folder), stages.request(), tmp_path / "none.map", stages.console)
+    assert caught.value.code == "link-map-missing"
+
+
+def test_folders_without_one_library_are_refused(stages: Stages, tmp_path: Path) -> None:
+    """None and two are both not one."""
+    (tmp_path / "empty").mkdir()
+    leave(tmp_path / "two" / "a")
+    leave(tmp_path / "two" / "b")
+    for folder in ("empty", "two"):
+        with pytest.raises(BinaryError) as caught:
+            size_of(str(tmp_path / folder), stages.request(), None, stages.console)
+        assert caught.value.code == "no-library"
+    with pytest.raises(BinaryError) as caught:
+        size_of(str(tmp_path / "nothing"), stages.request(), None, stages.console)
+    assert caught.value.code == "library-missing"
+
+
+@pytest.mark.parametrize("place", [
+    "libonnxruntime.dylib", "lib/libonnxruntime.dylib", "somewhere/lib/libonnxruntime.dylib",
+    "onnxruntime.xcframework/ios-arm64/onnxruntime.framework/onnxruntime",
+])  # fmt: skip
+def test_a_library_of_apples_systems_is_found(stages: Stages, tmp_path: Path, place: str) -> None:
+    """By the name that it has in a finished build, in a package and in a framework; a map of its linker is not read."""
+    library = tmp_path / "folder" / place
+    library.parent.mkdir(parents=True)
+    library.write_bytes(sample("macos-arm64.dylib"))
+    (library.parent / "link.map").write_text("# Path: libonnxruntime.dylib")
+    sized = size_of(str(tmp_path / "folder"), stages.request(), None, stages.console)
+    assert sized.library == library
+    assert sum(leaf.size_bytes for leaf in sized.accounting.leaves) == library.stat().st_size
+    assert "__TEXT,__text" in {leaf.section for leaf in sized.accounting.leaves}
+
+
+def test_a_framework_for_a_mac_has_one_library(stages: Stages, tmp_path: Path) -> None:
+    """The links to it are not others; an xcframework of several slices has no single one."""
+    slices = write_files(tmp_path / "onnxruntime.xcframework", xcframework_files())
+    sized = size_of(str(slices / MAC_SLICE), stages.request(), None, stages.console)
+    assert sized.library.resolve() == slices / MAC_SLICE / "onnxruntime.framework/Versions/A/onnxruntime"
+    assert sum(leaf.size_bytes for leaf in sized.accounting.leaves) == sized.library.stat().st_size
+    assert {leaf.component for leaf in sized.accounting.leaves} >= {"arm64 __TEXT", "x86_64 __TEXT", "file headers"}
+    with pytest.raises(BinaryError, match="3 libraries") as caught:
+        size_of(str(slices), stages.request(), None, stages.console)
+    assert caught.value.code == "no-library"
+
+
+def test_a_damaged_library_of_apples_systems_is_refused(stages: Stages, tmp_path: Path) -> None:
+    """As any other would be."""
+    (tmp_path / "libonnxruntime.dylib").write_bytes(sample("macos-arm64.dylib")[:400])
+    with pytest.raises(BinaryError) as caught:
+        size_of(str(tmp_path), stages.request(), None, stages.console)
+    assert caught.value.code == "corrupt-mach-o"
+
+
+def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
+    """The one target's library is accounted for; before it is built, that is said."""
+    request = stages.request()
+    with pytest.raises(VerifyError) as caught:
+        size_of(str(request.spec), request, None, stages.console)
+    assert caught.value.code == "not-built"
+    build = leave_build(make_planned(request, stages.console).plan.targets[0])
+    leave(build)
+    sized = size_of(str(request.spec), request, None, stages.console)
+    assert (sized.name, sized.library) == ("sample linux-x64", build / LIBRARY)
+    assert sized.accounting.mapped
+
+
+def test_a_buildspec_of_several_targets_needs_one(stages: Stages) -> None:
+    """The hint names them."""
+    request = stages.request('[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-arm64"\n', target="linux")
+    with pytest.raises(UsageError) as caught:
+        size_of(str(request.spec), request, None, stages.console)
+    assert caught.value.code == "one-target"
+    assert "linux-x64, linux-arm64" in caught.value.hint
+
+
+def test_two_libraries_are_reported_in_the_same_terms(stages: Stages, tmp_path: Path) -> None:
+    """With one map alone neither uses it, or everything would seem to have changed."""
+    words = (str(leave(tmp_path / "old", "fewer")), str(leave(tmp_path / "new", mapped=False)))
+    before, after = sizes_of_two(words, stages.request(), stages.console)
+    assert [each.accounting.mapped for each in (before, after)] == [False, False]
+    assert ONE_MAPPED in stages.stdout.getvalue().replace("\n", " ")
+    leave(tmp_path / "new")
+    before, after = sizes_of_two(words, stages.request(), stages.console)
+    assert [each.accounting.mapped for each in (before, after)] == [True, True]
+
+
+def test_a_page_that_cannot_be_written_is_a_diagnostic(stages: Stages, tmp_path: Path) -> None:
+    """A file where its folder should be is in the way."""
+    sized = size_of(str(leave(tmp_path / "a")), stages.request(), None, stages.console)
+    write_atomically(tmp_path / "deep" / "size.html", size_page(sized))
+    assert "<figure" in (tmp_path / "deep" / "size.html").read_text()
+    with pytest.raises(StorageError) as caught:
+        write_atomically(tmp_path / "a" / LIBRARY / "size.html", size_page(sized))
+    assert caught.value.code == "path-in-the-way"

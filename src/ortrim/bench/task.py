@@ -65,10 +65,10 @@ MOST: Final = 3600.0
         **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
         "goal": "what the recommendation goes by: latency, cpu or memory (default: latency)",
-        "period": "milliseconds in which an inference has to be over, such as 10 (default: the buildspec's)",
+        "period": "milliseconds that an inference may take, such as 10 (default: the buildspec's)",
         "rounds": f"processes for each case and choice (default: {ROUNDS}, of a sweep {SWEEP_ROUNDS})",
-        "seconds": f"how long each process runs its case, about (default: {SECONDS:g})",
-        "resume": "go on with the same bench where it was stopped",
+        "seconds": f"about how many seconds each process runs its case (default: {SECONDS:g})",
+        "resume": "continue the same bench where it was interrupted",
         "session": "write the recommended session.json to this file",
         "markdown": "also write the results to this file",
         **help_for("training-run"),
@@ -142,8 +142,8 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
         console.render(bench_tables(report))
         console.note(f"\nevery run is in {report.journal}")
     if report.done < report.total:
-        what = f"stopped after {report.done} of {report.total} processes; what was measured is kept"
-        raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume goes on")
+        what = f"stopped after {report.done} of {report.total} processes; measurements are kept"
+        raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume continues")
 
 
 @task(
@@ -151,9 +151,9 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
     auto_shortflags=False,
     help={
         **SUBJECT_HELP,
-        "trace": "read this trace, such as a device's that invoke verify --trace left, instead of making one",
-        "case": "the case of this name alone",
-        "runs": f"inferences of which the median is told (default: {RUNS})",
+        "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
+        "case": "only the case of this name",
+        "runs": f"number of inferences, whose median is reported (default: {RUNS})",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
     },
 )

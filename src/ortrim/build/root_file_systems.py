@@ -90,7 +90,7 @@ class RootWriter:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir() or _is_link(member)):
             what = f"holds {member.name[:200]!r}, which could do harm"
-            hint = "do not use this mirror before you know why"
+            hint = "find out why before you use this mirror"
             raise StorageError("unsafe-archive", what, where=package, hint=hint)
         name = str(path)
         if name in self._names or not path.parts:
@@ -303,7 +303,7 @@ def _entries(source: zipfile.ZipFile, archive: Path) -> Iterator[tuple[zipfile.Z
         path = PurePosixPath(entry.filename)
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if path.is_absolute() or ".." in path.parts or "\\" in entry.filename:
-            raise _unsafe(archive, entry, "its name is absolute or climbs")
+            raise _unsafe(archive, entry, "its name is absolute or contains '..'")
         if kind not in {0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}:
             raise _unsafe(archive, entry, "a device")
         name = PurePosixPath(*path.parts[1:])
@@ -343,6 +343,6 @@ def _add(source: zipfile.ZipFile, entry: zipfile.ZipInfo, name: PurePosixPath, t
 
 
 def _unsafe(archive: Path, entry: zipfile.ZipInfo, why: str) -> StorageError:
-    hint = "do not use this archive: a well-meant one does not hold such a thing"
+    hint = "do not use this archive: a normal one does not contain such an entry"
     what = f"holds {entry.filename[:200]!r}, which could do harm"
     return StorageError("unsafe-archive", what, where=str(archive), why=why, hint=hint)

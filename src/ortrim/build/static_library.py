@@ -59,5 +59,5 @@ def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments
     if code != 0:
         what = f"the static library cannot be made: zig {arguments[0]} failed"
         why = first_error(lines)
-        hint = "the shared library is there: report this, and use linkage = 'shared' meanwhile"
+        hint = "the shared library was built: report this, and use linkage = 'shared' for now"
         raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=hint)

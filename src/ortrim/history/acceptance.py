@@ -106,7 +106,7 @@ def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-        hint = "write it anew: invoke accept-build --to FILE"
+        hint = "write it again: invoke accept-build --to FILE"
         what = "not a file of accepted builds that this version of ortrim can read"
         raise StorageError("accepted-damaged", what, where=where, why=why, hint=hint) from error
 
@@ -119,9 +119,9 @@ def regression_of(found: Checks) -> Regression | None:
     rest = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     return Regression(
         "regression",
-        "a build is worse than the accepted one, by more than is allowed",
+        "a build is worse than the accepted one by more than the limit",
         why=printable("\n".join((*lines[:MOST_LINES], *rest))),
-        hint="mend the cause, or accept it: invoke accept-build",
+        hint="correct the cause, or accept the build: invoke accept-build",
     )
 
 

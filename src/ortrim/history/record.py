@@ -27,7 +27,7 @@ def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None]
         warn(f"this build is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
-        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
+        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history was started")
 
 
 def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:
@@ -62,7 +62,7 @@ def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None
         warn(f"this bench is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
-        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
+        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history was started")
 
 
 def builds_and_benches_of(

@@ -31,8 +31,8 @@ KIND: Final = {
 @task(
     help={
         **KIND,
-        "last": f"how many builds of each kind (default: {LAST}; with --json: all)",
-        "html": "also write a page with plots to this file",
+        "last": f"how many builds of each spec, target and profile (default: {LAST}; with --json: all)",
+        "html": "also write a page with charts to this file",
         **help_for("output", "json"),
     },
 )
@@ -66,8 +66,8 @@ def history(
     auto_shortflags=False,
     help={
         **KIND,
-        "note": "why, in a few words",
-        "to": "also write what is accepted to this file, to be kept in a repository and given to check-build",
+        "note": "a short note that says why",
+        "to": "also write the accepted figures to this file, for a repository and check-build",
         **help_for("output", "json"),
     },
 )

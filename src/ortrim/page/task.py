@@ -17,7 +17,7 @@ from ortrim.page.run import make_model_pages
     auto_shortflags=False,
     help={
         "only": "model of the buildspec, may be repeated (default: all)",
-        "no-run": "do not load or run the model to judge it",
+        "no-run": "do not load or run the model for the advice",
         **help_for("spec", "target", "profile", "output", "json"),
     },
 )

@@ -186,7 +186,7 @@ def _bad(name: str, why: str) -> SourcesError:
 
 
 def _without_digest(where: str, key: str) -> SourcesError:
-    what = f"says where a source is, but not what it must be: `{key}` is missing"
+    what = f"names a source without its digest: `{key}` is missing"
     hint = "run: invoke pins.update (never type a digest that you did not compute)"
     return SourcesError("pin-without-digest", what, where=where, hint=hint)
 

@@ -212,7 +212,7 @@ def _memory() -> ToolFinding:
 
 
 def _cache() -> ToolFinding:
-    remedy = "name a folder with space, and yours to write to, in the environment variable ORTRIM_CACHE"
+    remedy = "set the environment variable ORTRIM_CACHE to a writable folder with enough space"
     try:
         folder = cache_folder("sources").parent
         free = shutil.disk_usage(folder).free
@@ -230,7 +230,7 @@ def _cache() -> ToolFinding:
 
 
 def _ndk() -> ToolFinding:
-    needed_for = "android targets; invoke plan --target android shows the version that each wants"
+    needed_for = "android targets; invoke plan --target android shows the version that each target needs"
     try:
         ndk = installed_ndk()
     except ToolError as error:
@@ -259,14 +259,14 @@ def _machine_parts(debian: str) -> ToolFinding:
         found = machine_parts_found(debian)
     if found:
         return ToolFinding(name=name, found=found, needed_for=needed_for, required=False)
-    problem = "its kernel and libraries are not fetched yet; the first verification does it"
+    problem = "its kernel and libraries are not downloaded yet; the first verification downloads them"
     return ToolFinding(
         name=name, found="", needed_for=needed_for, required=False, problem=problem, remedy=FETCH_COMMAND
     )
 
 
 def _engine_check(engine: ContainerEngine) -> Callable[[], ToolFinding]:
-    name, needed_for = engine.tool.name, "--executor container, where one of these engines is enough"
+    name, needed_for = engine.tool.name, "--executor container (one of these engines is enough)"
 
     def check() -> ToolFinding:
         try:

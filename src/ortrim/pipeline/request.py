@@ -211,7 +211,7 @@ def require_model(path: Path) -> None:
 def refuse_sizes(sizes: Sizes) -> None:
     """Raise `UsageError` (`bad-option`) for sizes beside a buildspec."""
     if sizes:
-        hint = "the buildspec's cases say the sizes; or give a model's file"
+        hint = "the buildspec's cases have the sizes; or give a model's file"
         raise UsageError("bad-option", "does not go with a buildspec", where="--dim", hint=hint)
 
 
@@ -220,8 +220,14 @@ def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
     for name in sizes:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"the model leaves open: {', '.join(known) or 'none'}"
-            raise UsageError("bad-option", f"the model leaves no dimension {name!r} open", where="--dim", hint=hint)
+            hint = (
+                f"did you mean '{close[0]}'?"
+                if close
+                else f"the model's dynamic dimensions: {', '.join(known) or 'none'}"
+            )
+            raise UsageError(
+                "bad-option", f"the model has no dynamic dimension {name!r} open", where="--dim", hint=hint
+            )
 
 
 def open_sizes(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:

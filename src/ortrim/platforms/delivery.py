@@ -21,7 +21,7 @@ from ortrim.verify.measure import Baseline
 from ortrim.verify.measurements import Gate
 from ortrim.verify.verification import Delivery
 
-NOWHERE: Final = "its library was run nowhere: no device was named, such as --device adb or --device devicectl"
+NOWHERE: Final = "its library was not run: no device was given, such as --device adb or --device devicectl"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,4 +68,4 @@ def require_fitting(device: Device, target: Target, job: BuildJob | None) -> Non
 
 def baseline(_job: BuildJob, _runtime: FullRuntime, _requirements: str | None) -> tuple[Baseline, LibrarySize]:
     """Return none, and say why."""
-    return Baseline(library=None, name="none: there is no official package for Android to be had by digest"), NO_SIZE
+    return Baseline(library=None, name="none: no official package for Android is pinned"), NO_SIZE

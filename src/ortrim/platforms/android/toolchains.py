@@ -88,6 +88,6 @@ def _version(spec: BuildSpec, target: TargetSpec) -> str:
     version = android_of(spec, target).ndk or pinned_sdk(runtime_pins(spec.onnxruntime.version))
     if version is None:
         what = f"no NDK is pinned for ONNX Runtime {spec.onnxruntime.version}"
-        hint = 'say which one in the buildspec, as android.ndk = "27.2.12479018"'
+        hint = 'set one in the buildspec, as android.ndk = "27.2.12479018"'
         raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
     return version

@@ -94,7 +94,7 @@ def needs_device() -> bool:
 def nowhere(target: Target) -> str:
     """Say that the library was run nowhere."""
     if target.system is OperatingSystem.MACOS:
-        return "its library was run nowhere: not verified, needs a Mac"
+        return "its library was not run: not verified, needs a Mac"
     return NOWHERE
 
 
@@ -115,7 +115,7 @@ def baseline(job: BuildJob, runtime: FullRuntime, requirements: str | None) -> t
     """
     target = job.target
     if target.system is not OperatingSystem.MACOS or target.identifier == CATALYST:
-        name = "none: there is no official package for Apple's phones to be had by digest"
+        name = "none: no official package for Apple's phones is pinned"
         return Baseline(library=None, name=name), NO_SIZE
     return mac_baseline(runtime.version, requirements, target.architecture)
 

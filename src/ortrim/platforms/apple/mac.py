@@ -79,7 +79,7 @@ class MacHost:
 
     def __init__(self, cores: tuple[int, ...] = (), *, translated: bool = False) -> None:
         if cores:
-            what, hint = "macOS keeps no program on chosen cores", "leave out --cores"
+            what, hint = "macOS cannot pin programs to cores", "leave out --cores"
             raise UsageError("cannot-pin", what, where=self.name, hint=hint)
         if translated:
             _require_rosetta()

@@ -45,10 +45,10 @@ def problems(target: TargetSpec, location: Location, _linkage: Literal["shared",
         (
             "glibc",
             target.glibc != DEFAULT_GLIBC,
-            "its C library is the system's own",
+            "its C library is the system's",
             f"apple.{deployment_key(target.id)}",
         ),
-        ("cpu", target.cpu is not None, "its processors are few; better ones are found at run time", ""),
+        ("cpu", target.cpu is not None, "it has few processors; better ones are detected at run time", ""),
         ("linkage", target.linkage is not None, "an xcframework holds frameworks", "apple.framework"),
     )
     yield from stray_keys(stray, location, "Apple's systems")

@@ -24,7 +24,7 @@ MAC: Final = "build on a Mac that has Xcode, or with --executor github"
 def toolchain(spec: BuildSpec, target: TargetSpec, asked: Compilation, _host: Callable[[], Target]) -> Toolchain:
     """Return Xcode, which need not be installed, or the hermetic toolchain; see `with_defaults`.
 
-    Xcode's version is the buildspec's, or else this Mac's own, or the one that GitHub's machines are told to take.
+    Xcode's version is the buildspec's, or else this Mac's own, or the one that GitHub's runners select.
     Raises `PlanError` `no-xcode-version`.
     """
     minimum = deployment_target_of(spec, target)
@@ -56,7 +56,7 @@ def require_tools(spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compila
         if _is_cross_built(target, asked):
             _require_simple(spec, target)
         elif asked.container is not None or not on_a_mac():
-            raise _needs_mac(target, "it is compiled with Xcode, which runs on a Mac alone and in no container")
+            raise _needs_mac(target, "it is compiled with Xcode, which runs only on a Mac and in no container")
         else:
             require_sdks(find_xcode(apple_of(spec, target).xcode), (sdk_folder(slice_of(TARGETS[target.id])),))
 
@@ -101,7 +101,7 @@ def with_defaults(spec: BuildSpec, target: TargetSpec) -> TargetSpec:
     lowest = _lowest(pins, target) if pins else None
     if asked is None and lowest is None:
         what = f"the lowest that ONNX Runtime {spec.onnxruntime.version} is made for is not known"
-        hint = f"say which one in the buildspec, as apple.{key}"
+        hint = f"set one in the buildspec, as apple.{key}"
         raise PlanError("no-deployment-target", what, where=target.id, hint=hint)
     if asked is not None and lowest is not None and _number(asked) < _number(lowest):
         what = f"apple.{key} is {asked}, and ONNX Runtime {spec.onnxruntime.version} is made for {lowest} and newer"
@@ -128,7 +128,7 @@ def _xcodes_version(spec: BuildSpec, target: TargetSpec, asked: Compilation) -> 
     version = named or pinned_sdk(runtime_pins(spec.onnxruntime.version))
     if version is None:
         what = f"no version of Xcode is pinned for ONNX Runtime {spec.onnxruntime.version}"
-        hint = 'say which one in the buildspec, as apple.xcode = "16.4"'
+        hint = 'set one in the buildspec, as apple.xcode = "16.4"'
         raise PlanError("no-xcode-version", what, where=target.id, hint=hint)
     return version
 
@@ -138,7 +138,7 @@ def _require_simple(spec: BuildSpec, target: TargetSpec) -> None:
     if linkage(spec, target) == "static":
         raise _needs_mac(target, "a static framework is joined with the linker of Xcode")
     if apple_of(spec, target).providers:
-        raise _needs_mac(target, "CoreML is a framework of Apple's, which comes with Xcode alone")
+        raise _needs_mac(target, "CoreML is a framework of Apple's, which comes only with Xcode")
 
 
 def _needs_mac(target: TargetSpec, why: str) -> ToolError:

@@ -94,7 +94,7 @@ def bench(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Measure what models take, setting by setting."""
+    """Measure latency and memory of models by setting."""
     with boundary(json_mode=json) as console:
         asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
         wanted = BenchRequest(
@@ -172,7 +172,7 @@ def profile(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Show what operators and nodes take of an inference."""
+    """Show the time of each operator in an inference."""
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
         if trace and (model or spec or library or case or dim):
@@ -194,7 +194,7 @@ def profile(
 
 @task(help={"runs": f"how often each process runs its case (default: {HOT_RUNS})", **help_for("spec", "json")})
 def hot(_context: Context, spec: str | None = None, runs: str = "", json: bool = False) -> None:
-    """Name the operators that take the models' time."""
+    """Find the operators that take the models' time."""
     with boundary(json_mode=json) as console:
         found = find_hot(request_from(spec), console, count_option(runs, "runs") or HOT_RUNS)
         if json:

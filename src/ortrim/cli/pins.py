@@ -99,7 +99,7 @@ def index(
     jobs: str | None = None,
     version: str | None = None,
 ) -> None:
-    """Build everything once to learn which files are needed."""
+    """Make the translation-unit index by a full build."""
     with boundary() as console:
         request = replace(request_from(spec, target=target, jobs=jobs), version=version)
         for made in make_unit_index(request, console):

@@ -25,7 +25,7 @@ from ortrim.verify.devices.names import ListedDevice
 
 @task(help=help_for("json"))
 def doctor(_context: Context, json: bool = False) -> None:
-    """Show what is here, what is missing, and how to get it."""
+    """Show which tools are missing, and how to get them."""
     with boundary(json_mode=json) as console:
         findings = examine()
         if json:

@@ -94,7 +94,7 @@ def attach(
     token_file: str | None = None,
     json: bool = False,
 ) -> None:
-    """Follow a build at GitHub again, and go on with it."""
+    """Follow a build at GitHub again, and continue it."""
     with boundary(json_mode=json) as console:
         number, remote = run_number(run), remote_from(repo, token_file=token_file)
         if cancel:

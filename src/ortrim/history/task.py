@@ -80,7 +80,7 @@ def accept_build(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Accept the latest builds, to hold later ones to them."""
+    """Accept the latest builds as those to compare with."""
     with boundary(json_mode=json) as console:
         if len(note) > LONGEST_NOTE or not note.isprintable():
             raise bad_option("note", note[:50], f"give at most {LONGEST_NOTE} printable characters")

@@ -48,7 +48,7 @@ def lint(
     profile: str | None = None,
     json: bool = False,
 ) -> None:
-    """Say what is wrong with models, and what mends it."""
+    """Check models for problems, and say how to fix them."""
     with boundary(json_mode=json) as console:
         request = request_from(None, target=target, profile=profile)
         models = tuple(map(Path, (model, *also)))

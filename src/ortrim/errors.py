@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 MOST_TOLD = 20
-"""So many diagnostics of one group are told to people; programs get all."""
+"""So many diagnostics of one group are printed; `--json` has all."""
 
 
 class ExitCode(IntEnum):
@@ -77,7 +77,7 @@ class DiagnosticGroup(Diagnostic):
 
 
 class UsageError(Diagnostic):
-    """The command line asks for something that does not exist."""
+    """The command line names something that does not exist."""
 
     exit_code = ExitCode.USAGE
 

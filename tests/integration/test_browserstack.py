@@ -256,7 +256,7 @@ def test_no_phone_becomes_free(service: BrowserStackService, tmp_path: Path, tol
     assert error.code == "farm-timeout"
     assert "no device became free" in error.what
     assert service.names()[-3:] == STOPPED
-    assert told[-1] == f"BrowserStack stops no build from here: press 'Stop build' at {URL}"
+    assert told[-1] == f"BrowserStack did not stop the build: press 'Stop build' at {URL}"
 
 
 def test_a_build_that_never_ends(service: BrowserStackService, tmp_path: Path, told: list[str]) -> None:
@@ -434,7 +434,7 @@ def test_whoever_is_interrupted_at_the_beginning(service: BrowserStackService, t
     service.meanwhile["POST /build"] = interrupt
     with pytest.raises(KeyboardInterrupt):
         ran(service, tmp_path, told)
-    assert [line for line in told if line.startswith("it is not known whether the build was begun: look at")] != []
+    assert [line for line in told if line.startswith("it is not known whether the build was started: look at")] != []
     assert service.uploads == {}
 
 

@@ -227,7 +227,7 @@ def test_the_same_build_needs_nobody(laptop: Laptop) -> None:
     asked = len(laptop.service.seen)
     done = laptop.build()
     assert done.returncode == 0, done.stderr
-    assert "nothing is dispatched" in done.stdout
+    assert "no run is dispatched" in done.stdout
     assert len(laptop.service.seen) == asked
 
 

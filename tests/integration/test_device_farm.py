@@ -571,7 +571,7 @@ def test_whoever_is_interrupted_at_the_beginning(service: DeviceFarmService, tmp
     service.meanwhile["ScheduleRun"] = interrupt
     with pytest.raises(KeyboardInterrupt):
         ran(tmp_path, told)
-    assert "it is not known whether the run was begun: look at the project in AWS's console" in told
+    assert "it is not known whether the run was started: look at the project in AWS's console" in told
     assert service.uploads == {}
 
 

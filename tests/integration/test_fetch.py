@@ -948,8 +948,8 @@ def test_the_lock_file_is_readable(apps: Apps) -> None:
     fetch(apps, wanted("", "android", release="v1"))
     digest = hashlib.sha256(b"aar").hexdigest()
     assert apps.lock().read_text() == (
-        "# What `invoke fetch` brought: keep this file under version control.\n"
-        "# `invoke fetch` makes the same files again; `invoke fetch --update` changes this file.\n"
+        "# The files of `invoke fetch`: keep this file under version control.\n"
+        "# `invoke fetch` gives the same files again; `invoke fetch --update` changes this file.\n"
         'schema = "ortrim-lock/1"\noutput = "ortrim-runtime"\n\n'
         '[origin]\nhost = "github.invalid"\nrepository = "octo/ort"\nrelease = "v1"\n'
         f'commit = "{COMMIT}"\ntarget = "android"\n\n'

@@ -168,7 +168,7 @@ def test_a_server_that_is_not_there(remote: Remote) -> None:
     client.service = replace(client.service, api="http://127.0.0.1:1")
     with refused("github-unreachable", NetworkError) as caught:
         dispatch(client, OCTO, ORDER)
-    assert "no connection" in caught[0].why
+    assert "refuses the connection" in caught[0].why
     assert client.session.traffic.requests == 4
 
 
@@ -178,7 +178,7 @@ def test_a_server_that_does_not_speak_https(remote: Remote) -> None:
     client.service = replace(client.service, api=remote.service.url.replace("http:", "https:"))
     with refused("github-unreachable", NetworkError) as caught:
         get_run(client, OCTO, 1)
-    assert "no secure connection" in caught[0].why
+    assert "no TLS connection" in caught[0].why
 
 
 @pytest.mark.parametrize(("name", "value"), [("REQUESTS_CA_BUNDLE", "/nowhere.pem"), ("NO_PROXY", "")])

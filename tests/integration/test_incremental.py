@@ -83,7 +83,7 @@ class Site:
         with self.executor.on_tree(job) as selective:
             outcome, units = selective.compile_needed()
             assert outcome.code == 0, outcome.lines[-20:]
-            assert units is not None, "the index does not fit"
+            assert units is not None, "the translation-unit index does not fit"
             return units_of(selective, outcome.lines), outcome.lines[-3:]
 
 

@@ -61,5 +61,5 @@ def test_maps_of_the_pinned_toolchain(tmp_path: Path, target: str, manner: str) 
     operators = {leaf.operator for leaf in accounting.leaves}
     assert operators >= {"Add", "Mul", "Relu"}
     assert any("MlasWorkers" in (leaf.symbol, *leaf.folded) for leaf in accounting.leaves)
-    assert [note for note in accounting.notes if "link time" in note] == list(accounting.notes)
+    assert [note for note in accounting.notes if "LTO" in note] == list(accounting.notes)
     assert bool(accounting.notes) == (manner == "lto")

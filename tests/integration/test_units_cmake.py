@@ -290,7 +290,7 @@ def test_a_miss_that_nothing_provides_ends_with_everything(toy: Toy, index: Unit
         assert outcome.code == 0, toy.log()
         assert compiled is None
         assert objects(selective) == {unit.path for unit in index.units}
-    assert toy.notes[-1] == "the index does not fit this build: everything is compiled"
+    assert toy.notes[-1] == "the translation-unit index does not fit this build: all files are compiled"
 
 
 def test_an_error_of_the_compiler_is_not_tried_again(toy: Toy, index: UnitIndex) -> None:

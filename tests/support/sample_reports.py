@@ -139,7 +139,7 @@ def hostile_board() -> DeviceReport:
 
 def unjudged(device: DeviceReport, name: str, subject: str, unit: str) -> DeviceReport:
     """Return a device on which the measures of a unit mean nothing."""
-    why = f"{subject}: what it takes on {name} says nothing of a real device"
+    why = f"{subject}: what it takes on {name} says nothing about a real device"
     lines = tuple(
         replace(line, verdict=Verdict.NOT_JUDGED, reason=why) if line.unit == unit else line
         for line in device.comparisons

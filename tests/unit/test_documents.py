@@ -44,7 +44,7 @@ def anchors(page: Path) -> list[str]:
 
 def broken_links(page: Path) -> Iterator[str]:
     """Yield the links of a page that lead to no file, or to no heading of one."""
-    for target in re.findall(r"\]\(([^)\s]*)\)", "\n".join(prose(page))):
+    for target in re.findall(r"\]\(([^)]*)\)", "\n".join(prose(page))):
         path, _, part = target.partition("#")
         if path.startswith(("https://", "http://")):
             continue

@@ -55,7 +55,7 @@ class BoundedStream:
         self._limit = limit
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes; a negative or huge size is damage, since no honest header asks for it."""
+        """Read up to `size` bytes; a negative or huge size is damage, since no valid header has it."""
         if not 0 <= size <= LARGEST_READ:
             raise tarfile.ReadError(f"a header claims {size} bytes")
         self._check(self._stream.tell() + size - LARGEST_READ)
@@ -143,7 +143,7 @@ class Link:
 
 def unsafe_member(where: str, name: str, why: str) -> StorageError:
     """Return the diagnostic of a member of an archive that must not be used."""
-    hint = "do not use this archive: a well-meant one does not hold such a thing"
+    hint = "do not use this archive: a normal one does not contain such an entry"
     return StorageError("unsafe-archive", f"holds {name[:200]!r}, which could do harm", where=where, why=why, hint=hint)
 
 
@@ -172,7 +172,7 @@ class Members:
         """Return where the member called `name` goes, or None when it is not wanted."""
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts or "\\" in name or len(name) > MAXIMUM_NAME:
-            raise self.unsafe(name, "its name is absolute, climbs, or is too long")
+            raise self.unsafe(name, "its name is absolute, contains '..', or is too long")
         if len(inside.parts) <= self._strip:
             return None
         kept = PurePosixPath(*inside.parts[self._strip :])
@@ -207,7 +207,9 @@ class Members:
         ):
             raise self.unsafe(link.name, f"a link that leads outside, to {link.target[:200]!r}")
         if not link.target or len(link.target) > MAXIMUM_NAME or os.path.lexists(path):
-            raise self.unsafe(link.name, "a link in the place of another member, or to no name that a file can have")
+            raise self.unsafe(
+                link.name, "a link that replaces another member, or whose target is not a valid file name"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(link.target)
 
@@ -280,7 +282,7 @@ def _unpack(archive: Path, members: Members, *, zip_links: bool) -> None:
         else:
             _unpack_tar(archive, members)
     if not members.written:
-        raise StorageError("nothing-unpacked", "holds no file that is wanted of it", where=str(archive))
+        raise StorageError("nothing-unpacked", "has none of the expected files", where=str(archive))
 
 
 def _is_zip(archive: Path) -> bool:
@@ -399,7 +401,7 @@ def checked_entries(file: zipfile.ZipFile, where: str, *, links: bool) -> list[z
         if is_link(entry) and entry.file_size > MAXIMUM_NAME:
             raise account.unsafe(entry.filename, f"a link of {entry.file_size} characters")
         if (name := entry.filename.rstrip("/")) in seen:
-            raise account.unsafe(entry.filename, "it is there twice, and readers differ in which they take")
+            raise account.unsafe(entry.filename, "it is there twice, and programs differ in which one they use")
         seen.add(name)
         if entry.flag_bits & ENCRYPTED_FLAG:
             raise zipfile.BadZipFile(f"{entry.filename[:200]!r} is encrypted")

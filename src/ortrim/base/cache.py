@@ -1,7 +1,7 @@
 """Where ortrim keeps what it can make or fetch again.
 
-- Folders that exist only when they are complete, made once however many ask at the same time.
-- What lies in the cache is what was written there: each entry is held to a record made when it was complete.
+- Folders that exist only when they are complete, made once, however many processes need them at the same time.
+- Damage is noticed: each entry is compared with a record that was made when it was complete.
 """
 
 import glob
@@ -88,7 +88,7 @@ def publish_folder(destination: Path, fill: Callable[[Path], None], on_wait: Cal
 def published(destination: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[Path | None]:
     """Yield a temporary sibling of `destination` to be filled, and rename it into place in the end.
 
-    Yields None when the folder is already there. Two processes that ask for the same folder at once make it once;
+    Yields None when the folder is already there. Of two concurrent processes, one makes it;
     `on_wait` is called in the one that waits. Whatever is raised meanwhile is passed on and nothing is left behind;
     what a killed process left is removed by the next one. Raises `StorageError` when a file has the folder's name.
     """
@@ -152,7 +152,7 @@ class _Record:
 
 @dataclass(kw_only=True)
 class CacheWatch:
-    """What one command asks of its cache and what it found; large entries in `sound` need not be looked at again."""
+    """How one command uses its cache, and what it found; large entries in `sound` need not be looked at again."""
 
     on_damage: Callable[[str], None] = lambda _: None
     verify: bool = False
@@ -166,7 +166,7 @@ _WATCHES: Final = [CacheWatch()]
 
 @contextmanager
 def watched_cache(on_damage: Callable[[str], None], *, verify: bool = False) -> Iterator[CacheWatch]:
-    """Have `on_damage` told of what is damaged in the cache; `verify`, and `CI=true`, have all that is read hashed.
+    """Report damaged entries of the cache to `on_damage`; `verify`, and `CI=true`, hash every file that is read.
 
     A large entry is checked once in that time.
     """
@@ -260,14 +260,14 @@ def damage_of(entry: Path, *, large: bool = False) -> str:
 
 
 def discard(entry: Path, why: str) -> None:
-    """Remove a damaged entry of the cache and tell who watches. Raises `StorageError` when it cannot be removed."""
+    """Remove a damaged entry of the cache and report it. Raises `StorageError` when it cannot be removed."""
     try:
         remove_entry(entry)
     except StorageError as error:
         hint = f"remove it, then run the same command again: rm -r {entry}"
         what = "a cached entry is damaged and cannot be removed"
         raise StorageError("damaged-cache", what, where=str(entry), why=f"{why}\n{error.why}", hint=hint) from error
-    watch, text = _WATCHES[-1], f"{entry.parent.name}/{entry.name[:24]}: {why}; it was removed and is made anew"
+    watch, text = _WATCHES[-1], f"{entry.parent.name}/{entry.name[:24]}: {why}; it was removed and is made again"
     watch.damages.append(text)
     watch.on_damage(f"damaged-cache: {text}")
 

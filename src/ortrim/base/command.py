@@ -2,7 +2,7 @@
 
 - What a program prints on several streams at once, up to a limit.
 - Programs that run for long and say how far they are: heard while they run, and to their last word when stopped.
-- How programs that another thread runs are stopped: only the main thread hears of Ctrl-C and of signals.
+- How programs that another thread runs are stopped: only the main thread receives Ctrl-C and signals.
 - Memory that ran out, which is the fault of no model: how programs say so, and what limits them here.
 """
 
@@ -90,7 +90,7 @@ class StopRequest:
         self._told = False
 
     def check(self) -> None:
-        """Raise `KeyboardInterrupt` when the thread is asked to stop and was not told before."""
+        """Raise `KeyboardInterrupt` when the thread is asked to stop, once."""
         if self._asked.is_set() and not self._told:
             self._told = True
             raise KeyboardInterrupt
@@ -107,7 +107,7 @@ def stopped_by(asked: threading.Event) -> Iterator[None]:
 
 
 def stop_request() -> StopRequest | None:
-    """Return how this thread is asked to stop; None when nobody else can ask it."""
+    """Return the event that asks this thread to stop; None when there is none."""
     return _REQUEST.get()
 
 
@@ -119,7 +119,7 @@ ASKED_SECONDS: Final = 0.2
 """How often a program that another thread may ask to stop is interrupted by the question."""
 SILENT_SECONDS: Final = 30.0
 """How long a program with a limit on its silence may say nothing before its last line is reported."""
-_TELL: ContextVar[Callable[[str], None] | None] = ContextVar("tells of silent programs", default=None)
+_TELL: ContextVar[Callable[[str], None] | None] = ContextVar("reports silent programs", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ def run(
     `stopped_by`.
 
     `silent_seconds` is for programs that say what they do, as those that fetch. After `SILENT_SECONDS` without a word
-    their last line is told to whoever asked by `silence_told_to`, and one that spoke of a full disk before is stopped
+    their last line is passed to the function of `silence_told_to`, and one that spoke of a full disk before is stopped
     with `StorageError` (`disk-full`): apt-get of Debian 12 then waits for ever.
     """
     words = tuple(str(word) for word in argv)
@@ -183,7 +183,7 @@ def run(
 
 @contextmanager
 def silence_told_to(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let `tell` have a line about each program that falls silent; see `run`."""
+    """Report each program that prints nothing for long to `tell`; see `run`."""
     token = _TELL.set(tell)
     try:
         yield
@@ -217,9 +217,9 @@ class Terminated(SystemExit, KeyboardInterrupt):
 
 @contextmanager
 def termination_raises() -> Iterator[list[signal.Signals]]:
-    """Make SIGTERM and SIGHUP raise `Terminated` for a while, so that whoever is told to end stops its programs too.
+    """Make SIGTERM and SIGHUP raise `Terminated` for a while, so that a terminated process stops its programs too.
 
-    Yields the signals that were heard so far. Only the main thread hears any; a handler that somebody else installed,
+    Yields the signals received so far. Only the main thread receives any; a handler that somebody else installed,
     or a signal that is ignored, is respected.
     """
     heard: list[signal.Signals] = []
@@ -268,7 +268,7 @@ class _Silence:
             self._told = True
             self._tell(seconds, captured)
         if seconds >= self._limit:
-            what = f"said nothing for {self._limit:g} seconds and was stopped"
+            what = f"printed nothing for {self._limit:g} seconds and was stopped"
             raise ToolError("tool-silent", what, where=self._program, why=self._last_words(captured))
 
     def _tell(self, seconds: float, captured: Captured) -> None:
@@ -277,11 +277,11 @@ class _Silence:
             what = f"{self._program} ran out of disk space and was stopped"
             raise disk_full(what, self._cwd or Path(tempfile.gettempdir()), why=last)
         if (tell := _TELL.get()) is not None:
-            tell(f"{self._program} has said nothing for {seconds:.0f} s; {last}")
+            tell(f"{self._program} has printed nothing for {seconds:.0f} s; {last}")
 
     def _last_words(self, captured: Captured) -> str:
         lines = [text.rstrip().rpartition("\n")[2].strip() for text in captured.texts()]
-        return f"its last line: {' | '.join(filter(None, lines))}" if any(lines) else "it has not said anything so far"
+        return f"its last line: {' | '.join(filter(None, lines))}" if any(lines) else "it has printed nothing so far"
 
 
 def _output(
@@ -497,7 +497,7 @@ def memory_limit() -> int | None:
 def is_shortage(printed: str, own_limit: int | None = None) -> bool:
     """Whether a program failed because of the limit on memory here, unless it had a lower one of its own.
 
-    Without such a limit, a model that asks for more than there is has itself to blame.
+    Without such a limit, the model is at fault that needs more memory than there is.
     """
     limit = memory_limit()
     return limit is not None and (own_limit is None or limit < own_limit) and SHORTAGE.search(printed) is not None
@@ -506,6 +506,6 @@ def is_shortage(printed: str, own_limit: int | None = None) -> bool:
 def out_of_memory(where: str = "", why: str = "") -> MemoryShortage:
     """Return the diagnostic of memory that ran out; it names the limit."""
     limit = memory_limit()
-    what = "memory ran out" if limit is None else f"memory ran out: a process may take {limit / 1e6:,.0f} MB here"
+    what = "memory ran out" if limit is None else f"memory ran out: a process may use {limit / 1e6:,.0f} MB here"
     hint = "raise the limit: ulimit -v unlimited" if limit else "free memory, or use a machine or container with more"
     return MemoryShortage("out-of-memory", what, where=where, why=why, hint=hint)

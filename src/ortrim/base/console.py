@@ -69,9 +69,9 @@ def defused(line: Text) -> Text:
 
 
 LOG_SECONDS: Final = 30.0
-"""A log hears of a step's progress at least this often, as long as there is any."""
+"""A log gets a step's progress at least this often, as long as there is any."""
 LOG_SECONDS_BETWEEN: Final = 2.0
-"""A log hears of a further tenth no sooner than this after its last line, or after the step's start."""
+"""A log gets a further tenth no sooner than this after its last line, or after the step's start."""
 
 
 class Step:
@@ -99,7 +99,7 @@ class Step:
         return self._bar is not None
 
     def progress(self, done: float, total: float, text: str = "") -> None:
-        """Say how far the step is; as often as you like, a log hears of it only now and then.
+        """Say how far the step is; call it as often as you like, a log gets few of the calls.
 
         A `total` of 0 means that the end is not known.
         """
@@ -118,7 +118,7 @@ class Step:
         self.skipped = f"up to date ({reason})" if reason else "up to date"
 
     def _due(self, done: float, total: float) -> bool:
-        """Whether a log should hear of this: at each further tenth, and every `LOG_SECONDS`.
+        """Whether a log should get this: at each further tenth, and every `LOG_SECONDS`.
 
         A step that ends at once is left at its tick.
         """
@@ -186,7 +186,7 @@ class ProgressPart:
 STANDARD_OUTPUT: Final = "standard output"
 LOG_WIDTH: Final = 120
 LEAST_WIDTH: Final = 20
-"""Of a terminal as `COLUMNS` tells it; in fewer columns tables lose their words, and in 0 all of them."""
+"""Width of a terminal by `COLUMNS`; in fewer columns tables lose their words, and in 0 all of them."""
 
 
 class Console:
@@ -266,7 +266,7 @@ class Console:
                 self._content.print(renderable)
 
     def result(self, text: str) -> None:
-        """Print what the command was asked for, untouched, on standard output; `answered` then says so."""
+        """Print the command's result, unchanged, on standard output; `answered` then says so."""
         self.answered = True
         with self._named(self._stdout):
             self._stdout.write(text if text.endswith("\n") else text + "\n")

@@ -67,11 +67,11 @@ def arriving(destination: Path) -> Iterator[IO[bytes]]:
 def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None:
     if expected not in {actual, None}:
         why = f"expected {expected}\nactual   {actual}"
-        hint = "the file at this address changed, or the pin is wrong; do not use it before you know which"
+        hint = "the file at this address changed, or the pin is wrong; do not use it before you know which one"
         file.seek(0)
         if file.read(1024).lstrip().lower().startswith(PAGE):
-            why += "\nwhat came is a web page"
-            hint = "open the address in a browser: a proxy, or a network that wants a login, may answer in its place"
+            why += "\na web page was received"
+            hint = "open the URL in a browser: a proxy, or a network that requires a login, may answer instead"
         raise NetworkError("digest-mismatch", "the download is not what was pinned", where=url, why=why, hint=hint)
 
 
@@ -90,7 +90,7 @@ def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
         raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(failed))
     if failed.status == LOGIN:
         hint = "name a user in the proxy's address: https_proxy=http://user:password@host:port, and http_proxy"
-        what = f"the proxy answered {LOGIN}: it wants a login"
+        what = f"the proxy answered {LOGIN}: it requires a login"
         raise NetworkError("download-refused", what, where=url, hint=hint)
     if 400 <= failed.status < 500:
         raise NetworkError("download-refused", str(failed), where=url)

@@ -193,7 +193,7 @@ def disk_full(what: str, *places: Path, where: str = "", why: str = "", hint: st
     left = f"the file system of {mount} has {_megabytes(free or 0)} free"
     variable = _chosen_by(place)
     other = f", or name a folder on another disk in the environment variable {variable}" if variable else ""
-    remedy = f"{hint}free some space there{other}; then run the same command again: what was finished stays"
+    remedy = f"{hint}free some space there{other}; then run the same command again: finished work is kept"
     why = "\n".join(filter(None, (why, left)))
     return StorageError("disk-full", what, where=where or str(place), why=why, hint=remedy)
 
@@ -228,7 +228,7 @@ def _existing(path: Path) -> Path:
 
 
 def _chosen_by(place: Path) -> str:
-    """Return the environment variable that chooses where a place of ours lies; none for what the user named."""
+    """Return the environment variable that sets a folder of ortrim; none for a folder that the user named."""
     whole = Path(os.path.realpath(place))
     try:
         if whole.is_relative_to(os.path.realpath(chosen_folder("ORTRIM_CACHE", user_cache_path))):

@@ -32,7 +32,7 @@ LARGEST_ANSWER: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 16
 REDIRECTS: Final = 30
 LOGIN: Final = 407
-"""The status with which a proxy asks for a login."""
+"""The status with which a proxy requires a login."""
 MOVED: Final = frozenset({301, 302, 303, 307, 308})
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PORTS: Final = {"http": 80, "https": 443}
@@ -59,17 +59,17 @@ class TransportError(Exception):
 
 
 class BadAddress(TransportError):
-    """An address that cannot be asked, or must not be."""
+    """A URL that cannot be requested, or must not be."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words, sent=False, permanent=True)
 
 
 UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (ProxyError, "the proxy cannot be reached, or does not let it pass"),
-    (ConnectTimeout, "no connection came about in time"),
-    (NameResolutionError, "the host's name is not known"),
-    (NewConnectionError, "the host takes no connection"),
+    (ProxyError, "the proxy cannot be reached, or refuses the connection"),
+    (ConnectTimeout, "the connection timed out"),
+    (NameResolutionError, "the host name cannot be resolved"),
+    (NewConnectionError, "the host refuses the connection"),
 )
 """What happens before anything is sent: the error, or what it gives as its reason, and the words."""
 
@@ -80,7 +80,7 @@ def transport_error_of(error: Exception) -> TransportError:
     """Put an error of requests', of urllib3's or of the system into words; the error itself holds the request."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
     if isinstance(error, ProxyError) and f" {LOGIN} " in str(error):
-        return TransportError("the proxy wants a login", sent=False, status=LOGIN)
+        return TransportError("the proxy requires a login", sent=False, status=LOGIN)
     for kind, words in UNSENT:
         if isinstance(error, kind) or isinstance(reason, kind):
             return TransportError(words, sent=False)
@@ -89,11 +89,13 @@ def transport_error_of(error: Exception) -> TransportError:
             next(iter(reason.args), None), SSLCertVerificationError
         )
         words = (
-            "this system does not trust the server's certificate" if untrusted else "no secure connection came about"
+            "this system does not trust the server's certificate"
+            if untrusted
+            else "no TLS connection could be established"
         )
         return TransportError(words, sent=not untrusted, permanent=untrusted)
     if isinstance(error, Timeout):
-        return TransportError("no answer came in time")
+        return TransportError("the request timed out")
     if isinstance(error, requests.ConnectionError | ChunkedEncodingError):
         return TransportError("the connection broke")
     return BadAddress(INVALID)
@@ -194,7 +196,7 @@ def opened_at_last(url: str, authorize: Authorize | None = None) -> Iterator[Res
                 yield response
                 return
             url = _target(response)
-    raise BadAddress(f"the server sends us on more than {REDIRECTS} times")
+    raise BadAddress(f"the server redirects more than {REDIRECTS} times")
 
 
 def _target(response: Response) -> str:
@@ -203,7 +205,7 @@ def _target(response: Response) -> str:
     except ValueError:
         target = ""
     if response.url.startswith("https:") and not target.startswith("https:"):
-        raise BadAddress("the server sends us to an address that is not https")
+        raise BadAddress("the server redirects to an address that is not https")
     return target
 
 
@@ -245,12 +247,12 @@ def _read(response: Response, *, unpacked: bool) -> bytes | TransportError:
     try:
         chunk: bytes = response.raw.read1(CHUNK_BYTES, decode_content=unpacked)
     except HTTPError:
-        return TransportError("the connection broke before all had come")
+        return TransportError("the connection broke before the whole answer was received")
     return chunk
 
 
 def is_protected(url: str) -> bool:
-    """Whether nobody on the way can read what is asked for at `url`: https, or http that stays on this machine."""
+    """Whether requests to `url` are private: https, or http that stays on this machine."""
     parts = split(url)
     if parts is None or not parts.hostname:
         return False

@@ -182,7 +182,7 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     if says_full(folder, printed):
         return disk_full("pip ran out of disk space", folder, where=name, why=why)
     if HASH_MISMATCH in printed:
-        hint = "do not use this package index before you know why; a damaged pip cache is emptied by: pip cache purge"
+        hint = "find out why before you use this package index; a damaged pip cache is emptied by: pip cache purge"
         return NetworkError("digest-mismatch", "a package is not what was pinned", where=name, why=why, hint=hint)
     if "No module named pip" in printed:
         hint = f"run: {sys.executable} -m ensurepip"

@@ -21,7 +21,8 @@ ANSWER_SECONDS: Final = 20
 class Tool:
     """A program of the system: its name on PATH, the oldest version that will do, and the package that has it.
 
-    `package` is the name that apt-get, dnf, zypper, pacman and brew give it. `version_words` make it tell its version.
+    `package` is the name that apt-get, dnf, zypper, pacman and brew give it. `version_words` are the arguments that
+    print its version.
     """
 
     name: str

@@ -70,8 +70,8 @@ def _runner(planned: Planned, request: Request, step: Step) -> Path:
 def _about(spec: Path, measured_with: str) -> tuple[str, ...]:
     return (
         f"The operators in which the models of {spec.name} spend {100 * HOT_SHARE:.0f} % of their time, each with",
-        "its part of that of the model in which it is largest. A build compiles the kernels of these for speed and all",
-        "others for size; see docs/guides/size.md. `invoke hot` has written this file.",
+        "its part of that of the model in which it is largest. A build compiles their kernels for speed",
+        "and all others for size; see docs/guides/size.md. `invoke hot` has written this file.",
         f"Measured with {measured_with}.",
     )
 
@@ -107,7 +107,7 @@ def _requests(planned: Planned, number: int, runner: Path, runs: int) -> tuple[R
 
 
 def _with_domains(times: Mapping[str, float], operators: RequiredOperators) -> dict[str, float]:
-    """Name operators with their domains, which a profile does not tell; of two of one name, each has the time."""
+    """Name operators with their domains, which a profile does not have; of two of one name, each has the time."""
     return {operator: time for name, time in times.items() for operator in named_in(name, operators)}
 
 

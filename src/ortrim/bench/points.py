@@ -113,7 +113,7 @@ class BenchRow:
 
     `jitter_ms` is the total's 99th percentile less its median. `spread` is the relative half-width of the interval that
     holds the true median. `cpu_ms` is the processor's time for one inference on all cores, without that of loading;
-    None where it could not be told. Of `total_ms.count` runs, `missed` took longer than the deadline.
+    None where it is not known. Of `total_ms.count` runs, `missed` took longer than the deadline.
     """
 
     model: str
@@ -211,7 +211,9 @@ def axis_from(word: str, cores: int) -> tuple[str, tuple[Value, ...]]:
     name, given, values = word.partition("=")
     if name not in CHOICES:
         hint = nearest(name, CHOICES, f"choose {EACH}, or some of {', '.join(CHOICES)}")
-        raise UsageError("bad-option", f"{name[:100]!r} is no setting to vary", where="--sweep", hint=hint)
+        raise UsageError(
+            "bad-option", f"{name[:100]!r} is not a setting that can be varied", where="--sweep", hint=hint
+        )
     if not given:
         return name, values_of(name, cores)
     return name, tuple(dict.fromkeys(_value(name, each.strip()) for each in values.split(",")))
@@ -243,7 +245,7 @@ def value_of(point: BenchPoint, name: str) -> Value | None:
 
 
 def name_of(point: BenchPoint, base: BenchPoint) -> str:
-    """Name a point by what it has otherwise than the base, in the words that ask for it: `threads=2 spinning=true`."""
+    """Name a point by its settings that differ from the base, as options: `threads=2 spinning=true`."""
     changed = [name for name in CHOICES if value_of(point, name) != value_of(base, name)]
     return " ".join(f"{name}={text_of(value_of(point, name))}" for name in changed) or base.name
 
@@ -288,7 +290,7 @@ def sweep_points(base: BenchPoint, words: Sequence[str], *, cores: int, full: bo
     if len(points) > MOST_POINTS:
         hint = "give fewer values, such as --sweep threads=1,2"
         raise UsageError(
-            "sweep-too-large", f"these are {len(points)} combinations; {MOST_POINTS} are the most", hint=hint
+            "sweep-too-large", f"these are {len(points)} combinations; at most {MOST_POINTS} are possible", hint=hint
         )
     return tuple(points.values())
 

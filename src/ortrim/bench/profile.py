@@ -1,4 +1,4 @@
-"""`profile`: what each operator and each node takes of one inference, as ONNX Runtime itself tells it.
+"""`profile`: the time of each operator and node in one inference, by ONNX Runtime's own profile.
 
 - A profile of operators and nodes as compact tables for the terminal and plain logs.
 """

@@ -58,7 +58,7 @@ def facts_of(row: BenchRow, deadline_ms: float | None) -> tuple[tuple[str, str],
     """Return what is to be said of a row beside its percentiles."""
     return (
         ("runs", f"{row.total_ms.count:,} in {counted(row.rounds, 'round')}"),
-        ("jitter", f"{ms_text(row.jitter_ms)} (99th percentile less the median)"),
+        ("jitter", f"{ms_text(row.jitter_ms)} (99th percentile minus median)"),
         *((("missed", missed_words(row, deadline_ms)),) if deadline_ms else ()),
         ("first run", ms_text(row.first_run_ms)),
         ("load", ms_text(row.load_ms)),
@@ -123,7 +123,7 @@ HEADINGS = (
 )  # fmt: skip
 NOTE = (
     "Milliseconds; p50 to max are input, inference and output together, those three are medians. Jitter is the 99th "
-    "percentile less the median; processor is the time of all cores for one inference. Best: `pareto` when no other "
+    "percentile minus the median; processor is the time of all cores for one inference. Best: `pareto` if no other "
     "settings are as good in latency, processor time and memory together."
 )
 

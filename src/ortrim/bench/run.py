@@ -1,6 +1,6 @@
 """`bench`: models measured on this machine, warm, in turn, with one choice of settings or with many.
 
-- Files that are written of a bench when they are asked for.
+- The files that a bench writes on request.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,8 +79,10 @@ def _journal(wanted: BenchRequest, subject: BenchedModel, console: Console) -> J
         return new_journal(folder, plan)
     found = unfinished(folder, plan, process_count(plan))
     if found is None:
-        hint = "it has to be the same models, library, settings and machine; without --resume a new one is begun"
-        raise UsageError("nothing-to-resume", "no bench like this was stopped", where=str(folder), hint=hint)
+        hint = "models, library, settings and machine must be the same; without --resume a new bench begins"
+        raise UsageError(
+            "nothing-to-resume", "there is no interrupted bench of this kind", where=str(folder), hint=hint
+        )
     console.note(f"{len(found.samples)} of {process_count(plan)} processes were run before")
     return found
 
@@ -97,7 +99,7 @@ def _measured(journal: Journal, subject: BenchedModel, host: Host, console: Cons
                     if turn.name not in known:
                         _one(turn, subject, host.run, failed, writer)
         except KeyboardInterrupt:
-            step.note("stopped; what was measured is kept, and --resume goes on from there")
+            step.note("stopped; measurements are kept, and --resume continues")
 
 
 def _turns(plan: BenchPlan) -> Iterator[Turn]:

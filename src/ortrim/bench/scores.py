@@ -211,7 +211,7 @@ def new_journal(folder: Path, plan: BenchPlan) -> Journal:
 def unfinished(folder: Path, plan: BenchPlan, total: int) -> Journal | None:
     """Return the newest journal of the same measurement that is not at its end, mended; None when there is none.
 
-    How often each case is run may differ: it goes by a first trial. Raises `StorageError` (`journal-damaged`).
+    How often each case is run may differ: it is decided by a first run. Raises `StorageError` (`journal-damaged`).
     """
     for path in sorted(folder.glob(f"{plan.name}-{_likeness(plan)}-*{ENDING}"), reverse=True):
         journal = read_journal(path)

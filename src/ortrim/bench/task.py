@@ -66,10 +66,10 @@ MOST: Final = 3600.0
         **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
         "goal": "what the recommendation goes by: latency, cpu or memory (default: latency)",
-        "period": "milliseconds in which an inference has to be over, such as 10 (default: the buildspec's)",
+        "period": "milliseconds that an inference may take, such as 10 (default: the buildspec's)",
         "rounds": f"processes for each case and choice (default: {ROUNDS}, of a sweep {SWEEP_ROUNDS})",
-        "seconds": f"how long each process runs its case, about (default: {SECONDS:g})",
-        "resume": "go on with the same bench where it was stopped",
+        "seconds": f"about how many seconds each process runs its case (default: {SECONDS:g})",
+        "resume": "continue the same bench where it was interrupted",
         "session": "write the recommended session.json to this file",
         "markdown": "also write the results to this file",
         **help_for("training-run"),
@@ -95,7 +95,7 @@ def bench(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Measure what models take, setting by setting."""
+    """Measure latency and memory of models by setting."""
     with boundary(json_mode=json) as console:
         asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
         wanted = BenchRequest(
@@ -143,8 +143,8 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
         console.render(bench_tables(report))
         console.note(f"\nevery run is in {report.journal}")
     if report.done < report.total:
-        what = f"stopped after {report.done} of {report.total} processes; what was measured is kept"
-        raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume goes on")
+        what = f"stopped after {report.done} of {report.total} processes; measurements are kept"
+        raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume continues")
 
 
 @task(
@@ -152,9 +152,9 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
     auto_shortflags=False,
     help={
         **SUBJECT_HELP,
-        "trace": "read this trace, such as a device's that invoke verify --trace left, instead of making one",
-        "case": "the case of this name alone",
-        "runs": f"inferences of which the median is told (default: {RUNS})",
+        "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
+        "case": "only the case of this name",
+        "runs": f"number of inferences, whose median is reported (default: {RUNS})",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
     },
 )
@@ -173,7 +173,7 @@ def profile(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Show what operators and nodes take of an inference."""
+    """Show the time of each operator in an inference."""
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
         if trace and (model or spec or library or case or dim):
@@ -195,7 +195,7 @@ def profile(
 
 @task(help={"runs": f"how often each process runs its case (default: {HOT_RUNS})", **help_for("spec", "json")})
 def hot(_context: Context, spec: str | None = None, runs: str = "", json: bool = False) -> None:
-    """Name the operators that take the models' time."""
+    """Find the operators that take the models' time."""
     with boundary(json_mode=json) as console:
         found = find_hot(request_from(spec), console, count_option(runs, "runs") or HOT_RUNS)
         if json:

@@ -1,4 +1,4 @@
-"""Android as packages see it: ABIs, what libraries and classes are made of, and what Android offers to apps."""
+"""Android as packages see it: ABIs, what libraries and classes are made of, and what apps may use."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -32,7 +32,7 @@ ABI_FACTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class SystemLibrary:
-    """A library that Android offers to apps since an API level.
+    """A library that apps may use from an API level on.
 
     `symbols` are all of its names with the level of each, for one ABI; None when only how they begin is known.
     """
@@ -45,7 +45,7 @@ class SystemLibrary:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemApi:
-    """What Android offers to apps of one ABI: libraries by soname, and the API level of each version of a symbol."""
+    """What apps of one ABI may use: libraries by soname, and the API level of each version of a symbol."""
 
     libraries: dict[str, SystemLibrary]
     versions: dict[str, int]
@@ -70,7 +70,7 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class UndefinedSymbol:
-    """A name that a library needs of others; `version` is the one asked for, empty for any."""
+    """A name that a library needs of others; `version` is the required one, empty for any."""
 
     name: str
     version: str

@@ -81,7 +81,7 @@ def _segment(header: Any) -> Segment:
 
 
 def _undefined(elf: ELFFile) -> Iterator[UndefinedSymbol]:
-    """Yield the names needed of other libraries, each with the version asked for."""
+    """Yield the names needed of other libraries, each with the required version."""
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
         raise TypeError("it has no table of dynamic symbols")
@@ -167,7 +167,7 @@ def read_class(data: bytes, where: str) -> JavaClass:
 
 
 def native_method(class_name: str, method: str, descriptor: str) -> NativeMethod:
-    """Return a native method with its symbols; the long one tells overloaded methods apart."""
+    """Return a native method with its symbols; the long one distinguishes overloaded methods."""
     short = f"Java_{_mangled(class_name)}_{_mangled(method)}"
     arguments = descriptor[1 : descriptor.index(")")]
     name = f"{class_name.replace('/', '.')}.{method}"

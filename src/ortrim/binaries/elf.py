@@ -115,7 +115,7 @@ class BoundedStream(io.BytesIO):
         """Read as a file does; raises ValueError after too many reads."""
         self._reads += 1
         if self._reads > READS_LIMIT:
-            raise ValueError("it asks for more reads than any real library")
+            raise ValueError("it has more tables than any real library")
         return super().read(size)
 
 

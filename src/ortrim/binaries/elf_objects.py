@@ -3,7 +3,7 @@
 Little-endian objects of 32 and 64 bits with one symbol table, without section groups: what `ld.lld -r
 --force-group-allocation` writes. Source: the System V ABI, chapter 4.
 
-- One object joined of many, with all that it does not offer made invisible to the linkers of applications.
+- One object made of many, in which all symbols that it does not export are local.
 """
 
 import re
@@ -78,7 +78,7 @@ class ObjectSymbol:
 
     @property
     def is_defined(self) -> bool:
-        """Whether it is here, rather than asked of another object."""
+        """Whether it is defined here, not in another object."""
         return self.section != UNDEFINED
 
 
@@ -139,7 +139,7 @@ def read_relocatable(data: bytes, where: str) -> Relocatable:
     rows = [struct.unpack_from(layout.section, data, start + size * number) for number in range(count)]
     sections = tuple(Section(fields=row, content=_content(data, row)) for row in rows)
     if max(section.fields[8] for section in sections) > LARGEST_ALIGNMENT:
-        raise ValueError("a section wants to lie where no real one does")
+        raise ValueError("a section has an impossible address")
     tables = [number for number, section in enumerate(sections) if section.kind == SYMTAB]
     if len(tables) != 1 or any(section.kind in {GROUP, SYMTAB_SHNDX} for section in sections):
         raise ValueError("it has section groups, too many sections, or not exactly one table of symbols")
@@ -173,16 +173,16 @@ LLVM_ADDRSIG: Final = 0x6FFF4C03
 """A list of symbols by their numbers, for linkers that fold functions; it goes, rather than being renumbered."""
 VISIBILITY: Final = 0x3
 MAPPING: Final = b"$"
-"""Begins the names by which ARM's linkers tell code from data."""
+"""Begins the names of ARM's mapping symbols, which separate code from data."""
 CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
 """A section of one function or variable: `.text._ZN...`, `.rodata..L__const.name`."""
 
 
 def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes:
-    """Return a relocatable object in which only the `offered` names, and those asked of others, are visible.
+    """Return a relocatable object in which only the `offered` and the undefined symbols are global.
 
     `where` names the file in errors. Raises `BinaryError` (`not-an-object`, `corrupt-elf`, or `symbol-missing` when
-    the object does not define what it should offer).
+    the object does not define what it should export).
     """
     try:
         parts = read_relocatable(data, where)
@@ -195,7 +195,7 @@ def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes
 
 
 def visible_symbols(data: bytes, where: str = "") -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that an object offers and those that it asks others for. Raises as `hide_symbols` does."""
+    """Return the exported and the undefined symbols of an object. Raises as `hide_symbols` does."""
     try:
         seen = [symbol for symbol in read_relocatable(data, where).symbols() if not symbol.is_local]
     except (struct.error, LookupError, ValueError) as error:
@@ -209,7 +209,7 @@ def _require(symbols: Iterable[ObjectSymbol], offered: frozenset[str], where: st
     missing = sorted(name for name in offered if name.encode() not in defined)
     if missing:
         what = f"the object does not define {', '.join(missing)}"
-        raise BinaryError("symbol-missing", what, where=where, hint="build again; if it stays, report it")
+        raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
 
 
 def _local_unless(symbol: ObjectSymbol, offered: frozenset[str]) -> ObjectSymbol:

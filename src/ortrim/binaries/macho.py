@@ -228,7 +228,7 @@ def checked_header(data: bytes) -> MachHeader:
             covered += length
         start += size
     if covered > MOST_COVERED * len(data):
-        raise ValueError("its load commands point at more than there is")
+        raise ValueError("its load commands point beyond its end")
     return MachHeader(architecture=architecture_name(kind, subtype), file_type=file_type)
 
 
@@ -250,7 +250,7 @@ def _extents(command: int, content: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _sections(content: bytes, count: int, start: int, form: str) -> Iterator[tuple[int, int]]:
-    """Yield where sections and their relocations lie; those of a segment that has no bytes here are not asked for."""
+    """Yield where sections and their relocations lie; segments without bytes in this file are left out."""
     layout = struct.Struct(form)
     if start + count * layout.size > len(content):
         raise ValueError(f"a segment claims {count} sections")
@@ -340,7 +340,7 @@ def _thin(data: bytes, where: str) -> MachImage:
 
 
 def _archive(data: bytes, where: str) -> MachImage:
-    """Return a static library as one: what its objects offer and ask for together."""
+    """Return a static library as one: the exported and undefined symbols of its objects together."""
     members = members_of(data, where)
     objects = [
         _thin(content, f"{where}: {name}") for name, content in members if not content.startswith(BITCODE_MAGICS)
@@ -352,7 +352,7 @@ def _archive(data: bytes, where: str) -> MachImage:
     architectures = sorted({each.architecture for each in objects})
     if len(architectures) > 1:
         why = f"it has objects of {', '.join(architectures)}"
-        raise BinaryError("objects-differ", "a static library is of one architecture", where=where, why=why)
+        raise BinaryError("objects-differ", "a static library has one architecture", where=where, why=why)
     return replace(
         _joined(objects),
         size_bytes=len(data),
@@ -391,7 +391,7 @@ COUNT_FIELD: Final = 16
 def load_commands(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the kind and the place of each load command. Raises ValueError for a file that is not of 64 bits."""
     if data[:4] != MAGIC:
-        raise ValueError("it is not of 64 bits")
+        raise ValueError("it is not a 64-bit file")
     (count,) = struct.unpack_from("<I", data, COUNT_FIELD)
     start = HEADER_BYTES
     for _ in range(count):

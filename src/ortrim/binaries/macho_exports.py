@@ -1,6 +1,6 @@
-"""A Mach-O library that offers chosen names alone: what Apple's linker does when it is given a list of exports.
+"""A Mach-O library that exports only chosen symbols: what Apple's linker does when it is given a list of exports.
 
-zig's linker takes such a list and passes it over: it offers every symbol that no compiler has hidden, and names of its
+zig's linker takes such a list and passes it over: it exports every symbol that no compiler has hidden, and names of its
 own (`__mh_dylib_header`, `___dso_handle`). It also has the loader look for every weak symbol in all libraries of the
 program, where a Mac's C++ library would answer for the one inside. So it is done here, afterwards: other symbols become
 local, what is weak is the library's own, the exports trie is written anew, and the signature with it. Nothing moves:
@@ -8,7 +8,7 @@ every part keeps its place and its size.
 
 Source of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
 
-- The exports trie of a Mach-O library: the names that it offers, as dyld reads them.
+- The exports trie of a Mach-O library: the symbols that it exports, as dyld reads them.
 - The ad hoc signature of a Mach-O file, without which no Apple processor of ARM runs it: digests of its pages.
 """
 
@@ -191,7 +191,7 @@ class MachoSymbol:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Where the load commands of a library lie that say what it offers, and what they say."""
+    """Offsets and content of the load commands that describe a library's exports."""
 
     symtab: int
     dysymtab: int
@@ -206,7 +206,7 @@ class Tables:
 
 
 def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
-    """Return a library that offers these names alone, as the linker writes them, signed anew if it was signed.
+    """Return a library that exports only these symbols, named as the linker writes them; signed again if it was signed.
 
     Raises `BinaryError`: `not-mach-o`, `corrupt-mach-o`, or `symbol-missing` for a name that it does not define.
     """
@@ -219,7 +219,7 @@ def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
         kept = tuple(symbol for symbol in offered if symbol.name in names)
         if missing := sorted(set(names) - {symbol.name for symbol in kept}):
             what = f"the library does not define {', '.join(missing)}"
-            raise BinaryError("symbol-missing", what, where=where, hint="build again; if it stays, report it")
+            raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
         others = (symbol for symbol in offered if symbol.name not in names)
         hidden = tuple(replace(symbol, kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN) for symbol in others)
         content = bytearray(data)

@@ -1,6 +1,6 @@
 """One Mach-O file of one architecture, read with LIEF once its parts are known to be inside it.
 
-- A Mach-O library as reports tell of libraries: what a loader sees of it, and how large it is.
+- A Mach-O library as reports describe libraries: what a loader sees of it, and how large it is.
 - Several architectures in one file, as `lipo -create` joins them. Source of the format: Apple's mach-o/fat.h.
 """
 
@@ -45,7 +45,7 @@ OLD_PLATFORMS: Final = {
     "VERSION_MIN_TVOS": "tvos", "VERSION_MIN_WATCHOS": "watchos",
 }  # fmt: skip
 SIMULATED: Final = frozenset({"x86_64", "x86_64h", "i386"})
-"""The older command does not tell a simulator from a device; of these processors there never was a device."""
+"""The older command does not distinguish simulators from devices; no device has these processors."""
 STAB_MASK, PRIVATE_EXTERN, TYPE_MASK, EXTERN = 0xE0, 0x10, 0x0E, 0x01
 BITCODE_SECTIONS: Final = frozenset({"__bitcode", "__bundle"})
 ZEROED: Final = frozenset({
@@ -177,7 +177,7 @@ def _need(dylib: lief.MachO.DylibCommand) -> MachNeed:
 
 
 def _names(binary: lief.MachO.Binary) -> tuple[set[str], set[str]]:
-    """Return the names that others can link to, from the table of symbols and the exports trie, and those asked for."""
+    """Return the exported symbols, from the symbol table and the exports trie, and the undefined ones."""
     offered, asked = set[str](), set[str]()
     for symbol in binary.symbols:
         kind = symbol.raw_type
@@ -222,7 +222,7 @@ PAGE_BYTES: Final = {"arm64": 16384, "x86_64": 4096}
 
 
 def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
-    """Return what reports tell of a library of one architecture; sizes are in bytes, by segment.
+    """Return the facts for reports about a library of one architecture; sizes are in bytes, by segment.
 
     An archive of objects has its size alone. Raises `BinaryError` as `read_macho` does, ValueError for a file of
     several architectures.

@@ -1,6 +1,6 @@
-"""Relocatable objects, ELF or Mach-O: the symbols that one offers to a link and those that it asks of it.
+"""Relocatable objects, ELF or Mach-O: their exported and undefined symbols.
 
-- Relocatable Mach-O objects: the symbols that one offers to a link and those that it asks of it.
+- Relocatable Mach-O objects: their exported and undefined symbols.
 """
 
 import struct
@@ -28,7 +28,7 @@ def object_symbols(data: bytes) -> Iterator[tuple[str, bool]]:
     counts as defined. Raises ValueError and struct.error for damage.
     """
     if checked_header(data).file_type != OBJECT_TYPE:
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     for place, count, start_of_names, names_size in _tables(data):
         names = data[start_of_names : start_of_names + names_size]
         for number in range(count):
@@ -47,7 +47,7 @@ def _tables(data: bytes) -> Iterator[tuple[int, int, int, int]]:
 def _name(names: bytes, start: int) -> str:
     end = names.index(0, start)
     if end == start:
-        raise ValueError("a symbol that others can see has no name")
+        raise ValueError("a global symbol has no name")
     return names[start:end].decode()
 
 
@@ -76,7 +76,7 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
 def own_references(path: Path) -> frozenset[str]:
     """Return the mangled names that an ELF object both defines for others and refers to by name itself.
 
-    A linker that is told of another definition of such a name leads the object there, too; what the object refers to
+    A linker that gets another definition of such a name uses it in the object, too; what the object refers to
     in another way stays its own. Raises `BinaryError` as `read_object` does.
     """
     return with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: frozenset(_references(elf)))
@@ -92,7 +92,7 @@ def _references(elf: ELFFile) -> Iterator[str]:
         for number in {each["r_info_sym"] for each in section.iter_relocations()}:
             symbol = table.get_symbol(number)
             if symbol is None:
-                raise ValueError("a relocation by a symbol that is not there")
+                raise ValueError("a relocation refers to a symbol that does not exist")
             if symbol["st_info"]["bind"] != LOCAL and symbol["st_shndx"] != UNDEFINED:
                 yield symbol.name
 
@@ -115,5 +115,5 @@ def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, bool]]:
             if symbol["st_info"]["bind"] == LOCAL:
                 continue
             if not symbol.name:
-                raise ValueError("a symbol that others can see has no name")
+                raise ValueError("a global symbol has no name")
             yield symbol.name, symbol["st_shndx"] != UNDEFINED

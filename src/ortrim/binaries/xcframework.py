@@ -3,7 +3,7 @@
 - Xcframeworks, frameworks and what lies around them: what one of any origin holds. Pure data.
 - What is in a framework's folder. Source: Apple's guide to the anatomy of framework bundles.
 - Property lists that nobody vouches for: XML or binary, a table at the top.
-- Apple's required reason API: which of its categories the undefined symbols of a binary tell of.
+- Apple's required reason API: which of its categories a binary uses, by its undefined symbols.
 """
 
 import plistlib
@@ -143,7 +143,7 @@ def read_plist(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _unbounded(content: Any) -> str:
-    """Return why what was read cannot be told, empty when it can."""
+    """Return why a property list cannot be used, empty when it can."""
     waiting, seen = [(content, 1)], 0
     while waiting:
         value, depth = waiting.pop()
@@ -151,14 +151,14 @@ def _unbounded(content: Any) -> str:
         if depth > MOST_DEPTH:
             return f"it has more than {MOST_DEPTH} levels"
         if seen > MOST_VALUES:
-            return f"it comes to more than {MOST_VALUES:,} values"
+            return f"it has more than {MOST_VALUES:,} values"
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         waiting.extend((each, depth + 1) for each in inner)
     return ""
 
 
 def _damaged(where: str, why: str) -> BinaryError:
-    hint = "it is neither XML nor binary with a table at its top: make it anew, `plutil -lint` on a Mac says more"
+    hint = "make it again, as XML or binary, with a dictionary at its top; on a Mac, `plutil -lint` says more"
     return BinaryError("plist-damaged", "this is not a property list", where=where, why=why, hint=hint)
 
 
@@ -277,7 +277,7 @@ def read_xcframework(path: Path) -> XcframeworkFacts:
 
 
 def holds_framework(names: Iterable[str]) -> bool:
-    """Whether the paths of files tell of an xcframework or a framework."""
+    """Whether paths are those of an xcframework or a framework."""
     return any(f"{suffix}/" in name for name in names for suffix in (SUFFIX, FRAMEWORK_SUFFIX))
 
 
@@ -289,7 +289,7 @@ def _root(bundle: Bundle, path: Path) -> str:
         found = sorted({folder for name in bundle.files for folder in _outermost(name, suffix)})
         if len(found) > 1:
             what = f"holds {len(found)} of what it should hold one: {', '.join(found[:5])}"
-            hint = "name the folder of one; Swift's package manager wants one in an archive, too"
+            hint = "give the folder of one xcframework; Swift Package Manager needs one per archive, too"
             raise BinaryError("several-xcframeworks", what, where=str(path), hint=hint)
         if found:
             return found[0]

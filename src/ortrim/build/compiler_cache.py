@@ -70,7 +70,7 @@ OFF: Final = ("", "0", "off", "false", "no")
 
 
 def chosen_backend(environment: Mapping[str, str]) -> Backend | None:
-    """Return the store that the user's environment asks sccache for; None for none."""
+    """Return the store that the user's environment names for sccache; None for none."""
     asked = (backend for backend in BACKENDS if environment.get(backend.chosen_by, "").lower() not in OFF)
     return next(asked, None)
 
@@ -127,7 +127,7 @@ class CompilerCache:
     """A compiler cache that is ready: the launcher that goes before the compiler, and what the launcher needs.
 
     `environment` holds no secret, because every compile command of the build sees it. `where` says in a few words
-    which program keeps the objects, and where. `use` tells how far the cache has helped this build; None when it
+    which program keeps the objects, and where. `use` returns how much the cache has helped this build; None when it
     does not answer.
     """
 
@@ -190,7 +190,7 @@ def ccache(
 def _require_plain(folders: tuple[Path, ...]) -> None:
     """Refuse folders with `=` in their names: a word with it is no compiler to ccache, but a setting."""
     if any("=" in str(folder) for folder in folders):
-        why = "the name of a folder has '=', which ccache takes for a setting"
+        why = "the name of a folder contains '=', which ccache reads as a setting"
         raise ToolError("compiler-cache-unusable", "cannot be used", where="ccache", why=why)
 
 
@@ -336,7 +336,7 @@ def compiler_cache(
     `programs` holds `ccache` and `sccache`; objects lie below `folder`, which any number of builds share. All of
     sources, build and tools lies below `base_folders`, so that a hit does not depend on where these are. The user's
     environment may name a store that a team shares; it is left out when no `stores` can be reached. A build without a
-    cache is slow, not wrong: a cache that cannot be used is told to `on_note` in one line and the next best one is
+    cache is slow, not wrong: a cache that cannot be used is reported to `on_note` in one line and the next best one is
     taken.
     """
     with ExitStack() as stack:

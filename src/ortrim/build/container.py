@@ -87,7 +87,7 @@ def image_base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, 
     machine = DEBIAN_NAMES.get(platform.machine())
     if machine is None:
         hint = "ortrim builds on Linux for x86-64 and arm64"
-        raise ToolError("unsupported-host", f"{platform.machine()} is no host that ortrim knows", hint=hint)
+        raise ToolError("unsupported-host", f"{platform.machine()} is not a supported host", hint=hint)
     request = PackageRequest(names=tuple(sorted(pin.packages)), suite=pin.suite, architecture=machine)
     return pin, debian_root(request, announce)
 
@@ -274,7 +274,7 @@ class ContainerPlace:
 
 
 def container_place(recipe: ImageRecipe, options: ContainerOptions, on_note: Callable[[str], None]) -> ContainerPlace:
-    """Return a place in an image, with the engine asked for or the first that works.
+    """Return a place in an image, with the requested engine or the first that works.
 
     An engine works when it has built the image and started a command in it. Raises what went wrong: `ToolError`,
     `NetworkError`, `StorageError` or `SourcesError`.
@@ -298,5 +298,5 @@ def _try_out(usable: UsableEngine, image: str, options: ContainerOptions) -> Non
     )
     code = run_in(usable, image, inside, lambda _: None)
     if code != 0:
-        hint = f"remove the image, so that it is built anew: {usable.name} rmi {image}"
+        hint = f"remove the image, so that it is built again: {usable.name} rmi {image}"
         raise ToolError("image-unusable", f"its shell ends with {code}", where=image, hint=hint)

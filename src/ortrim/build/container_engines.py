@@ -1,10 +1,10 @@
-"""Container engines as one thing: what is asked of docker, podman and buildah, in words that each of them understands.
+"""Container engines as one thing: the commands for docker, podman and buildah, in each one's arguments.
 
 An engine here is pure: it says which command does what. `containers_running` runs the commands.
 
-- docker and podman: the same words, but for what each does by itself and the other has to be told. Pure.
+- docker and podman: the same arguments, but for defaults that differ. Pure.
 - buildah: builds images and runs commands in them without a daemon, by chroot, where nothing else may. Pure.
-- Which container engine is used: the one asked for, or the first that works.
+- Which container engine is used: the requested one, or the first that works.
 - What container engines say when something is wrong, as diagnostics. Pure.
 """
 
@@ -22,7 +22,7 @@ from ortrim.base.tools import Tool, require
 from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, UsageError
 
 OWNER_LABEL: Final = "ortrim.cache"
-"""Marks what ortrim starts; its value tells the cache folder, so that two users of an engine leave each other alone."""
+"""Marks what ortrim starts; its value is a digest of the cache folder, so that users of an engine do not interfere."""
 PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """The variables, in either case, that engines hand to the steps of an image's build and keep out of the image."""
 
@@ -134,7 +134,7 @@ CONFINED: Final = (
 
 
 PODMAN_BUILD: Final = ("--pull=false", "--http-proxy=false", "--isolation", "chroot")
-"""By chroot, because podman, when it is told to stop, leaves running what it started by another runtime."""
+"""By chroot, because podman, when it is stopped, leaves running what it started by another runtime."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +242,7 @@ class BuildahEngine(ContainerEngine):
         )
 
     def list_owned(self, owner: str) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `ContainerEngine.list_owned`; buildah cannot filter by label, so the names have to tell."""
+        """See `ContainerEngine.list_owned`; buildah cannot filter by label, so names are used."""
         return ("buildah", "containers", "--all", "--noheading", "--format", "{{.ContainerName}}")
 
 
@@ -275,7 +275,7 @@ HIDDEN: Final = "..."
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCause:
-    """A cause: how it is recognised, and what it is told as. `{engine}` in the hint stands for the engine's name."""
+    """A cause: how it is recognised, and how it is reported. `{engine}` in the hint stands for the engine's name."""
 
     words: str
     kind: type[Diagnostic]
@@ -334,15 +334,15 @@ CAUSES: Final = (
         r"cgroups? .*not supported|clone.* EPERM|unshare failed",
         kind=ToolError,
         reference="engine-not-permitted",
-        what="it may not make containers here",
+        what="it may not create containers here",
         hint="choose another engine; buildah needs least: root, or user namespaces with a range in /etc/subuid",
     ),
     EngineCause(
         words=r"^Error: building at STEP|returned a non-zero code:|failed to solve: process",
         kind=ToolError,
         reference=STEP,
-        what="a step of the image failed, so that something in it is not as it should be",
-        hint="if a base or an archive is not what it should be, pin another one: invoke pins.update --images",
+        what="a step of the image build failed",
+        hint="if a base image or an archive is wrong, pin another one: invoke pins.update --images",
     ),
     EngineCause(
         words=r"bind source path does not exist|error mounting|statfs .*: no such file|stat .*: no such file",
@@ -369,7 +369,7 @@ def engine_error(engine: str, doing: str, printed: str, environment: Mapping[str
             why = "\n".join(lines[-SHOWN_LINES:]) if cause.reference == STEP else found[-1].strip()[:LONGEST_LINE]
             return cause.kind(cause.reference, cause.what, where=where, why=why, hint=hint)
     why = "\n".join(lines[-SHOWN_LINES:]) or "it printed nothing"
-    hint = "see whether it works by itself, or choose another engine with --engine"
+    hint = "check whether it works outside of ortrim, or choose another engine with --engine"
     return ToolError("engine-failed", "failed", where=where, why=why, hint=hint)
 
 
@@ -441,9 +441,9 @@ def probe(engine: ContainerEngine) -> UsableEngine:
 def first_that_works(
     wanted: str | None, attempt: Callable[[UsableEngine], None], on_note: Callable[[str], None]
 ) -> UsableEngine:
-    """Return the engine that was asked for, or else the first with which `attempt` raises no `ToolError`.
+    """Return the requested engine, or else the first with which `attempt` raises no `ToolError`.
 
-    `on_note` hears of those that are there and do not work. Raises what went wrong with the one asked for, or
+    Engines that are installed but do not work are reported to `on_note`. Raises the error of the requested one, or
     `ToolError` `no-container-engine` with the reason of each.
     """
     failures: list[Diagnostic] = []
@@ -460,5 +460,5 @@ def first_that_works(
     if wanted is not None:
         raise failures[0]
     why = "\n".join(f"{failure.where}: {failure.what} ({failure.hint})" for failure in failures)
-    hint = "mend one of them, or build without a container: --executor native"
+    hint = "repair one of them, or build without a container: --executor native"
     raise ToolError("no-container-engine", "no container engine works here", why=why, hint=hint)

@@ -57,7 +57,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def owner() -> str:
-    """Return what tells this cache folder from those of other users of the same engine."""
+    """Return what distinguishes this cache folder from those of other users of the same engine."""
     return hashlib.sha256(str(cache_folder("containers")).encode()).hexdigest()[:12]
 
 
@@ -112,7 +112,7 @@ def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_lin
     """Build an image. The caller holds the lock of its tag.
 
     The engine's temporary files go to `temporary`. Its steps see the user's proxies; `on_line` gets what it prints
-    without their credentials. Raises what `engine_error` returns. If ortrim is killed, the engine is told to stop.
+    without their credentials. Raises what `engine_error` returns. If ortrim is killed, the engine stops the container.
     """
     _remove_unfinished(usable, image.tag)
     lines: list[str] = []
@@ -138,13 +138,13 @@ def pulled_digest(usable: UsableEngine, reference: str) -> str:
             raise engine_error(usable.name, f"pull {reference}", done.stdout + done.stderr, os.environ)
     found = DIGEST.search(done.stdout)
     if found is None:
-        what = "the registry gives it no digest, so that nobody could fetch the same again"
+        what = "the registry has no digest for it, so that the same image could not be fetched again"
         raise NetworkError("image-without-digest", what, where=reference, why=done.stdout.strip()[:300])
     return found[0]
 
 
 def _remove_unfinished(usable: UsableEngine, tag: str) -> None:
-    """Remove what a killed build of this image left; the label, which comes first in its file, tells whose it is."""
+    """Remove what a killed build of this image left; the label, which comes first in its file, says whose it is."""
     words = usable.engine.list_unfinished
     listed = run(words, timeout_seconds=ANSWER_SECONDS).stdout if words else ""
     for name in filter(None, map(str.strip, listed.splitlines())):
@@ -154,7 +154,7 @@ def _remove_unfinished(usable: UsableEngine, tag: str) -> None:
 
 
 def image_label(tag: str) -> str:
-    """Return the instruction that comes first in an image's file, and tells what a killed build of ours has left."""
+    """Return the instruction that comes first in an image's file, and marks what a killed build has left."""
     return f'LABEL ortrim.image="{tag}" ortrim.builder="{owner()}"'
 
 
@@ -184,9 +184,9 @@ def parse_mount(word: str) -> Mount:
         raise _bad("mount", word, "write it as SRC:DST or SRC:DST:ro")
     path, inside = _existing(source), PurePosixPath(target)
     if path is None:
-        raise _bad("mount", word, "its first part has to be a file or folder that is there")
+        raise _bad("mount", word, "its first part must be an existing file or folder")
     if not inside.is_absolute() or ".." in inside.parts or NOT_MOUNTABLE.search(f"{path}{inside}"):
-        raise _bad("mount", word, "its second part has to be an absolute path; neither may hold commas or quotes")
+        raise _bad("mount", word, "its second part must be an absolute path; neither may contain commas or quotes")
     if str(inside) in OF_THE_IMAGE or any(inside.is_relative_to(folder) for folder in OF_THE_KERNEL):
         raise _bad("mount", word, "the image needs that folder itself: choose one of your own, such as /opt/company")
     return Mount(source=path, target=str(inside), writable=mode != "ro")
@@ -217,7 +217,7 @@ def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
     """
     for word in words:
         if FLAG.fullmatch(word) is None:
-            raise _bad("engine-flag", word, "write each as one word: --engine-flag=--memory=8g")
+            raise _bad("engine-flag", word, "write each as one argument: --engine-flag=--memory=8g")
         if word.partition("=")[0] in OURS:
             raise _bad(
                 "engine-flag", word, "ortrim sets this itself (docs/guides/build.md); for folders there is --mount"
@@ -233,7 +233,7 @@ def require_mountable(mounts: Sequence[Mount], own: Sequence[Mount]) -> None:
     for mount in own:
         if NOT_MOUNTABLE.search(str(mount.source)):
             hint = "choose another cache folder with ORTRIM_CACHE"
-            what = "no container engine can mount a path with a comma or a quote"
+            what = "no container engine can mount a path that contains a comma or a quote"
             raise UsageError("path-not-mountable", what, where=str(mount.source), hint=hint)
         for other in mounts:
             ours, theirs = PurePosixPath(mount.target), PurePosixPath(other.target)
@@ -304,7 +304,7 @@ def _container_run(usable: UsableEngine, image: str, inside: Command, own: Path)
 
 
 def _streamed(usable: UsableEngine, planned: ContainerRun, on_line: Callable[[str], None]) -> int:
-    """Run it and tell the engine's own words, which come before `STARTED`, from the command's."""
+    """Run it and separate the engine's own output, which comes before `STARTED`, from the command's."""
     before: list[str] = []
     started = False
 

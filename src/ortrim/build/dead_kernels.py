@@ -4,7 +4,7 @@ Constructors put the best kernels for the processor into the entries of `struct 
 so names every kernel there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,
 platform.cpp}.
 
-- Which operators' kernels a source of ONNX Runtime registers, told from its text. Pure.
+- Which operators' kernels a source of ONNX Runtime registers, by its text. Pure.
 - Kernels of MLAS that no processor chooses from a baseline upwards, by the order in which its table is filled. Pure.
 - Which of the kernels in MLAS's table a library can reach, by what its link took. Pure.
 - Which functions of ONNX's messages a library has no use for: those that read and write them as files. Pure.
@@ -300,7 +300,7 @@ def wanted_methods(left_out: frozenset[str], objects: Iterable[LinkedObject]) ->
 def _reads_or_writes(linked: LinkedObject) -> bool:
     """Whether an object of which some code is in the library may call the methods of whatever message it is given.
 
-    Of what all messages have in common, functions go by their names, and any counts where these cannot be told.
+    Of what all messages have in common, functions go by their names, and any counts where these are not known.
     """
     if linked.source == BASE:
         return linked.functions is None or any(map(ANY_MESSAGE.search, linked.functions))
@@ -321,7 +321,7 @@ FLOAT8_PREFIX: Final = "Float8"
 def unused_types(operators: RequiredOperators, models: Sequence[ModelUses]) -> tuple[str, ...]:
     """Return the kinds in `KINDS`, in order, that a library with these operators for these models can do without.
 
-    None when all operators are required, when there is no model to tell by, and no 8-bit floats as soon as the type of
+    None when all operators are required, when there is no model, and no 8-bit floats as soon as the type of
     a single value is not known.
     """
     if operators.everything or not models:

@@ -75,7 +75,7 @@ def mirrors_in(texts: list[tuple[bool, str]], suites: frozenset[str]) -> list[Mi
 
 
 def source_stanza(mirror: Mirror, suite: str, types: str = "deb-src deb") -> str:
-    """Return a deb822 file that offers `suite` of a mirror: sources and packages, or those `types` alone."""
+    """Return a deb822 file for `suite` of a mirror: sources and packages, or those `types` alone."""
     signed_by = mirror.signed_by or (str(DEBIAN_KEYRING) if DEBIAN_KEYRING.is_file() else "")
     fields = {
         "Types": types,
@@ -133,7 +133,7 @@ SILENT_SECONDS: Final = 1200
 def prepare_apt(folder: Path, mirror: Mirror, suite: str, architecture: str = "") -> tuple[str, ...]:
     """Make apt's folders afresh below `folder` and return the options that lead it there.
 
-    With an architecture in Debian's words (`arm64`), only that one's packages are asked for, and no sources.
+    With an architecture in Debian's words (`arm64`), only its packages are fetched, and no sources.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("lists/partial", "cache/archives/partial"):
@@ -187,7 +187,7 @@ def complaints(done: Completed) -> str:
 def not_delivered(names: str, suite: str, reasons: list[str]) -> SourcesError:
     """Return the diagnostic of files that no mirror delivered, with each of apt's complaints once."""
     what = f"apt did not deliver {names}"
-    hint = f"check that the mirror carries the suite {suite} and can be reached: apt-get update"
+    hint = f"check that the mirror has the suite {suite} and can be reached: apt-get update"
     why = "\n".join(dict.fromkeys(line for reason in reasons for line in reason.splitlines()))
     return SourcesError("apt-failed", what, where=suite, why=why[:2000], hint=hint)
 

@@ -262,7 +262,7 @@ class Executor(Protocol):
 
 
 def choose_parallelism(asked: int | None) -> Parallelism:
-    """Return `asked` when given, otherwise as many jobs as both the cores and the memory of this machine allow."""
+    """Return `asked` when given, otherwise as many jobs as the cores and the memory of this machine allow."""
     if asked is not None:
         return Parallelism(jobs=asked, reason="as asked")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

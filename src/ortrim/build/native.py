@@ -59,7 +59,7 @@ def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) 
         code, lines = finished(place, paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
         if code != 0:
             why = first_error(lines)
-            what = f"what follows the build failed: {' '.join(command)}"
+            what = f"a step after the build failed: {' '.join(command)}"
             raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=remedy(why))
 
 
@@ -212,7 +212,7 @@ def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerC
 
 
 def require_success(job: BuildJob, outcome: CompileOutcome, log: Path) -> None:
-    """Raise what a failed build is told as: `BuildError` `build-failed`, or `StorageError` `disk-full`."""
+    """Raise the diagnostic of a failed build: `BuildError` `build-failed`, or `StorageError` `disk-full`."""
     if outcome.failed:
         why = first_error(outcome.lines)
         raise _build_failed(job.target.identifier, why, f"the whole log is {log}; ", outcome.code)
@@ -272,5 +272,5 @@ def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments
     if code != 0:
         what = f"the static library cannot be made: zig {arguments[0]} failed"
         why = first_error(lines)
-        hint = "the shared library is there: report this, and use linkage = 'shared' meanwhile"
+        hint = "the shared library was built: report this, and use linkage = 'shared' for now"
         raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=hint)

@@ -201,7 +201,7 @@ def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CompilerCacheUse:
-    """How far the compiler cache helped: compilations answered from it, and all that were asked."""
+    """How far the compiler cache helped: cache hits, and all compilations."""
 
     hits: int
     requests: int
@@ -219,7 +219,7 @@ class CompiledUnits:
 class JobResult:
     """A finished build, in `folder`: `seconds` is the wall time that it took.
 
-    `library` is the shared one; `archive` is the static one of the same objects, None when it was not asked for.
+    `library` is the shared one; `archive` is the static one of the same objects, None when it was not requested.
     `units` is None when everything was compiled.
     """
 

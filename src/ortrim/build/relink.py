@@ -113,7 +113,7 @@ FUNCTION: Final = ".text."
 """What the section of a single function begins with, its name follows."""
 DONE: Final = "unreached.job"
 """Names the job for which the script is complete, and what it holds: another one would give another library."""
-UNTOLD: Final = "which kernels nothing reaches cannot be told: all are kept"
+UNTOLD: Final = "dead kernels cannot be found: all kernels are kept"
 LOOKS: Final = 8
 """How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
 

@@ -1,6 +1,6 @@
 """Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index.
 
-- Which units a build compiles: what the index says the link takes, told to CMake through `units.cmake`.
+- Which units a build compiles: those that the link needs by the index, passed to CMake through `units.cmake`.
 - Which sources of kernels are compiled for size, because the models spend no time worth the name in them.
 """
 
@@ -100,7 +100,7 @@ UNREADABLE: Final = (BinaryError, BuildError, ToolError)
 
 @dataclass(frozen=True, kw_only=True)
 class SelectiveBuild:
-    """One job's compilation on its tree; `on_note` is told what a reader should know."""
+    """One job's compilation on its tree; notes for the user go to `on_note`."""
 
     job: BuildJob
     upstream: Upstream
@@ -131,7 +131,9 @@ class SelectiveBuild:
         if operators.everything:
             return self.compile_all(), None
         if found.index is None:
-            self.on_note("nothing is known of this version with these flags yet: everything is compiled, and learnt")
+            self.on_note(
+                "there is no translation-unit index for this version and flags: compiling all files and making one"
+            )
             return self._learnt(self.compile_all()), None
         return self.compile_selected(found.index)
 
@@ -141,7 +143,7 @@ class SelectiveBuild:
         return self.upstream.compile()
 
     def compile_selected(self, index: UnitIndex) -> tuple[CompileOutcome, CompiledUnits | None]:
-        """Compile what an index selects for the job's operators, and what the link then asks for."""
+        """Compile what an index selects for the job's operators, and what the link then lacks."""
         wide = wide_units(index, wide_sources(self.job))
         units = frozenset((*select_units(index, parse_config(self.job.operator_config)), *wide))
         for misses in range(MISSES_LIMIT + 1):
@@ -158,7 +160,7 @@ class SelectiveBuild:
             if not missing or misses == MISSES_LIMIT:
                 break
             units |= missing
-        self.on_note("the index does not fit this build: everything is compiled")
+        self.on_note("the translation-unit index does not fit this build: all files are compiled")
         return self.compile_all(), None
 
     def _known(self) -> IndexFound:
@@ -178,7 +180,7 @@ class SelectiveBuild:
             try:
                 save_learnt(self.index())
             except (*UNREADABLE, SourcesError, StorageError) as error:
-                self.on_note(f"nothing is learnt of this build: {_in_words(error)}")
+                self.on_note(f"no translation-unit index was made of this build: {_in_words(error)}")
         return outcome
 
     def _missing(self, index: UnitIndex) -> frozenset[str]:
@@ -186,7 +188,7 @@ class SelectiveBuild:
         try:
             return frozenset(providers(index, undefined_in(read_objects(self._paths))).units)
         except UNREADABLE as error:
-            self.on_note(f"what the link misses cannot be told: {_in_words(error)}")
+            self.on_note(f"the missing files of the link cannot be found: {_in_words(error)}")
             return frozenset()
 
     def index(self) -> UnitIndex:

@@ -70,7 +70,7 @@ def keep(component: ComponentPin, file: Path) -> None:
             return
         file.unlink()
     why = f"expected {component.sha256}\nactual   {actual}"
-    hint = "it was changed at its source, or the pin is wrong; do not use it before you know which"
+    hint = "it was changed at its source, or the pin is wrong; do not use it before you know which one"
     what = f"{component.file} is not what was pinned"
     raise SourcesError("digest-mismatch", what, where=component.location, why=why, hint=hint)
 
@@ -139,7 +139,7 @@ def fetch_commit(pin: GitPin, work: Path, archive: Path) -> None:
     actual = git(work, "rev-parse", "FETCH_HEAD^{commit}").strip()
     if actual != pin.commit:
         why = f"expected {pin.commit}\nactual   {actual}"
-        hint = "the tag was moved, or the pin is wrong; do not use it before you know which"
+        hint = "the tag was moved, or the pin is wrong; do not use it before you know which one"
         what = f"the tag {pin.tag} is not the commit that was pinned"
         raise SourcesError("commit-mismatch", what, where=pin.url, why=why, hint=hint)
     write_archive(work, pin.commit, archive)
@@ -305,5 +305,5 @@ def _check_commit(archive: Path, comment: str, commit: str) -> None:
     """Compare with git's own mark: `git archive` writes the commit into the comment of a zip file."""
     if comment != commit:
         why = f"expected {commit}\nactual   {comment[:64] or '(none)'}"
-        what = "the archive of ONNX Runtime does not say that it was made of the tag's commit"
+        what = "the archive of ONNX Runtime does not name the tag's commit"
         raise SourcesError("commit-mismatch", what, where=str(archive), why=why)

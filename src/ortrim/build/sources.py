@@ -229,7 +229,7 @@ def fetch_sources(
     `kind` is `archive`, `git`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives)
     or `auto`: the first kind that is pinned and works. A tree in the cache is used without any network; it is checked
     unless it is to stay `unread` until `sound_sources` is asked for its folder.
-    `announce` is told of each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
+    `announce` gets each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
     `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
     """
     choices, notes = choices_of(runtime, kind, path)
@@ -265,7 +265,7 @@ def _first_that_works(
     if len(failures) == 1:
         raise failures[0]
     why = "\n".join([*notes, *(str(failure) for failure in failures)])
-    hint = "mend one of them, or choose another with onnxruntime.source"
+    hint = "repair one of them, or choose another with onnxruntime.source"
     raise SourcesError("no-source-works", "none of the pinned sources could be fetched", why=why, hint=hint)
 
 

@@ -1,9 +1,9 @@
 """The hermetic toolchain: clang, lld, libc++ and glibc stubs from the pinned `ziglang` wheel. Pure.
 
 - The small executable files through which a build reaches its compiler.
-- CMake's trials, quick on an empty cache. Shell text for zig's wrappers. Pure.
+- CMake's try_compile, quick on an empty cache. Shell text for zig's wrappers. Pure.
 - Linking through the lld inside zig, whose driver refuses options that lld takes. Shell text for a wrapper. Pure.
-- The system's gcc or clang, for those who want it: found, asked for its version, and written into the plan.
+- The system's gcc or clang, for those who want it: found, and written into the plan with its version.
 - What compilers themselves put into a library, and its licences. Pure.
 """
 
@@ -34,7 +34,7 @@ esac
 
 
 def trial(command: str, maps: str) -> str:
-    """Return the part of a wrapper that takes CMake's trials; `command` compiles with `maps`, both in shell syntax."""
+    """Return the part of a wrapper for CMake's try_compile; `command` compiles with `maps`, both in shell syntax."""
     return TRIAL.format(command=command, maps=maps)
 
 
@@ -80,10 +80,10 @@ def compiler_wrapper(
 ) -> str:
     """Return the text of a compiler's wrapper.
 
-    `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax;
-    `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently; `linking` is the
-    part that reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang that would
-    compile its C++ library for CMake's trials. When the arguments ask for a link map on standard output, it goes to
+    `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax; `rewrites` are
+    (argument, replacement) pairs for arguments that this compiler spells differently; `linking` is the part that
+    reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang that would compile its C++
+    library for CMake's try_compile. When the arguments ask for a link map on standard output, it goes to
     `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
@@ -173,7 +173,7 @@ FLOAT_ABI: Final = {Architecture.ARM: "eabihf"}
 
 PROGRAM: Final = '"$ORTRIM_COMPILER_CXX"'
 LEVELS: Final = (("-Oz", "-Os -Xclang -Oz"), ("-O3", "-O2 -Xclang -O3"))
-"""zig takes -Oz for -Os, and -O3 for -O2, unless clang itself is told."""
+"""zig replaces -Os by -Oz, and -O2 by -O3, unless the flag goes to clang itself."""
 ARM64_FEATURES: Final = (
     ("-march=armv8.2-a+fp16", "+v8_2a+fullfp16"),
     ("-march=armv8.2-a+bf16", "+v8_2a+bf16"),
@@ -264,7 +264,7 @@ def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         hint = f'install it ({INSTALL[kind]}) or use compiler = "zig", which needs nothing installed'
-        what, why = "the buildspec asks for this compiler, and it is not on PATH", f"not there: {', '.join(missing)}"
+        what, why = "the buildspec names this compiler, and it is not on PATH", f"not there: {', '.join(missing)}"
         raise ToolError("compiler-missing", what, where=kind, why=why, hint=hint)
     version = _version(kind, programs[0])
     identity = f"{kind} {version}"

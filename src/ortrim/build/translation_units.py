@@ -132,7 +132,7 @@ def index_errors(where: str) -> Iterator[None]:
 
 def bad_index(where: str, why: str) -> SourcesError:
     """Make the diagnostic of what is not an index."""
-    hint = "restore the file, or make it anew: invoke pins.index"
+    hint = "restore the file, or make it again: invoke pins.index"
     return SourcesError("bad-unit-index", "is not a valid index of units", where=where, why=why, hint=hint)
 
 
@@ -286,7 +286,7 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
     """Return the paths of the units that a library with these operators may take, sorted.
 
     They are all that the roots and the operators' kernels lead to, of whatever opset and type. An operator that the
-    index does not know adds nothing: should there be a kernel of it, the link asks for it.
+    index does not know adds nothing: should there be a kernel of it, the link lacks it.
     """
     keys = {f"{operator.domain}:{operator.name}" for operator in operators.operators}
     chosen = [numbers for key, numbers in index.kernels if operators.everything or key in keys]
@@ -343,7 +343,7 @@ def make_index(variant: Variant, objects: Iterable[ObjectSymbols], roots: Iterab
     """Make the index of all objects of a build; `roots` are the units that the link itself names.
 
     Of a symbol with several definers all are needed. The need of a kernel's registration is left out, so that a kernel
-    is compiled only for its operator; a kernel whose operator cannot be told is needed as any symbol is. A unit that
+    is compiled only for its operator; a kernel whose operator is not known is needed as any symbol is. A unit that
     was compiled twice is one unit. Raises `SourcesError` (`bad-unit-index`) for a root that was not compiled, for no
     root at all, and for a name that an index cannot hold.
     """
@@ -445,7 +445,7 @@ def learnt_index(variant: Variant) -> IndexFound:
         content = None if path.is_file() and not is_kept(path) else _read(path)
         return IndexFound(index=None if content is None else _index_of(variant, content, str(path)))
     except (SourcesError, StorageError) as error:
-        note = f"what was learnt of an earlier build is set aside: {error.where} {error.what} ({error.why})"
+        note = f"the index of an earlier build is ignored: {error.where} {error.what} ({error.why})"
         return IndexFound(index=None, note=note)
 
 

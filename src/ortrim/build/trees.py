@@ -57,7 +57,7 @@ def build_tree(
     with kept_folder(tree, on_wait) as kept:
         with storage_errors(tree):
             if _newest((tree, *tree.glob(STAMPS))) > time.time() + SLACK_SECONDS:
-                on_note("the clock was ahead when this was compiled before: it is compiled anew")
+                on_note("the clock was ahead when this was last compiled: it is compiled again")
                 shutil.rmtree(tree)
                 tree.mkdir()
             tree.touch()
@@ -205,7 +205,7 @@ def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> Non
     """
     for output in job.expected_outputs:
         if not (paths.build / output).is_file():
-            what = f"the build ended well but left no {output}"
+            what = f"the build succeeded but made no {output}"
             raise BuildError("output-missing", what, where=job.target.identifier, hint=f"see the log: {log}")
     library, *others = job.expected_outputs
     shutil.copy2(paths.build / library, destination / library.name.removesuffix(f".{job.ort_version}"))

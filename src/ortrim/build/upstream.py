@@ -58,8 +58,8 @@ def first_error(lines: Sequence[str]) -> str:
 def remedy(error: str) -> str:
     """Return what helps against an error of a build."""
     if KILLED in error:
-        return "the system stopped the compiler, most often for want of memory: try again with --jobs 1"
-    return "mend the cause and run the same command: it goes on where it stopped"
+        return "the system stopped the compiler, usually because memory ran out: try again with --jobs 1"
+    return "correct the cause and run the same command: it continues where it stopped"
 
 
 @contextmanager
@@ -145,7 +145,7 @@ REDUCED: Final = "op_reduction.generated"
 
 
 CompileProgress = Callable[[int, int, str], None]
-"""Is told of each step: how many are done, of how many, and the file just made."""
+"""Called for each step with the number of steps done, of how many, and the file just made."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
 def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
     if model.style == "fixed" and model.level in FUSING_LEVELS:
         what = f"{provider} would be left few nodes of model {model.name}"
-        why = f"style 'fixed' with level {model.level!r} fuses nodes into kernels that the CPU's provider alone has"
+        why = f"style 'fixed' with level {model.level!r} fuses nodes into kernels that only the CPU provider has"
         hint = "give the model style = 'runtime', which leaves that to the device, or level = 'basic'"
         raise PlanError("provider-needs-runtime-style", what, where=job.target.identifier, why=why, hint=hint)
 

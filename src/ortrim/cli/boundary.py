@@ -60,7 +60,7 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator
 
 def _goodbye(heard: Sequence[signal.Signals]) -> Interrupted:
     by = f" by {heard[0].name}" if heard else ""
-    return Interrupted("interrupted", f"stopped{by}; what was finished is kept and the same command goes on from there")
+    return Interrupted("interrupted", f"stopped{by}; finished work is kept, and the same command continues")
 
 
 def open_standard_streams() -> None:

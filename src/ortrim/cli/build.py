@@ -58,6 +58,7 @@ def build(
     profile: str | None = None,
     jobs: str | None = None,
     output: str = "artifacts",
+    token_file: str | None = None,
     ndk: str | None = None,
     verify_cache: bool = False,
     plan_only: bool = False,
@@ -68,7 +69,6 @@ def build(
     training_run: str = "",
     repo: str | None = None,
     ref: str | None = None,
-    token_file: str | None = None,
 ) -> None:
     """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json, verify_cache=verify_cache) as console:
@@ -125,7 +125,7 @@ def verify(
     trace: bool = False,
     training_run: str = "",
 ) -> None:
-    """Measure and judge what was built before once more."""
+    """Verify an existing build again."""
     with boundary(json_mode=json) as console:
         request = request_from(
             spec,
@@ -150,7 +150,7 @@ def report(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Show the report of what was built before."""
+    """Show the report of the last build."""
     with boundary(json_mode=json) as console:
         show_reports(
             console,
@@ -194,7 +194,7 @@ def reduce(_context: Context, spec: str | None = None, json: bool = False) -> No
 def prepare(
     _context: Context, only: Sequence[str], spec: str | None = None, output: str | None = None, json: bool = False
 ) -> None:
-    """Do the steps of models, and show what each changed."""
+    """Run the steps of models, and show what each changed."""
     with boundary(json_mode=json) as console:
         if output is not None:
             require_writable(Path(output))

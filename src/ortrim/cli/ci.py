@@ -39,7 +39,7 @@ from ortrim.report.markdown import step_summary
 
 COMPILED: Final = Path("compiled")
 DELIVERY: Final = Path("delivery")
-TARGET_HELP: Final = "identifiers of targets, with commas between"
+TARGET_HELP: Final = "identifiers of targets, separated by commas"
 
 
 @task
@@ -57,7 +57,7 @@ def plan(_context: Context) -> None:
         console.result(matrix_json(matrix.compiled))
 
 
-@task(help={"target": TARGET_HELP, "to-verify": "install, and start, what runs them, and nothing that compiles"})
+@task(help={"target": TARGET_HELP, "to-verify": "install and start only what runs the targets, not what compiles them"})
 def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
     """Step: install what compiling or running targets needs."""
     with boundary() as console, console.step(f"prepare for {target}") as step:

@@ -1,4 +1,4 @@
-"""The command line's words, checked.
+"""The command line's options, checked.
 
 - Options that are whole numbers.
 - The option that names a training run.
@@ -32,31 +32,31 @@ PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-
 
 HELP: Final[Mapping[str, str]] = {
     "spec": f"buildspec to build (default: the demo, {DEMO})",
-    "target": "identifiers, globs or prefixes such as 'linux', with commas between (default: this host's); "
-    "names such as linux-amd64 are known, too",
+    "target": "identifiers, globs or prefixes such as 'linux', separated by commas (default: this host's); "
+    "names such as linux-amd64 also work",
     "executor": "where to compile: native, container or github (default: native)",
     "repo": "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)",
     "ref": "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)",
-    "token-file": "file that holds a token of GitHub's (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)",
+    "token-file": "file with a GitHub token (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)",
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
-    "engine-flag": "word for the engine's run command, such as --engine-flag=--memory=8g, may be repeated",
-    "given": "look at a buildspec's models as they are given (default: after their steps, as they are shipped)",
+    "engine-flag": "argument for the engine's run command, such as --engine-flag=--memory=8g; may be repeated",
+    "given": "use a buildspec's original models (default: the models after their steps, as they are shipped)",
     "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",
-    "dim": "size of a dimension that a model's file leaves open, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
-    "jobs": "compilations at a time (default: as cores and memory allow)",
+    "dim": "size of a dynamic dimension of a model's file, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
+    "jobs": "number of parallel compilations (default: as cores and memory allow)",
     "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
     "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "
     "emulators)",
-    "cores": "cores to keep runs on, such as 4-7 or 0,4-7, on each device that has some of its own: host, adb and ssh",
-    "least-memory": "find the least memory in which each model runs, on each qemu-system (some ten starts for each)",
-    "trace": "also leave a profile of single operators, which opens in Perfetto, of each model on each device",
-    "training-run": "what identifies the run that made the models, for the history",
+    "cores": "cores to pin runs to, such as 4-7 or 0,4-7, on host, adb and ssh devices",
+    "least-memory": "find the least memory in which each model runs, on each qemu-system device (about ten starts)",
+    "trace": "also write a profile of single operators for each model on each device, which opens in Perfetto",
+    "training-run": "name of the training run of the models, for the history",
     "output": "folder for packages and reports (default: artifacts)",
     "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
-    "verify-cache": "hash all that is read from the cache (default: where a file's status has changed; on CI, all)",
+    "verify-cache": "check the digest of every file read from the cache (default: of changed files; on CI, of all)",
     "plan-only": "print the plan and stop",
-    "json": "print one JSON document on standard output and nothing else there",
+    "json": "print only one JSON document on standard output",
 }
 CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
 """Options of where to compile."""
@@ -86,7 +86,7 @@ def request_from(
     trace: bool = False,
     training_run: str = "",
 ) -> Request:
-    """Return what a task was asked for. Raises `UsageError` (`bad-option`)."""
+    """Return the request of a task. Raises `UsageError` (`bad-option`)."""
     return Request(
         spec=demo_spec() if spec is None else Path(spec),
         target=target,
@@ -104,7 +104,7 @@ def request_from(
 
 
 def demo_spec() -> Path:
-    """Return the demo buildspec: this folder's, or the one that travels with ortrim."""
+    """Return the demo buildspec: this folder's, or the one that ortrim ships."""
     own = Path("buildspecs") / DEMO
     return own if own.is_file() else shipped_folder("buildspecs") / DEMO
 

@@ -39,7 +39,7 @@ PROPOSAL: Final = Path("artifacts/proposal")
         "actions": "pin the actions of GitHub's workflows instead",
         "requirements": "pin the packages that prepare and compare install instead",
         "engine": HELP["engine"],
-        "mirror": "read addresses that begin with FROM at TO instead (FROM=TO)",
+        "mirror": "use the mirror TO for URLs that begin with FROM (FROM=TO)",
     }
 )
 def update(
@@ -78,7 +78,7 @@ def update(
 
 
 def _pin_latest(console: Console, mirrors: Mirrors) -> Path:
-    with console.step("ask for new versions of ONNX Runtime"):
+    with console.step("look for new versions of ONNX Runtime"):
         released = released_versions(upstream_client(mirrors))
     return write_update(pin_new_versions(released, console, mirrors=mirrors), PROPOSAL)
 
@@ -99,7 +99,7 @@ def index(
     jobs: str | None = None,
     version: str | None = None,
 ) -> None:
-    """Build everything once to learn which files are needed."""
+    """Make the translation-unit index by a full build."""
     with boundary() as console:
         request = replace(request_from(spec, target=target, jobs=jobs), version=version)
         for made in make_unit_index(request, console):
@@ -116,7 +116,7 @@ def propose(_context: Context, files: str | None = None) -> None:
             take_pins(Path(files), Path())
         body = proposal_body(Path(files or "") / PROPOSAL)
         address = propose_pins(Path(), body + _rendering_note())
-        console.result(address or "nothing to propose: the pins are as they were, or were proposed before")
+        console.result(address or "nothing to propose: the pins have not changed, or were proposed before")
 
 
 def _rendering_note() -> str:

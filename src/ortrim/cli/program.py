@@ -26,7 +26,7 @@ class OrtrimConfig(Config):
 
 
 class OrtrimProgram(Program):
-    """Invoke's program, with a list of the tasks for who asks for none and ortrim's exit code for bad options."""
+    """Invoke's program, which lists the tasks when none is given, and has ortrim's exit code for bad options."""
 
     def normalize_argv(self, argv: list[str] | None) -> None:
         """Take words behind `--` for files, whatever they begin with; Invoke keeps them from tasks."""
@@ -67,7 +67,7 @@ program = OrtrimProgram(
 
 
 def main() -> None:
-    """Run the program on the command line's words and exit; quietly when nobody reads its list any more."""
+    """Run the program on the command line's arguments and exit; quietly when nobody reads its list any more."""
     open_standard_streams()
     try:
         try:

@@ -25,7 +25,7 @@ from ortrim.verify.devices.names import ListedDevice
 
 @task(help=help_for("json"))
 def doctor(_context: Context, json: bool = False) -> None:
-    """Show what is here, what is missing, and how to get it."""
+    """Show which tools are missing, and how to get them."""
     with boundary(json_mode=json) as console:
         findings = examine()
         if json:
@@ -58,7 +58,7 @@ def _mark(finding: ToolFinding) -> Text:
     return Text("missing", "red") if finding.required else Text("absent", "yellow")
 
 
-@task(help={"fetch": "fetch the kernel and the libraries of emulated machines first", **help_for("json")})
+@task(help={"fetch": "first download the kernel and the libraries of emulated machines", **help_for("json")})
 def devices(_context: Context, fetch: bool = False, json: bool = False) -> None:
     """Show devices here, and what can be measured on each."""
     with boundary(json_mode=json) as console:

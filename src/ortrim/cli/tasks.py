@@ -1,4 +1,4 @@
-"""Where each task is. A module is imported when one of its tasks is asked for, so that `--version` loads none."""
+"""Where each task is. A module is imported when one of its tasks is named, so that `--version` loads none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module

@@ -69,7 +69,7 @@ class Trials:
         return prepare(spec, base=path.parent, root=root, ort_version=version, where=str(path))
 
     def convert(self, model: PreparedModel, conversion: tuple[str, str]) -> ModelUses:
-        """Return what a model, so converted, asks of a runtime. Raises as `models.convert.convert` does."""
+        """Return what a model, so converted, requires of a runtime. Raises as `models.convert.convert` does."""
         style, level = cast(tuple[Any, Any], conversion)
         wanted = Conversion(style=style, level=level)
         converted = convert(model, wanted, runtime=self.full, root=cache_folder("conversions"))

@@ -299,7 +299,7 @@ def _schema(path: Path) -> Any:
 def _from_aar(path: Path) -> InstalledRuntime:
     manifest = read_aar(path).manifest
     if manifest is None:
-        raise _unknown(path, "was not made by ortrim, and does not say which operators are compiled into it")
+        raise _unknown(path, "was not made by ortrim, and has no list of the operators that are compiled into it")
     return _of_aar(manifest)
 
 

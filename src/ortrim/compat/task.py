@@ -17,8 +17,8 @@ from ortrim.compat.check import check_compatibility, failure_of
 
 HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
-    "model": "an .onnx or an .ort, may be repeated",
-    "ort-version": "version of ONNX Runtime, of an operator configuration (default: that of buildspecs)",
+    "model": "an .onnx or .ort file; may be repeated",
+    "ort-version": "version of ONNX Runtime, for an operator configuration (default: as in buildspecs)",
     **help_for("json"),
 }
 

@@ -101,7 +101,7 @@ def _attribute(attribute: onnx.AttributeProto) -> tuple[str, int | str | tuple[i
 
 
 LOOPS: Final = ("Loop", "Scan", "SequenceMap")
-NO_ORDER: Final = "a node stands before one whose result it reads: the order of running is not known"
+NO_ORDER: Final = "a node comes before one whose result it reads: the execution order is not known"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,5 +341,5 @@ def _open_shape(tensor: onnx.TypeProto.Tensor) -> tuple[int | None, ...] | None:
 
 def _open_words(inputs: Inputs, dynamic: tuple[str, ...]) -> Iterator[str]:
     if dynamic:
-        yield f"the inputs leave dimensions open: give {' '.join(f'--dim {name}=...' for name in dynamic)}"
+        yield f"the inputs have dynamic dimensions: give {' '.join(f'--dim {name}=...' for name in dynamic)}"
     yield from (f"input '{name}' may have any number of dimensions" for name, shape in inputs if shape is None)

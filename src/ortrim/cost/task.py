@@ -23,7 +23,7 @@ SCHEMA: Final = "ortrim-cost/1"
     help={
         "model": "an .onnx file, or a buildspec (each case of its models)",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
-        "target": "of a buildspec with a reference model: where it was measured (default: this host's target)",
+        "target": "for a buildspec with a reference model: the target on which it was measured (default: this host's)",
         **help_for("dim", "given", "profile", "output", "json"),
     },
 )

@@ -38,7 +38,7 @@ _ALL: Final = (
     Engine(name=ONNXRUNTIME, title="ONNX Runtime", use="all optimizations"),
     Engine(name=TRIMMED, title="ONNX Runtime, trimmed", use="C API, converted model, its session.json"),
     Engine(name="openvino", title="OpenVINO", use="CPU, latency hint, float32", package="openvino"),
-    Engine(name="tract", title="tract", use="shapes of the case where the model bears it", package="tract"),
+    Engine(name="tract", title="tract", use="shapes of the case where the model allows it", package="tract"),
     Engine(name="mnn", title="MNN", use="converted by mnnconvert, precision high", package="mnn", converts=True),
     Engine(name="ncnn", title="ncnn", use="converted by pnnx, float32", package="ncnn", converts=True),
     Engine(

@@ -161,7 +161,7 @@ def job_of(subject: ComparedModel, case: Case, trimmed: Trimmed | None = None) -
     facts = subject.prepared.facts
     files = tuple(sorted(case.folder.glob("input_*")))
     if any(file.suffix != ".npy" for file in files) or len(files) != len(facts.inputs):
-        return CannotRun(stage="start", reason="inputs of text, or that are not given, are not brought to the engines")
+        return CannotRun(stage="start", reason="text inputs, and inputs that are left out, are not supported")
     if any(each.element_type in {STRING, "bfloat16"} or "(" in each.element_type for each in facts.outputs):
         return CannotRun(stage="start", reason="outputs of text, bfloat16, sequences and maps are not compared")
     arrays = tuple(load_array(file) for file in files)
@@ -246,7 +246,7 @@ class _Entrant:
 def compared_case(
     subject: ComparedModel, case: Case, setting: Setting, tell: OnTurn
 ) -> tuple[ComparedCase, dict[str, str]]:
-    """Run one case in all engines; return it, and the version that each engine told.
+    """Run one case in all engines; return it, and the version that each engine reports.
 
     Raises `StorageError`, and `VerifyError` for damaged reference outputs.
     """
@@ -457,7 +457,7 @@ def _setting(
 def _measured(
     subjects: tuple[ComparedModel, ...], setting: Setting, console: Console
 ) -> tuple[tuple[ComparedCase, ...], Mapping[str, str]]:
-    """Return all cases, fewer when the user stopped it, and the version that each engine told."""
+    """Return all cases, fewer when the user stopped it, and the version that each engine reports."""
     pairs = [(subject, case) for subject in subjects for case in subject.cases]
     cases: list[ComparedCase] = []
     versions: dict[str, str] = {}

@@ -27,7 +27,7 @@ from ortrim.verify.measurements import distribution, median, median_interval
 T = TypeVar("T")
 LONGEST_REASON: Final = 300
 LAST_LINES: Final = 2
-KILLED: Final = "killed by the system, as it does for want of memory"
+KILLED: Final = "killed by the system, usually because memory ran out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def run_answer(folder: Path, done: Completed) -> EngineRun | CannotRun:
     """Read the answer of a run in `folder`."""
     found = _answer(folder, done, EngineRun)
     if isinstance(found, EngineRun) and not found.samples_ms:
-        return CannotRun(stage="run", reason="it took no time: the script measured nothing")
+        return CannotRun(stage="run", reason="it took no time: nothing was measured")
     return found
 
 
@@ -103,7 +103,7 @@ def _answer(folder: Path, done: Completed, kind: type[T]) -> T | CannotRun:
         return CannotRun(stage=stage_of(folder), reason=shortened(_crash(done)))
     except ValidationError as error:
         what = first_fault(error)
-        return CannotRun(stage=stage_of(folder), reason=shortened(f"what it answered cannot be read: {what}"))
+        return CannotRun(stage=stage_of(folder), reason=shortened(f"its answer cannot be read: {what}"))
 
 
 def _status(text: str) -> str:

@@ -82,12 +82,12 @@ def notes_of(comparison: EngineComparison) -> tuple[str, ...]:
     first = comparison.engines[0].title if comparison.engines else "the first engine"
     rounds, threads = counted(comparison.rounds, "round"), counted(comparison.threads, "thread")
     notes = (
-        f"{rounds}, {threads}; engines in turn, each time a new process.",
-        f"'of first' is p50 by that of {first}, round by round.",
-        "Memory is what the process grew by; library is what it opened of the engine's native libraries.",
+        f"{rounds}, {threads}; engines alternately, each in a new process.",
+        f"'of first' is p50 divided by that of {first}, round by round.",
+        "Memory is the growth of the process; library is the size of the native libraries that it opened.",
         f"Differences are to {comparison.reference}.",
     )
-    busy = "Other programs were at work: trust the processor's time (CPU) more than the clock's."
+    busy = "Other programs were running: CPU time is more reliable than wall time."
     return (*notes, busy) if is_busy(comparison) else notes
 
 

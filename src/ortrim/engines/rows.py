@@ -85,7 +85,7 @@ class EngineRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedCase:
-    """One case of one model in all engines, in the order in which they were asked for."""
+    """One case of one model in all engines, in the requested order."""
 
     model: str
     model_sha256: str

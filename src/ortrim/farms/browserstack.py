@@ -89,7 +89,7 @@ FORM: Final = (
 
 
 class BrowserStackAccount:
-    """An account at BrowserStack, asked with `patience` by one who is told; all that it raises names `where`."""
+    """An account at BrowserStack; requests are repeated with `patience`, and all that it raises names `where`."""
 
     def __init__(self, base: str, user: str, key: str, *, where: str, patience: FarmTimeouts, tell: Tell) -> None:
         self.where = where
@@ -188,7 +188,7 @@ DEVICES: Final = "/app-automate/devices.json"
 DASHBOARD: Final = "https://app-automate.browserstack.com/dashboard/v2/builds"
 STAGES: Final = {"queued": FarmStage.WAITING, "running": FarmStage.RUNNING}
 WORDS: Final = {"queued": "waiting for a device", "running": "running"}
-UNCERTAIN: Final = "it is not known whether the build was begun"
+UNCERTAIN: Final = "it is not known whether the build was started"
 IDLE_SECONDS: Final = (60, 900)
 """What BrowserStack accepts as the time after which it ends a test that says nothing."""
 
@@ -278,7 +278,7 @@ def _stopped(account: BrowserStackAccount, build: str) -> Iterator[None]:
     """Try to stop the build when it is given up: by Ctrl-C, a lost connection, or a limit of time.
 
     BrowserStack documents no way to do so but a button in its dashboard; the address that is called is what such a way
-    would be called, and answers with 404 where there is none. The user is then told where the button is.
+    would be called, and answers with 404 where there is none. The message then says where the button is.
     """
     try:
         yield
@@ -287,7 +287,7 @@ def _stopped(account: BrowserStackAccount, build: str) -> Iterator[None]:
         try:
             account.act("POST", f"{BUILDS}/{build}/stop", object)
         except Diagnostic:
-            account.tell(f"BrowserStack stops no build from here: press 'Stop build' at {url_of(build)}")
+            account.tell(f"BrowserStack did not stop the build: press 'Stop build' at {url_of(build)}")
         raise
 
 
@@ -328,7 +328,7 @@ def _brought(account: BrowserStackAccount, build: str, sessions: tuple[str, ...]
                 return None
     except VerifyError as error:
         return error.why or error.what
-    return "there is nothing of results in the device's log" if logs else NO_LOGS
+    return "the device's log has no results" if logs else NO_LOGS
 
 
 def _unpacked(log: Path, folder: Path, where: str) -> bool:

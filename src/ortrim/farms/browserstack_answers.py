@@ -83,7 +83,7 @@ class BrowserStackBuild(BrowserStackAnswer):
 
 
 class TestCase(BrowserStackAnswer):
-    """One test, with the addresses of its logs. A log that was not asked for is absent, null or empty."""
+    """One test, with the addresses of its logs. A log that was not requested is absent, null or empty."""
 
     __test__ = False
 
@@ -167,7 +167,7 @@ def refusal(status: int, message: str, where: str) -> Diagnostic | Transient:
 
 def quota(why: str, where: str) -> VerifyError:
     """Return the diagnostic of an account that may not run more for now."""
-    what, hint = "the account may not run more for now", "wait until other runs have ended, or look at the plan"
+    what, hint = "the account's limit is reached", "wait until other runs have ended, or check the plan's limits"
     return VerifyError("farm-quota", what, where=where, why=why, hint=hint)
 
 
@@ -179,8 +179,8 @@ def unreachable(why: str, where: str) -> NetworkError:
 
 def trouble(why: str, where: str) -> VerifyError:
     """Return the diagnostic of a fault of the farm's own."""
-    hint = "it is not a fault of the app; run the same command again, and see https://status.browserstack.com"
-    return VerifyError("farm-failed", "BrowserStack itself is in trouble", where=where, why=why, hint=hint)
+    hint = "this is not caused by the app; run the same command again, and see https://status.browserstack.com"
+    return VerifyError("farm-failed", "BrowserStack has an internal error", where=where, why=why, hint=hint)
 
 
 def clean(text: str) -> str:
@@ -190,7 +190,7 @@ def clean(text: str) -> str:
 
 def _of_request(message: str, why: str, where: str) -> VerifyError:
     if PLAN_WORDS.search(message):
-        what, hint = "the account's plan does not allow this", "look at the plan, or choose another device"
+        what, hint = "the account's plan does not allow this", "check what the plan includes, or choose another device"
         return VerifyError("farm-project", what, where=where, why=why, hint=hint)
     if DEVICE_WORDS.search(message):
         what, hint = (
@@ -198,8 +198,8 @@ def _of_request(message: str, why: str, where: str) -> VerifyError:
             "see https://www.browserstack.com/list-of-browsers-and-platforms",
         )
         return VerifyError("farm-device-unknown", what, where=where, why=why, hint=hint)
-    hint = "the reason is BrowserStack's own: mend what it names"
-    return VerifyError("farm-refused", "BrowserStack does not take this", where=where, why=why, hint=hint)
+    hint = "correct what BrowserStack's message names"
+    return VerifyError("farm-refused", "BrowserStack refuses the request", where=where, why=why, hint=hint)
 
 
 Meaning = tuple[str, str]

@@ -125,14 +125,14 @@ def devices_of(account: DeviceFarmAccount, place: ProjectAndPool, app: str) -> t
     if fit:
         return fit
     if not whys:
-        what, hint = "the device pool holds no device", "add one to it in AWS's console"
+        what, hint = "the device pool has no device", "add one to it in AWS's console"
         raise VerifyError("farm-device-unknown", what, where=account.where, hint=hint)
     what, hint = "no device of the pool can run the app", "choose a pool with devices of the app's ABI and API level"
     raise VerifyError("farm-unsupported", what, where=account.where, why="\n".join(whys[:4]), hint=hint)
 
 
 def device_of(account: DeviceFarmAccount, run: str) -> str:
-    """Return the model and the version of Android that a run was on; empty when the account may not be told."""
+    """Return the model and the version of Android that a run was on; empty when the account has no permission."""
     try:
         return account.ask(lambda client: _named(client, run))
     except (VerifyError, NetworkError):
@@ -168,7 +168,7 @@ def passed(run: Mapping[str, Any], url: str, where: str, minutes: int) -> bool:
         return bool(result == "PASSED")
     code, what = _without_verdict(run, minutes)
     message = short(str(run.get("message", "")))
-    why = f"{result}: {message}" if message else f"the farm calls the result {result or 'nothing'}"
+    why = f"{result}: {message}" if message else f"the farm reports the result {result or 'nothing'}"
     raise VerifyError(code, what, where=where, why=why, hint=f"see {url}")
 
 
@@ -204,14 +204,14 @@ def _timed_out(run: Mapping[str, Any], minutes: int) -> bool:
 
 STAGES: Final = {"RUNNING": FarmStage.RUNNING, "STOPPING": FarmStage.RUNNING, "COMPLETED": FarmStage.DONE}
 WORDS: Final = {
-    "PENDING_CONCURRENCY": "waiting for a free place among the runs of the account",
+    "PENDING_CONCURRENCY": "waiting until the account may start another run",
     "PENDING_DEVICE": "waiting for a device",
     "PREPARING": "preparing the device",
     "RUNNING": "running",
     "STOPPING": "the run is being stopped",
     "COMPLETED": "the run has ended",
 }
-UNCERTAIN: Final = "it is not known whether the run was begun"
+UNCERTAIN: Final = "it is not known whether the run was started"
 LEAST_MINUTES: Final = 5
 """The shortest time that the console lets one choose; the farm's own preparations count."""
 
@@ -301,7 +301,7 @@ def _look(account: DeviceFarmAccount, arn: str, url: str) -> Seen[Mapping[str, A
         what = "the connection was lost while the run was followed"
         why = f"{error.why}\nthe run may still go on: {url}"
         raise NetworkError(error.code, what, where=account.where, why=why, hint=error.hint) from error
-    return Seen(stage=STAGES.get(status, FarmStage.WAITING), words=WORDS.get(status, "waiting for its turn"), facts=run)
+    return Seen(stage=STAGES.get(status, FarmStage.WAITING), words=WORDS.get(status, "queued"), facts=run)
 
 
 def _state(client: "DeviceFarmClient", arn: str) -> tuple[str, Mapping[str, Any]]:
@@ -326,7 +326,7 @@ def _stopped(account: DeviceFarmAccount, arn: str, url: str) -> Iterator[None]:
 Category = Literal["FILE", "LOG"]
 
 LISTED_AGAIN: Final = 3
-"""How often the artifacts of a run that has just ended are asked for while there are none."""
+"""How often the artifacts of a run that has just ended are requested while there are none."""
 
 
 def bring_back(account: DeviceFarmAccount, ended: EndedRun, folder: Path) -> None:
@@ -362,14 +362,14 @@ def _urls(client: "DeviceFarmClient", run: str, category: Category, kind: str) -
 
 def _from_archives(account: DeviceFarmAccount, urls: Sequence[str], folder: Path, scratch: Path) -> str:
     """Unpack the results of the first archive that has any; return why there are none, empty when there are."""
-    why = "the run has no customer artifacts, and nothing of results in the device's log"
+    why = "the run has no customer artifacts, and the device's log has no results"
     for number, url in enumerate(urls):
         archive = scratch / f"{number}.zip"
         try:
             _fetch(account, url, archive, LARGEST_ARCHIVE)
             unpack_results(archive, folder, account.where, FOLDER)
         except VerifyError as error:
-            why = f"{error.why}; there is nothing of results in the device's log either"
+            why = f"{error.why}; the device's log has no results either"
         else:
             return ""
     return why

@@ -4,7 +4,7 @@ boto3 is large and needed by few, so it is an extra (`ortrim[devicefarm]`) and i
 never tries a call again by itself: a run that is scheduled twice costs twice.
 
 - What AWS Device Farm's machine does beside the device: a test specification that runs the app's instrumentation.
-- What AWS and its client say when something is wrong, as diagnostics. Pure: classes are told by their names.
+- What AWS and its client say when something is wrong, as diagnostics. Pure: classes are recognised by their names.
 - Files for AWS Device Farm: announced, sent to a signed address, looked at by the farm, and removed in the end.
 """
 
@@ -55,7 +55,7 @@ def refusal(code: str, status: int, message: str, where: str) -> Diagnostic | Tr
     """Return what an answer of the service means, by its code (`LimitExceededException`) and HTTP status."""
     why = f"{code}: {short(message)}"
     if code in THROTTLED:
-        what, hint = "AWS answers no more probes for now", "wait some minutes, then run the same command again"
+        what, hint = "AWS limits the rate of requests", "wait some minutes, then run the same command again"
         return Transient(VerifyError("farm-quota", what, where=where, why=why, hint=hint))
     if code in REFUSED:
         return VerifyError("farm-credentials", "AWS refuses the credentials", where=where, why=why, hint=SIGN_IN)
@@ -91,14 +91,14 @@ def unreachable(why: str, where: str) -> NetworkError:
 
 def trouble(why: str, where: str) -> VerifyError:
     """Return the diagnostic of a fault of the farm's own."""
-    hint = "it is not a fault of the app; run the same command again, and see https://health.aws.amazon.com"
-    return VerifyError("farm-failed", "AWS Device Farm itself is in trouble", where=where, why=why, hint=hint)
+    hint = "this is not caused by the app; run the same command again, and see https://health.aws.amazon.com"
+    return VerifyError("farm-failed", "AWS Device Farm has an internal error", where=where, why=why, hint=hint)
 
 
 def refused(why: str, where: str) -> VerifyError:
     """Return the diagnostic of something that the farm does not take."""
-    hint = "the reason is AWS's own: mend what it names"
-    return VerifyError("farm-refused", "AWS Device Farm does not take this", where=where, why=why, hint=hint)
+    hint = "correct what AWS's message names"
+    return VerifyError("farm-refused", "AWS Device Farm refuses the request", where=where, why=why, hint=hint)
 
 
 def short(message: str) -> str:
@@ -113,11 +113,11 @@ def _of_service(code: str, why: str, where: str) -> VerifyError:
             what, hint = "a quota of the account is used up", "see Service Quotas in AWS's console, or wait"
             return VerifyError("farm-quota", what, where=where, why=why, hint=hint)
         case "NotEligibleException" | "ServiceAccountException":
-            hint = "open Device Farm once in AWS's console: it sets up what the account lacks"
+            hint = "open Device Farm once in AWS's console, which sets up the account"
             what = "the account cannot use Device Farm"
             return VerifyError("farm-project", what, where=where, why=why, hint=hint)
         case "NotFoundException":
-            what, hint = "the project, or what belongs to it, is not there", "look at it in AWS's console"
+            what, hint = "the project, or a part of it, does not exist", "look at it in AWS's console"
             return VerifyError("farm-project", what, where=where, why=why, hint=hint)
         case "ArgumentException" | "InvalidParameterException" | "ValidationException":
             return refused(why, where)
@@ -132,7 +132,7 @@ REGION: Final = "us-west-2"
 
 
 class DeviceFarmAccount:
-    """An account at AWS Device Farm, asked with `patience` by one who is told; all that it raises names `where`."""
+    """An account at AWS Device Farm; requests are repeated with `patience`, and all that it raises names `where`."""
 
     def __init__(self, client: DeviceFarmClient, where: str, patience: FarmTimeouts, tell: Tell) -> None:
         self.where = where
@@ -287,7 +287,7 @@ class Uploads:
         except TransportError as failure:
             why = str(failure)
             if not may_pass(failure):
-                raise trouble(f"its store does not take {name}: {why}", where) from None
+                raise trouble(f"its storage refuses {name}: {why}", where) from None
             hint = "check the network or the proxy settings, then run the same command again"
             lost = NetworkError("farm-upload-lost", f"{name} did not get through", where=where, why=why, hint=hint)
             raise Transient(lost) from None
@@ -300,7 +300,7 @@ class Uploads:
             what, why = f"AWS Device Farm has not taken {name} yet", f"its upload is {error}"
             raise VerifyError("farm-timeout", what, where=self.account.where, why=why) from error
         if status != "SUCCEEDED":
-            what, hint = f"AWS Device Farm does not take {name}", "the reason is AWS's own: mend what it names"
+            what, hint = f"AWS Device Farm does not take {name}", "correct what AWS's message names"
             raise VerifyError("farm-refused", what, where=self.account.where, why=short(message), hint=hint)
 
     def _look(self, arn: str, name: str) -> Seen[tuple[str, str]]:

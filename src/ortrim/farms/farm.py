@@ -21,7 +21,7 @@ ASKED_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class FarmTimeouts:
-    """How often a farm is asked, and the pauses after which a lost connection is tried again.
+    """How often a farm is queried, and the pauses after which a lost connection is tried again.
 
     A farm ends a run that takes too long; only when it has not done so after `grace_seconds` more is it done from here.
     """
@@ -87,9 +87,9 @@ def pause(seconds: float) -> None:
 
 
 def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
-    """Return what `ask` returns, asking again after each pause as long as it raises `Transient`.
+    """Return what `ask` returns; call it again after each pause as long as it raises `Transient`.
 
-    Raises the last one's diagnostic, and what else `ask` raises. Without pauses it is asked once.
+    Raises the last one's diagnostic, and what else `ask` raises. Without pauses it is called once.
     """
     for seconds in pauses:
         try:
@@ -103,7 +103,7 @@ def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
 
 
 def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds: float, tell: Tell) -> Facts:
-    """Look at a run until it is done, and tell of every change; returns what the farm said in the end.
+    """Query a run until it has ended, and report every change; return the farm's last answer.
 
     A run that has once begun counts as running from then on. Raises `Overdue`, and what `look` raises.
     """

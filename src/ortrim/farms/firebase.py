@@ -41,7 +41,7 @@ from ortrim.verify.devices.remote import copy_files
 GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0, 0))
 """402.0.0 of September 2022 is the first with `gcloud storage` for everybody (its release notes)."""
 GUIDE: Final = "https://cloud.google.com/sdk/docs/install has other ways"
-UPDATE_HINT: Final = "run: gcloud components update (or update the package that it came in)"
+UPDATE_HINT: Final = "run: gcloud components update (or update its package)"
 MOST_PRINTED_BYTES: Final = 64 << 20
 SETTINGS: Final[dict[str, str]] = {
     "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
@@ -126,7 +126,7 @@ def _without_secrets(done: Completed) -> Completed:
 
 
 ANSWER_SECONDS: Final = 420.0
-"""gcloud asks the Testing API nine times again before it gives up, which took 253 seconds."""
+"""gcloud repeats a request to the Testing API nine times before it gives up, which took 253 seconds."""
 
 
 def ask(gcloud: Gcloud, where: str, *words: str | Path, timeout_seconds: float = ANSWER_SECONDS) -> Completed:
@@ -208,8 +208,8 @@ def remove(gcloud: Gcloud, addresses: tuple[str, ...], where: str) -> str:
 
 def missing(where: str, why: str) -> VerifyError:
     """Return the diagnostic of a test that left no results."""
-    what = "the test ended without leaving results"
-    hint = "the app or its test may have ended early; the device's log is in Test Lab's page of the test"
+    what = "the test ended without results"
+    hint = "the app or its test may have ended early; Test Lab's page of the test has the device's log"
     return VerifyError("farm-results-missing", what, where=where, why=why, hint=hint)
 
 
@@ -219,7 +219,7 @@ def _asked(gcloud: Gcloud, where: str, address: str, *words: str) -> str:
         return ask(gcloud, where, *words, timeout_seconds=FETCH_SECONDS).stdout
     except NetworkError as error:
         what = "the test ended, but its results cannot be fetched"
-        hint = f"they are still there: gcloud storage cp --recursive {address} ."
+        hint = f"they are still stored: gcloud storage cp --recursive {address} ."
         raise NetworkError(error.code, what, where=where, why=error.why, hint=hint) from error
 
 
@@ -245,7 +245,7 @@ def _check(files: tuple[tuple[str, int], ...], where: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class FirebaseMatrix:
-    """What is asked of Test Lab. `folder` is a new one in the bucket, which is Google's own when `bucket` is empty."""
+    """A request to Test Lab. `folder` is a new one in the bucket, which is Google's own when `bucket` is empty."""
 
     app: Path
     test: Path

@@ -51,7 +51,7 @@ def named_device(name: str) -> FirebaseDevice:
     """Return the device of a name such as `MediumPhone.arm-34`. Raises `VerifyError` (`farm-device-unknown`)."""
     match = NAME.fullmatch(name)
     if match is None:
-        what = "is not named as a device of Test Lab is: MODEL-VERSION or MODEL-VERSION-LOCALE-ORIENTATION"
+        what = "is not a device of Test Lab: the form is MODEL-VERSION or MODEL-VERSION-LOCALE-ORIENTATION"
         hint = f"such as firebase:MediumPhone.arm-34; {LIST_HINT}"
         raise VerifyError("farm-device-unknown", what, where=f"firebase:{name}", hint=hint)
     return FirebaseDevice(**{key: value for key, value in match.groupdict().items() if value})
@@ -91,7 +91,7 @@ CAUSES: Final = (
             r"[Qq]uota exceeded|test quota|TEST_QUOTA|RESOURCE_EXHAUSTED|[Ee]rror 429|(?:rate|daily)LimitExceeded"
         ),
         code="farm-quota",
-        what="the project has used up what it may of Test Lab",
+        what="the project has used up its Test Lab quota",
         hint="wait until tomorrow, or take a plan with more: https://firebase.google.com/docs/test-lab/usage-quotas-pricing",
     ),
     FirebaseCause(
@@ -115,14 +115,14 @@ CAUSES: Final = (
     FirebaseCause(
         words=re.compile(r"Device dimensions are not compatible"),
         code="farm-unsupported",
-        what="the device and the Android version do not go together",
+        what="the device does not have this Android version",
         hint="gcloud firebase test android models list has the versions of each model",
     ),
     FirebaseCause(
         words=re.compile(r"failed during validation|Invalid path|not found or not accessible"),
         code="farm-refused",
-        what="Test Lab does not take the app or its test",
-        hint="build both anew; Test Lab takes signed APKs, the test with an instrumentation in its manifest",
+        what="Test Lab refuses the app or its test",
+        hint="build both again; Test Lab accepts signed APKs, the test with an instrumentation in its manifest",
     ),
     FirebaseCause(
         words=re.compile(r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project"),
@@ -155,10 +155,10 @@ def gcloud_error(printed: str, where: str, *, uploading: bool = False, url: str 
 def unreachable(why: str, where: str, *, uploading: bool = False, url: str = "") -> NetworkError:
     """Return the diagnostic of a connection that was lost, or never came about."""
     if uploading:
-        what = "the connection to Google was lost in an upload; no test was started"
+        what = "the connection to Google was lost during an upload; no test was started"
         return NetworkError("farm-upload-lost", what, where=where, why=why, hint="run the same command again")
     if url:
-        what = "the connection to Google was lost; the test may go on"
+        what = "the connection to Google was lost; the test may still be running"
         return NetworkError("farm-unreachable", what, where=where, why=why, hint=f"see, or cancel it, at {url}")
     hint = "check the network and the proxy that gcloud uses (gcloud config list proxy/), then run it again"
     return NetworkError("farm-unreachable", "Google cannot be reached", where=where, why=why, hint=hint)
@@ -247,7 +247,7 @@ class MatrixProgress:
         """Stop what takes too long: raises `VerifyError` `farm-timeout` and, before a test, `NetworkError`."""
         now = self._clock()
         if self.uploading and now - self._upload_began > self._upload_seconds:
-            why = f"a file did not get through in {self._upload_seconds:.0f} seconds"
+            why = f"a file could not be uploaded in {self._upload_seconds:.0f} seconds"
             raise unreachable(why, self._where, uploading=True)
         if self._running_at == math.inf and now - self._created_at > self._job.queue_seconds:
             what = f"no device was free within {self._job.queue_seconds:g} seconds"
@@ -262,7 +262,7 @@ class MatrixProgress:
         if self.cancelled:
             self._tell(f"cancelled {self.matrix}")
         elif self.place:
-            self._tell(f"{self.matrix or 'a test'} may go on; see, or cancel it, at {self.place}")
+            self._tell(f"{self.matrix or 'a test'} may still be running; see, or cancel it, at {self.place}")
 
     def _with_place(self, hint: str) -> str:
         return f"{hint}; the test: {self.url}" if self.url else hint
@@ -286,7 +286,7 @@ def verdict(done: Completed, where: str, *, uploading: bool = False, url: str = 
     Raises `VerifyError` or `NetworkError` when there is no such verdict: see `Farm.run`.
     """
     if done.returncode == CANCELLED:
-        raise cancelled(where, "gcloud was told to end")
+        raise cancelled(where, "gcloud was terminated")
     if NO_OUTCOME in done.stderr:
         raise _without_verdict("no outcome", NO_OUTCOME, where, url)
     if done.returncode not in ENDED or (not done.stdout.strip() and "ERROR:" in done.stderr):
@@ -301,7 +301,7 @@ ENDS: Final[dict[str, tuple[str, str, str]]] = {
     "Test timed out": (
         "farm-timeout",
         "the test did not end within its time limit and was stopped",
-        "ask for more time, or verify fewer cases or runs at once",
+        "verify fewer cases or models at once",
     ),
     "App failed to install": (
         "farm-unsupported",

@@ -114,7 +114,7 @@ HARMFUL: Final = frozenset({"unsafe-archive", "archive-too-large"})
 def require_free(destination: Path) -> None:
     """Find out before a run costs anything whether its results can be kept. Raises `StorageError`."""
     if destination.exists() or destination.is_symlink():
-        what, hint = "the results are to go into a new folder", "remove it, or name another one"
+        what, hint = "the results need a new folder", "remove it, or name another one"
         raise StorageError("path-in-the-way", what, where=str(destination), hint=hint)
     require_writable(destination)
 
@@ -160,7 +160,7 @@ def fetch(
             if not may_pass(trouble):
                 raise missing(where, str(trouble), "") from None
             what = "the run ended, but its results cannot be fetched"
-            hint = "the run is over; its results are still at the farm"
+            hint = "the run has ended; its results are still at the farm"
             lost = NetworkError("farm-unreachable", what, where=where, why=str(trouble), hint=hint)
             raise Transient(lost) from None
 
@@ -237,6 +237,6 @@ def _of_farm(error: StorageError, where: str) -> VerifyError | StorageError:
             why=str(error.why or error.what),
         )
     if error.code in HARMFUL:
-        hint = "do not use them: the harness makes no such results"
+        hint = "do not use them: the harness does not write such results"
         return StorageError(error.code, f"the archive of results {error.what}", where=where, why=error.why, hint=hint)
     return error

@@ -95,8 +95,8 @@ class Lock:
 
 
 HEADING: Final = (
-    "# What `invoke fetch` brought: keep this file under version control.\n"
-    "# `invoke fetch` makes the same files again; `invoke fetch --update` changes this file.\n"
+    "# The files of `invoke fetch`: keep this file under version control.\n"
+    "# `invoke fetch` gives the same files again; `invoke fetch --update` changes this file.\n"
 )
 LARGEST: Final = 4 << 20
 
@@ -165,8 +165,8 @@ def write_lock(path: Path, lock: Lock) -> None:
 
 def damaged(where: str, why: str) -> StorageError:
     """Return the diagnostic of a lock file that cannot be read."""
-    hint = "take it from version control again, or remove it and fetch anew"
-    return StorageError("lock-damaged", "is no lock file of ortrim's", where=where, why=why, hint=hint)
+    hint = "restore it from version control, or remove it and fetch again"
+    return StorageError("lock-damaged", "is not a lock file of ortrim", where=where, why=why, hint=hint)
 
 
 def _file_values(file: LockedFile) -> dict[str, Any]:

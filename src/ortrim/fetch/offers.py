@@ -87,7 +87,7 @@ def made_of(store: Store, artifact: LockedArtifact) -> str:
         with storage_errors(path), suppress(ValidationError):
             if commit := from_json(DeliveryFacts, path.read_bytes()).commit:
                 return commit
-    what, hint = "the delivery does not say which commit it was made of", "build it again with today's build.yml"
+    what, hint = "the delivery does not name its commit", "build it again with the current build.yml"
     raise PackageError("delivery-without-commit", what, where=f"{artifact.name}/{FACTS}", hint=hint)
 
 
@@ -118,7 +118,7 @@ def fetch_archive(store: Store, name: str, sha256: str, download: Callable[[Path
 
 def _refuse_links(folder: Path, name: str) -> None:
     if link := next((path for path in folder.rglob("*") if path.is_symlink()), None):
-        what, hint = f"holds the link {link.relative_to(folder).as_posix()[:200]!r}", "no delivery of ortrim's has one"
+        what, hint = f"holds the link {link.relative_to(folder).as_posix()[:200]!r}", "no delivery of ortrim has one"
         raise StorageError("unsafe-archive", what, where=name, hint=hint)
 
 
@@ -171,7 +171,7 @@ def _wanted(names: Iterable[str], form: re.Pattern[str], selection: Selection, w
     wanted = tuple(name for name, match in found.items() if selection.takes(match["spec"], match["package"]))
     if not wanted:
         there = sorted({f"{match['spec']} for {match['package']}" for match in found.values()})
-        why = f"it has: {'; '.join(there[:20])}" if there else "it has no delivery of ortrim's"
+        why = f"it has: {'; '.join(there[:20])}" if there else "it has no delivery of ortrim"
         hint = "choose with --spec NAME and --target GLOB"
         raise UsageError("nothing-to-fetch", f"has nothing of {selection}", where=where, why=why, hint=hint)
     return wanted
@@ -271,7 +271,7 @@ def _entry(asset: Asset, sha256: str, release: Release) -> FileEntry:
     known = sha256_in(asset.digest)
     if known and known != sha256:
         what = f"GitHub has another {asset.name!r} than {SUMS} of the release says"
-        why, hint = f"{SUMS:10} {sha256}\n{'GitHub':10} {known}", "do not use it before you know who replaced it"
+        why, hint = f"{SUMS:10} {sha256}\n{'GitHub':10} {known}", "find out who replaced it before you use it"
         raise PackageError("digest-mismatch", what, where=release.html_url, why=why, hint=hint)
     return FileEntry(path=asset.name, size_bytes=asset.size, sha256=sha256)
 
@@ -360,7 +360,7 @@ def look_up_run(
     run = get_run(client, repository, run_id)
     require_own_run(run, repository, WORKFLOW)
     if run.status != "completed":
-        what, hint = "the run is not over yet", f"wait for it: invoke attach {run_id}"
+        what, hint = "the run has not ended yet", f"wait for it: invoke attach {run_id}"
         raise NetworkError("run-not-over", what, where=run.html_url, hint=hint)
     there = list_artifacts(client, repository, run_id)
     names = wanted_artifacts({each.name for each in there}, selection, run.html_url)

@@ -100,7 +100,7 @@ class Store:
                 digest.update(chunk)
                 copy.write(chunk)
         if digest.hexdigest() != entry.sha256:
-            what, hint = "changed while it was read", "run the same command again: it is fetched anew"
+            what, hint = "changed while it was read", "run the same command again: it is downloaded again"
             raise StorageError("cache-damaged", what, where=str(source), hint=hint)
 
 
@@ -166,10 +166,10 @@ def _require_own(output: Path, store: Store | None) -> None:
     """Refuse a folder that holds what was not fetched, for it is going to be removed."""
     hint = "move it away, or choose another folder with --output"
     if output.is_symlink() or (output.exists() and not output.is_dir()):
-        raise StorageError("path-in-the-way", "is not a folder of its own", where=str(output), hint=hint)
+        raise StorageError("path-in-the-way", "is not a separate folder", where=str(output), hint=hint)
     strange = sorted(_inside(output) - _fetched(output, store)) if output.is_dir() else []
     if strange:
-        what = "holds something that was not fetched, and would be lost"
+        what = "contains a file that was not fetched and would be lost"
         why = ", ".join(strange[:SHOWN]) + (", ..." if len(strange) > SHOWN else "")
         raise StorageError("path-in-the-way", what, where=str(output), why=why, hint=hint)
 

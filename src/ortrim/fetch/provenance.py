@@ -27,7 +27,7 @@ ISSUER: Final = "https://token.actions.githubusercontent.com"
 STATEMENT: Final = "application/vnd.in-toto+json"
 PROVENANCE: Final = "https://slsa.dev/provenance/v1"
 MISSING: Final = 'install "ortrim[attestation]"'
-OTHER_SERVICE: Final = "in no public log, as those of private repositories are: gh attestation verify checks it"
+OTHER_SERVICE: Final = "in no public log, as for private repositories: check it with gh attestation verify"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +71,8 @@ def check_provenance(bundle: str, claim: ProvenanceClaim) -> Provenance:
         kind, payload = verifier.verify_dsse(Bundle.from_json(bundle), _Workflow(claim))
         return Provenance(signer=_signer(bundle), subjects=_subjects(kind, payload))
     except Exception as error:  # whatever the library thinks of a stranger's bytes: they are not right
-        hint = "do not use what was fetched before you know why"
-        what = "an attestation is not right"
+        hint = "find out why before you use the files"
+        what = "an attestation is not valid"
         where, why = claim.repository, str(error)[:500] or type(error).__name__
         raise NetworkError("attestation-invalid", what, where=where, why=why, hint=hint) from error
 
@@ -99,7 +99,7 @@ def _subjects(kind: str, payload: bytes) -> frozenset[str]:
     """Return the digests that a signed statement is about. Raises `ValueError` and the like for another statement."""
     statement = json.loads(payload)
     if kind != STATEMENT or statement["predicateType"] != PROVENANCE:
-        raise ValueError(f"it is no provenance: {statement['predicateType']!r:.200}")
+        raise ValueError(f"it is not a provenance: {statement['predicateType']!r:.200}")
     return frozenset(str(subject["digest"]["sha256"]) for subject in statement["subject"])
 
 
@@ -138,9 +138,9 @@ def _verifier() -> "Verifier":
 
 
 ASKED_IN_VAIN: Final = 20
-"""How many files are asked about without a token, of which GitHub answers 60 questions an hour, before it is enough."""
+"""How many files are looked up without a token, with which GitHub allows 60 requests an hour."""
 NOT_ATTESTED: Final = "not attested"
-NOT_ASKED: Final = "not asked about: too many files to ask about without a token"
+NOT_ASKED: Final = "not looked up: too many files without a token"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +193,7 @@ def _asked(
 
 def _vouched(provenance: Provenance, file: FileEntry) -> dict[str, Attestation]:
     if file.sha256 not in provenance.subjects:
-        what, hint = "GitHub gave an attestation of other files for it", "do not use it before you know why"
+        what, hint = "GitHub gave an attestation of other files for it", "find out why before you use it"
         raise NetworkError("attestation-invalid", what, where=file.path, hint=hint)
     vouched = Attestation(signer=provenance.signer, words=f"attested by {provenance.signer}")
     return dict.fromkeys(provenance.subjects, vouched)

@@ -59,7 +59,7 @@ def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
     if not said.isprintable() or len(said) > LONGEST:
         raise UsageError("bad-option", "no name is like that", where="--release, --spec, --target")
     if wanted.offline and (lock is None or wanted.update):
-        what = f"without asking anybody, only what a {NAME} names can be fetched"
+        what = f"without requests, only what a {NAME} names can be fetched"
         raise UsageError("offline-needs-lock", what, where="--offline", hint=f"fetch once with a network, keep {NAME}")
     if lock is not None and not wanted.update:
         _require_same(wanted, lock)
@@ -67,9 +67,13 @@ def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
     if lock is not None:
         wanted = _filled(wanted, lock)
     if not wanted.says_which:
-        hint = "--release TAG, --run ID, or --latest for the newest run; then a lock file remembers"
+        hint = "--release TAG, --run ID, or --latest for the newest run; the lock file then records it"
         raise UsageError(
-            "fetch-which", "nothing says what is to be fetched", where=NAME, why="it is not there", hint=hint
+            "fetch-which",
+            "there is neither a lock file nor an option that says what to fetch",
+            where=NAME,
+            why="it is not there",
+            hint=hint,
         )
     return wanted
 
@@ -85,7 +89,7 @@ def _require_same(wanted: FetchRequest, lock: Lock) -> None:
     )
     for option, asked, locked in said:
         if asked and asked != locked:
-            why = f"asked for {asked}, locked to {locked or origin.words}"
+            why = f"given {asked}, locked to {locked or origin.words}"
             raise UsageError("lock-differs", f"{NAME} says otherwise", where=option, why=why, hint=UPDATE)
 
 
@@ -152,7 +156,7 @@ def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
         more = [f"and {len(differences) - SHOWN} more"] * (len(differences) > SHOWN)
         what = f"{lock.origin.words} is not what {NAME} says any more"
         why = "\n".join([*differences[:SHOWN], *more])
-        hint = "find out who changed it; if that was meant: invoke fetch --update"
+        hint = "find out who changed it; if that was intended: invoke fetch --update"
         raise NetworkError("lock-mismatch", what, where=offer.page, why=why, hint=hint)
 
 
@@ -185,7 +189,10 @@ def output_folder(app: App, lock: Lock | None) -> Path:
     """
     output = app.folder / (app.output or (lock.output if lock else OUTPUT))
     if app.output is None and not _is_inside(app, output):
-        what, hint = "a link leads the lock file's output out of the app", "name another one: --update --output DIR"
+        what, hint = (
+            "the lock file's output folder leads out of the app through a link",
+            "name another one: --update --output DIR",
+        )
         raise UsageError("output-outside", what, where=str(output), why=f"it is {_real(output.parent)}", hint=hint)
     if _real(app.folder).is_relative_to(_real(output)):
         what, hint = "the app itself is in it, and would be replaced", "choose another folder with --output"
@@ -222,7 +229,7 @@ def require_same_repository(remote: Remote, lock: Lock) -> None:
     """Raise `UsageError` (`lock-differs`) when the user names another repository than the lock file does."""
     locked = f"{lock.origin.host}/{lock.origin.repository}"
     if remote.repository and str(find_site(remote.repository, Path())).lower() != locked.lower():
-        why = f"asked for {remote.repository[:200]}, locked to {locked}"
+        why = f"given {remote.repository[:200]}, locked to {locked}"
         raise UsageError("lock-differs", f"{NAME} says otherwise", where="--repo", why=why, hint=UPDATE)
 
 
@@ -232,7 +239,7 @@ def alone(folder: Path) -> Iterator[None]:
     name = sha256(str(folder.resolve()).encode()).hexdigest()
     with locked_if_free(user_store().folder / "apps" / name) as alone:
         if not alone:
-            what, hint = "another fetch is at work here", "wait for it to end, then run the same command again"
+            what, hint = "another fetch is running here", "wait for it to end, then run the same command again"
             raise StorageError("fetch-under-way", what, where=str(folder), hint=hint)
         yield
 

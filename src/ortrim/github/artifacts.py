@@ -41,7 +41,7 @@ def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run) -> Artif
     if not found:
         names = sorted({artifact.name for artifact in artifacts})[:SHOWN_NAMES]
         why = f"it has: {', '.join(names)}" if names else "it has none"
-        raise NetworkError("artifact-missing", f"the run left no {name!r}", where=run.html_url, why=why)
+        raise NetworkError("artifact-missing", f"the run has no artifact {name!r}", where=run.html_url, why=why)
     artifact = max(found, key=attrgetter("id"))
     if artifact.expired:
         raise expired(artifact, run.html_url)
@@ -70,7 +70,7 @@ def download_artifact(
         if error.code == "github-gone":
             raise expired(artifact, path) from None
         if error.code == "github-not-found":
-            what = f"{artifact.name!r} is not there any more"
+            what = f"{artifact.name!r} no longer exists"
             raise NetworkError("artifact-missing", what, where=path, why=error.why) from None
         raise
 
@@ -182,7 +182,7 @@ def download_asset(
     path = f"{repository.path}/releases/assets/{asset.id}"
     expected = sha256 or sha256_in(asset.digest)
     if not expected:
-        what = f"nobody gives a SHA-256 of {asset.name!r}, so that it cannot be checked"
+        what = f"there is no SHA-256 of {asset.name!r}, so that it cannot be checked"
         raise NetworkError("artifact-no-digest", what, where=path)
     source = Source(path=path, sha256=expected, accept=BYTES, size=asset.size)
     download(client, source, destination, on_bytes)

@@ -43,7 +43,7 @@ class GitHub:
                 self.require(answer, path, 200)
                 return answer
             url = self.url(answer.headers.get("location", ""))
-        raise unexpected(path, "it sends us in circles")
+        raise unexpected(path, "its redirects form a loop")
 
     def post(self, path: str, data: Mapping[str, Any] | None = None) -> Answer | None:
         """Send `data`, if any, and return the answer, whatever its status; None when nobody knows if it was done.
@@ -93,7 +93,7 @@ class GitHub:
         if path.startswith("/"):
             return self.service.api + path
         if not same_origin(path, self.service.api):
-            raise unexpected(self.service.api, "it sends us to another place for more")
+            raise unexpected(self.service.api, "its next page is at another host")
         return path
 
     def _current(self, url: str) -> Answer:

@@ -38,7 +38,7 @@ def find_service(environment: Mapping[str, str] = os.environ) -> Service:
     parts = split(given)
     if parts is None or not is_protected(given) or parts.username or parts.query or parts.fragment:
         hint = "it has the form https://HOST/api/v3"
-        what = "is no address of an API that a token may be sent to"
+        what = "is not the URL of an API that a token may be sent to"
         raise UsageError("github-bad-address", what, where="GITHUB_API_URL", hint=hint)
     return Service(api=given, host=(parts.hostname or "").removeprefix("api."))
 
@@ -156,7 +156,7 @@ def gh(*words: str | Path) -> str:
     token = os.environ.get(TOKEN)
     if not token:
         hint = f"set {TOKEN} to a token that may write to the repository; a workflow has one: github.token"
-        raise ToolError("gh-without-token", "has no token to act with", where="gh", hint=hint)
+        raise ToolError("gh-without-token", "has no token", where="gh", hint=hint)
     done = run(("gh", *words), environment={**os.environ, "GH_PROMPT_DISABLED": "1"}, timeout_seconds=SECONDS)
     if done.returncode != 0:
         why = last_lines(done.stderr).replace(token, "...")

@@ -1,6 +1,6 @@
 """Starting a run, once and no more than once.
 
-- What GitHub has against a dispatch, told apart by its words: the status is the same for all of it.
+- Why GitHub refuses a dispatch, by the words of its answer: the status is always the same.
 - A plan as one input of a dispatch: compressed text, small enough for GitHub, and read back without trust.
 """
 
@@ -32,13 +32,13 @@ CAUSES: Final = (
         "' trigger",
         "workflow-not-dispatchable",
         "the workflow cannot be dispatched",
-        "it needs on: workflow_dispatch, on the default branch too",
+        "it needs `on: workflow_dispatch`, on the default branch too",
     ),
     (
         "nput",
         "workflow-inputs-refused",
         "the workflow at {ref!r} does not take these inputs",
-        "the branch holds another version of ortrim's workflow: bring it up to date",
+        "the branch has another version of ortrim's workflow: update it",
     ),
 )
 """Words of GitHub's, and the code, what and hint that they come to.
@@ -61,7 +61,10 @@ def dispatch_refusal(client: GitHub, answer: Answer, workflow: str, ref: str) ->
                 texts = {"ref": ref[:200], "workflow": workflow}
                 return NetworkError(code, what.format(**texts), where=workflow, why=why, hint=hint.format(**texts))
     if answer.status == 404 and client.token is not None:
-        what, hint = "the workflow is not there", "its file has to be on the default branch, and the token to see it"
+        what, hint = (
+            "the workflow does not exist",
+            "its file must be on the default branch, and the token must have access",
+        )
         return NetworkError("workflow-not-found", what, where=workflow, why=why, hint=hint)
     return client.refused(answer, workflow)
 
@@ -158,7 +161,7 @@ def _found(client: GitHub, repository: Repository, order: Dispatch, *, certain: 
         if runs:
             raise _ambiguous(repository, order, runs)
         failed = ""
-    raise _lost(client, repository, order, ("accepted" if certain else "sent, and no answer came"), failed)
+    raise _lost(client, repository, order, ("accepted" if certain else "sent, and the answer was lost"), failed)
 
 
 def _ambiguous(repository: Repository, order: Dispatch, runs: Sequence[Run]) -> NetworkError:
@@ -217,7 +220,7 @@ def decode_plan(text: str) -> BuildPlan:
     content = _unpacked(_packed(text))
     plan = _read(content)
     if to_canonical_json(plan).encode() != content:
-        raise _other("it holds what this version does not know")
+        raise _other("it has content that this version does not know")
     return plan
 
 
@@ -234,11 +237,11 @@ def _unpacked(data: bytes) -> bytes:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, DECODER_MEMORY)
         content = unpacker.decompress(data, LARGEST_PLAN + 1)
     except (lzma.LZMAError, EOFError):
-        raise _damaged("no xz stream, or not a sound one") from None
+        raise _damaged("not a valid xz stream") from None
     if len(content) > LARGEST_PLAN:
         raise PlanError("plan-too-large", f"unpacks to more than {LARGEST_PLAN:,} bytes", where=WHERE)
     if not unpacker.eof or unpacker.unused_data:
-        raise _damaged("cut short, or with something behind it")
+        raise _damaged("truncated, or followed by other data")
     return content
 
 

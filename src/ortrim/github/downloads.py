@@ -56,20 +56,20 @@ def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> It
             session = stack.enter_context(new_session(as_it_is))
             client.session.traffic.requests += 1
             response = stack.enter_context(opened(session, "GET", target, headers={**headers, "Accept": "*/*"}))
-    raise unexpected(path, "it sends us in circles")
+    raise unexpected(path, "its redirects form a loop")
 
 
 def _target(response: Response, path: str) -> str:
     try:
         return urljoin(response.url, response.headers.get("Location", ""))
     except ValueError:
-        raise unexpected(path, "it sends us to what is no address") from None
+        raise unexpected(path, "it redirects to an invalid address") from None
 
 
 def _check(client: GitHub, path: str, target: str) -> None:
     secure = target.lower().startswith("https:") or client.service.api.startswith("http:")
     if not (secure and is_protected(target)):
-        raise unexpected(path, "it sends us to an address that is not https")
+        raise unexpected(path, "it redirects to an address that is not https")
 
 
 MAXIMUM_BYTES: Final = 4 << 30
@@ -81,7 +81,7 @@ DECIMAL: Final = re.compile(r"[0-9]{1,18}")
 CONTENT_RANGE: Final = re.compile(r"bytes (?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18}|\*)")
 
 OnBytes = Callable[[int, int], None]
-"""Takes the bytes there are and the bytes there will be, 0 when nobody has said."""
+"""Called with the bytes received and the bytes in all, 0 when these are not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class Transfer:
             self._fetch()
         if self._digest.hexdigest() != self._source.sha256:
             why = f"expected {self._source.sha256}\nactual   {self._digest.hexdigest()}"
-            what, hint = "the download is not what its digest says", "do not use it before you know why"
+            what, hint = "the download does not match its digest", "find out why before you use it"
             raise NetworkError("artifact-digest-mismatch", what, where=self._source.path, why=why, hint=hint)
 
     def _fetch(self) -> None:
@@ -170,7 +170,7 @@ class Transfer:
             return False
         elif status == 416 or (status == 206 and not (self._there and place and place[1] == str(self._there))):
             self._restart()
-            raise TransportError("the server gave another part than the one asked for")
+            raise TransportError("the server sent another range than the requested one")
         elif status != 206:
             self._refuse(response, limits)
         self._parts += 1

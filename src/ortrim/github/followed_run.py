@@ -85,7 +85,7 @@ def fetch_compiled(
     Raises `NetworkError` as `choose_artifact` and `fetch_artifact` do, and what `import_compiled` raises; what came
     before stays.
     """
-    with console.step("fetch what was compiled") as step:
+    with console.step("download compiled targets") as step:
         found = list_artifacts(connection.client, connection.repository, run.id)
         wanted = [(each, compiled_artifact(plan, each.job.target.identifier)) for each in targets]
         chosen = [(each, choose_artifact(found, name, run)) for each, name in wanted]
@@ -243,7 +243,7 @@ def read_record(file: Path) -> Kept | None:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         why = f"{'.'.join(map(str, first['loc']))}: {first['type']}"
-    what, hint = "is no record of a dispatch that this version wrote", "remove it, then run the same command again"
+    what, hint = "is not a dispatch record of this version", "remove it, then run the same command again"
     raise StorageError("record-damaged", what, where=str(file), why=why, hint=hint)
 
 

@@ -121,13 +121,13 @@ def _require_plain(job: BuildJob) -> None:
         if word and not VERSION.fullmatch(word):
             raise _differs(job.target.identifier, f"{name} is no version")
     if job.profile not in PROFILES:
-        raise _differs(job.target.identifier, "profile is none that this ortrim knows")
+        raise _differs(job.target.identifier, "profile is not known to this version of ortrim")
     if not set(job.without_types) <= set(KINDS):
-        raise _differs(job.target.identifier, "without_types has what is no kind of value")
+        raise _differs(job.target.identifier, "without_types has an unknown kind of value")
     if job.avx512_nchwc and job.cpu != AVX512:
         raise _differs(job.target.identifier, "avx512_nchwc is for a processor that has AVX-512")
     if not all(map(OPERATOR.fullmatch, job.hot_operators)):
-        raise _differs(job.target.identifier, "hot_operators has what is no operator's name")
+        raise _differs(job.target.identifier, "hot_operators has an invalid operator name")
 
 
 def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
@@ -174,8 +174,8 @@ def _require_same(theirs: BuildJob | RunnerJob, ours: BuildJob | RunnerJob, wher
 
 def _differs(where: str, why: str) -> PlanError:
     what, hint = (
-        "the plan is not one that this ortrim makes",
-        "dispatch with the version of ortrim that the workflow runs",
+        "the plan differs from the one that this version of ortrim makes",
+        "dispatch with the same version of ortrim as the workflow",
     )
     return PlanError(REFERENCE, what, where=where, why=why, hint=hint)
 
@@ -459,4 +459,4 @@ def _require_possible(target: PlannedTarget) -> None:
 
 def _stays(where: str, why: str, key: str) -> PlanError:
     hint = f"change {key} in the buildspec, or build here: leave out --executor github"
-    return PlanError("plan-cannot-travel", "can be built on this machine alone", where=where, why=why, hint=hint)
+    return PlanError("plan-cannot-travel", "can be built only on this machine", where=where, why=why, hint=hint)

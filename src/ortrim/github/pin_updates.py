@@ -74,7 +74,7 @@ def take_pins(proposed: Path, repository: Path) -> tuple[Path, ...]:
 
 def _pin(path: Path, source: Path) -> bytes:
     if path.is_symlink() or not path.is_file() or PIN.fullmatch(path.relative_to(source).as_posix()) is None:
-        raise _strange(path, "no file with pins has such a name, or is a link")
+        raise _strange(path, "this is not the name of a file with pins, or it is a link")
     with path.open("rb") as file:
         content = file.read(LARGEST + 1)
     try:
@@ -87,7 +87,7 @@ def _pin(path: Path, source: Path) -> bytes:
 
 
 def _strange(where: Path, why: str) -> StorageError:
-    hint = "look at what the job before has left"
+    hint = "check the files of the previous job"
     return StorageError("not-a-pin", "only pins can be proposed", where=str(where), why=why, hint=hint)
 
 
@@ -150,4 +150,4 @@ def read_update(folder: Path) -> VersionsUpdate | None:
         return from_json(VersionsUpdate, content)
     except ValidationError as error:
         hint = "run: invoke pins.update --latest"
-        raise StorageError("record-damaged", "is no record of versions", where=str(path), hint=hint) from error
+        raise StorageError("record-damaged", "is not a record of versions", where=str(path), hint=hint) from error

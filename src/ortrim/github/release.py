@@ -72,7 +72,7 @@ def _remove_drafts(tag: str) -> None:
 
 def _require_draft(tag: str, *, is_draft: bool) -> None:
     if not is_draft:
-        what, hint = "is published already", "make a new tag; nothing that is published is changed"
+        what, hint = "is published already", "make a new tag; a published release is not changed"
         raise NetworkError("not-a-draft", what, where=tag, hint=hint)
 
 

@@ -70,7 +70,7 @@ def build_on_github(
     if missing:
         _compile_there(planned, missing, _Order(request=here, remote=remote, console=console), wants_cancel)
     else:
-        console.note("everything was compiled before: nothing is dispatched")
+        console.note("all targets were compiled before: no run is dispatched")
     return build(here, console, planned)
 
 
@@ -92,7 +92,7 @@ def _compile_there(
     with locked(planned.folder / FOLDER, lambda: order.console.note("waits for another dispatch of the same")):
         taken = run_to_take_up(connection, order.request.output, plan.spec_name, jobs_of(plan))
         if taken:
-            order.console.note(f"{taken[1].html_url} was dispatched for the same: it is taken up")
+            order.console.note(f"{taken[1].html_url} was dispatched for the same build: following it")
         kept, run = taken or _dispatched(order, connection, planned.folder, plan, text)
     bring_home(Watch(connection=connection, console=order.console, wants_cancel=wants_cancel), run, plan, kept)
 
@@ -227,13 +227,16 @@ def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
 def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:
     if still_missing:
         where = ", ".join(target.job.target.identifier for target in still_missing)
-        what, hint = "the run did not compile it, and it is not compiled here", "run: invoke build --executor github"
+        what, hint = (
+            "the run did not compile it, and it was not compiled on this machine",
+            "run: invoke build --executor github",
+        )
         raise BuildError("not-compiled", what, where=where, hint=hint)
 
 
 def _without_record(watch: Watch, run: Run, output: Path) -> Attached:
     require_own_run(run, watch.connection.repository, WORKFLOW)
-    watch.console.note(f"{output} has no record of the run {run.id}: what it leaves is fetched and no more")
+    watch.console.note(f"{output} has no record of the run {run.id}: its artifacts are only downloaded")
     attempt = f"-{run.run_attempt}" if run.run_attempt > 1 else ""
     destination = output / FETCHED / FOLDER / f"{run.id}{attempt}"
     with in_sight(watch, run, None) as options:
@@ -253,6 +256,6 @@ def _targets_of(planned: Planned, kept: Kept) -> Iterator[PlannedTarget]:
         target = known.get(identifier)
         if target is None or digest(target.job) != job:
             what = "models, buildspec or ortrim have changed since the run was dispatched"
-            hint = "run the build anew"
+            hint = "run the build again"
             raise PlanError("plan-changed", what, where=identifier, hint=hint)
         yield target

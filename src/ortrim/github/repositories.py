@@ -84,7 +84,7 @@ def parse_repository(text: str, where: str = "--repo") -> Repository:
 
 def _no_repository(text: str, where: str) -> UsageError:
     what = f"{text[:100]!r} names no repository"
-    hint = "it has the form owner/name; at another GitHub than github.com, host/owner/name"
+    hint = "it has the form owner/name; for hosts other than github.com, host/owner/name"
     return UsageError("github-bad-repository", what, where=where, hint=hint)
 
 

@@ -50,8 +50,8 @@ Announce = Callable[[str], None]
 def install_emulators(targets: Iterable[Target], host: Target, announce: Announce) -> None:
     """Install what runs the programs of other Linux machines here, where it is missing.
 
-    Their kernels and C libraries are Debian's: another distribution is told where Debian is, and to install nothing
-    from there by itself. Raises `ToolError` (`not-prepared`, `no-debian-mirror`).
+    Their kernels and C libraries are Debian's: on another distribution, a Debian mirror is configured, and to install
+    nothing from there by itself. Raises `ToolError` (`not-prepared`, `no-debian-mirror`).
     """
     wanted = {
         emulation.user
@@ -76,7 +76,7 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
 def _mirror() -> Mirror:
     address = os.environ.get(MIRROR, "")
     if not ADDRESS.fullmatch(address):
-        what = "emulated machines need Debian's C library, and this machine does not know where Debian is"
+        what = "emulated machines need Debian's C library, and no Debian mirror is configured"
         why = f"{MIRROR} is {address[:100]!r}" if address else f"{MIRROR} is not set"
         hint = (
             f"set {MIRROR} to the address of a mirror of Debian; in a workflow, the repository's variable DEBIAN_MIRROR"
@@ -201,7 +201,7 @@ def _append(file: str | None, text: str) -> bool:
     path = Path(file)
     with storage_errors(path):
         if not path.is_file():
-            hint = "it is the runner that makes this file and names it in the environment"
+            hint = "the runner makes this file and names it in the environment"
             raise StorageError("no-runner-file", "there is no such file", where=file, hint=hint)
         with path.open("a", encoding="utf-8") as opened:
             opened.write(text)

@@ -79,7 +79,7 @@ def require_own_run(run: Run, repository: Repository, workflow: str) -> None:
     A fork's pull request may change the workflow, and what such a run leaves is then whatever the fork's owner wanted.
     Raises `NetworkError` (`run-not-ours`).
     """
-    home = run.head_repository.full_name if run.head_repository else "a repository that is gone"
+    home = run.head_repository.full_name if run.head_repository else "a deleted repository"
     file = run.path.partition("@")[0]
     if home.lower() != str(repository).lower():
         why, hint = f"its commit is one of {home}", f"if {repository} has that name now: --repo {home}"
@@ -161,7 +161,7 @@ def _lines(response: Response, clock: Clock) -> Iterator[str]:
 
 MOST_LOGS: Final = 5
 FAILURES: Final = frozenset({"failure", "timed_out", "startup_failure"})
-STARTUP_WHY: Final = "GitHub could not start it: the workflow file is not valid, or no runner is what it asks for"
+STARTUP_WHY: Final = "GitHub could not start it: the workflow file is not valid, or no runner has the requested labels"
 
 
 def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[WorkflowJob, ...]) -> Diagnostic:
@@ -172,7 +172,7 @@ def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[Workflo
     failed = tuple(job for job in jobs if job.conclusion in FAILURES)
     timed_out = next((job for job in failed if job.conclusion == "timed_out"), None)
     if run.conclusion == "cancelled" and not failed:
-        what, hint = "the run was cancelled", "or a job ran into its time limit, which GitHub calls cancelled too"
+        what, hint = "the run was cancelled", "or a job reached its time limit, which GitHub also reports as cancelled"
         return BuildError("run-cancelled", what, where=run.html_url, hint=hint)
     if timed_out is not None:
         what = f"the job {timed_out.name!r} ran into its time limit"
@@ -199,8 +199,8 @@ WAITING: Final = {
     None: "started",
     "queued": "waiting for a runner",
     "pending": "waiting for other runs",
-    "requested": "waiting to be taken up",
-    "waiting": "waiting for somebody's approval",
+    "requested": "waiting for a runner",
+    "waiting": "waiting for approval",
 }
 
 
@@ -271,7 +271,7 @@ https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
 SHORTEST_PAUSE: Final = 3.0
 LONGEST_PAUSE: Final = 30.0
 PAUSE_SHARE: Final = 0.02
-"""The pause as a share of the time that the run has taken: nobody minds 12 seconds after ten minutes."""
+"""The pause as a share of the time that the run has taken: 12 seconds after ten minutes."""
 
 
 FINAL: Final = frozenset({"run-not-found", "artifact-expired", "artifact-missing", "artifact-no-digest"})
@@ -308,11 +308,11 @@ def kept_in_sight(run: Run, options: str = "") -> Iterator[None]:
     are the words that `invoke attach` needs to find the run. Such blocks may lie within each other.
     """
     attach = f"invoke attach {run.id} {options}".rstrip()
-    how = f"to take it up again: {attach}; to end it: {attach} --cancel"
+    how = f"to follow it again: {attach}; to end it: {attach} --cancel"
     try:
         yield
     except KeyboardInterrupt:
-        what = "interrupted here; the run at GitHub goes on"
+        what = "interrupted here; the run at GitHub continues"
         raise Interrupted("run-left", what, where=run.html_url, hint=how) from None
     except NetworkError as error:
         if error.code not in FINAL and how not in error.hint:
@@ -342,7 +342,7 @@ def _followed(
         if failed and now - out_since > OUTAGE_SECONDS:
             raise failed
         if now - started > patience_seconds:
-            what = f"the run is not over after {patience_seconds / 3600:.0f} h"
+            what = f"the run has not ended after {patience_seconds / 3600:.0f} h"
             raise NetworkError("run-still-going", what, where=run.html_url)
         client.session.rest(min(max((now - started) * PAUSE_SHARE, SHORTEST_PAUSE), LONGEST_PAUSE))
 

@@ -59,7 +59,7 @@ def wants_cancel(run: Run) -> bool:
     """Ask whether a run is to be cancelled; no, when nobody is there or the answer is anything but yes."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    sys.stderr.write(f"\nCancel the run {run.id}? Otherwise it goes on without us. [y/N] ")
+    sys.stderr.write(f"\nCancel the run {run.id}? Otherwise it continues. [y/N]  ")
     sys.stderr.flush()
     try:
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
@@ -81,7 +81,7 @@ def runs(_context: Context, repo: str | None = None, token_file: str | None = No
 @task(
     help={
         "run": "number of the run, which invoke runs shows",
-        "cancel": "end the run instead",
+        "cancel": "cancel the run instead",
         **help_for("output", "repo", "token-file", "json"),
     }
 )
@@ -94,7 +94,7 @@ def attach(
     token_file: str | None = None,
     json: bool = False,
 ) -> None:
-    """Follow a build at GitHub again, and go on with it."""
+    """Follow a build at GitHub again, and continue it."""
     with boundary(json_mode=json) as console:
         number, remote = run_number(run), remote_from(repo, token_file=token_file)
         if cancel:
@@ -135,7 +135,7 @@ def _age(created: str) -> str:
     return duration_text(max((datetime.now(UTC) - then).total_seconds(), 0.0)) if then.tzinfo else ""
 
 
-@task(help={"check": "write nothing; fail when a committed workflow is not what would be rendered"})
+@task(help={"check": "write nothing; fail if a committed workflow differs from the rendered one"})
 def workflows(_context: Context, check: bool = False) -> None:
     """Render .github/workflows from its templates."""
     with boundary() as console:

@@ -36,7 +36,7 @@ class Bearer:
 
 SHORTEST_SECONDS: Final = 1.0
 UNNAMED_SECONDS: Final = 60.0
-"""What GitHub asks for when it names no time; twice as long each further time."""
+"""The pause when GitHub names none; twice as long each further time."""
 LONGEST_UNNAMED_SECONDS: Final = 900.0
 WORDS: Final = (b"rate limit", b"abuse detection")
 
@@ -111,18 +111,18 @@ class Traffic:
 
 LONGEST_MESSAGE: Final = 500
 PERMISSIONS: Final = "x-accepted-github-permissions"
-UNPROCESSABLE: Final = ("github-invalid-request", "GitHub did not take the request", "")
+UNPROCESSABLE: Final = ("github-invalid-request", "GitHub refused the request", "")
 MEANINGS: Final = {
     400: UNPROCESSABLE,
     401: (
         "github-refused",
-        "GitHub does not know the token",
+        "GitHub does not accept the token",
         "it is wrong, expired or revoked: make a new one, or run: gh auth login",
     ),
     404: (
         "github-not-found",
         "is not there",
-        "GitHub answers so too when the token may not see a private repository",
+        "GitHub also gives this answer if the token has no access to a private repository",
     ),
     409: UNPROCESSABLE,
     410: ("github-gone", "is not there any more", ""),
@@ -152,7 +152,7 @@ def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
         return no_token(where, f"it answered {status}" + (f": {why}" if why else ""))
     if status in {403, 451}:
         hint = _permission_hint(answer)
-        return NetworkError("github-refused", "the token may not do this", where=where, why=why, hint=hint)
+        return NetworkError("github-refused", "the token has no permission for this", where=where, why=why, hint=hint)
     if status in MEANINGS:
         code, what, hint = MEANINGS[status]
         return NetworkError(code, what, where=where, why=why, hint=hint)
@@ -162,12 +162,12 @@ def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
 def no_token(where: str, why: str = "") -> NetworkError:
     """Return the diagnostic for something that cannot be done without a token."""
     hint = "set GH_TOKEN (for a GitHub Enterprise Server: GH_ENTERPRISE_TOKEN), or run: gh auth login"
-    return NetworkError("github-no-token", "this needs a token of GitHub's", where=where, why=why, hint=hint)
+    return NetworkError("github-no-token", "this needs a GitHub token", where=where, why=why, hint=hint)
 
 
 def moved(where: str) -> NetworkError:
     """Return the diagnostic of a request that was not carried out since the repository has another name now."""
-    what, hint = "the repository has another name at GitHub now", "say which: --repo owner/name"
+    what, hint = "the repository was renamed at GitHub", "say which: --repo owner/name"
     return NetworkError("repository-moved", what, where=where, hint=hint)
 
 
@@ -186,8 +186,8 @@ def unreachable(where: str, why: str) -> NetworkError:
 
 def unexpected(where: str, why: str) -> NetworkError:
     """Return the diagnostic for an answer that GitHub's API does not give."""
-    hint = "is a proxy in between, or GITHUB_API_URL wrong?"
-    what = "the answer is not what GitHub's API gives"
+    hint = "is there a proxy in between, or is GITHUB_API_URL wrong?"
+    what = "the answer is not one of GitHub's API"
     return NetworkError("github-unexpected-answer", what, where=where, why=why, hint=hint)
 
 
@@ -195,15 +195,15 @@ def _permission_hint(answer: Answer) -> str:
     """Return what would help: single sign-on, or the permissions that GitHub names."""
     sign_on = answer.headers.get("x-github-sso", "")
     if "url=" in sign_on:
-        return f"let the token through single sign-on: {sign_on.partition('url=')[2][:LONGEST_MESSAGE]}"
+        return f"authorize the token for single sign-on: {sign_on.partition('url=')[2][:LONGEST_MESSAGE]}"
     needed = answer.headers.get(PERMISSIONS, "")[:LONGEST_MESSAGE]
-    return f"it needs: {needed}" if needed else "give the token the rights on this repository, Actions among them"
+    return f"it needs: {needed}" if needed else "give the token permissions on this repository, including Actions"
 
 
 ATTEMPTS: Final = 4
 LIMITS_IN_A_ROW: Final = 6
 PATIENCE_SECONDS: Final = 900.0
-"""How long a rate limit is waited for; beyond it, the user is told when it ends."""
+"""How long ortrim waits for a rate limit; if it lasts longer, the error says when it ends."""
 LONGEST_PAUSE_SECONDS: Final = 60.0
 
 

@@ -114,12 +114,13 @@ def _check(inputs: WorkflowInputs) -> None:
     _require(REF, inputs.ref or "none", "ref", "a commit, a branch or a tag")
     _require(PATTERN, inputs.target, "target", "an identifier, a glob or a prefix")
     _require(IDENTIFIER, inputs.correlation_id, "correlation_id", "up to 64 letters, digits and dashes")
-    _require(PAYLOAD, inputs.plan, "plan", "what invoke build --executor github makes of a plan")
+    _require(PAYLOAD, inputs.plan, "plan", "an encoded plan of invoke build --executor github")
     if inputs.attest and inputs.ref:
         raise _bad("attest", "an attestation names the commit of the run: dispatch the workflow on that ref instead")
     if inputs.devices and inputs.ref:
         raise _bad(
-            "devices", "a farm's credentials are for what is dispatched: dispatch the workflow on that ref instead"
+            "devices",
+            "a farm's credentials are only for the run's own commit: dispatch the workflow on that ref instead",
         )
     if inputs.plan:
         _require_compiled_only(inputs)
@@ -135,9 +136,9 @@ def _check(inputs: WorkflowInputs) -> None:
 def _require_compiled_only(inputs: WorkflowInputs) -> None:
     """Refuse for a plan what happens after compiling: a run that left it out would seem to have done it."""
     if inputs.devices:
-        raise _bad("devices", "a plan is compiled only: its models are where it was made")
+        raise _bad("devices", "a plan is only compiled: its models are on the machine that made it")
     if inputs.attest:
-        raise _bad("attest", "a plan is compiled only: it is packaged where it was made")
+        raise _bad("attest", "a plan is only compiled: the machine that made it also packages it")
 
 
 def _require(form: re.Pattern[str], text: str, name: str, wanted: str) -> None:
@@ -261,7 +262,7 @@ def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: s
 
 FOLDER: Final = Path(".github/workflows")
 NAMES: Final = ("build", "ci", "release", "update-pins")
-HEADER: Final = "# Rendered by `invoke workflows` from src/ortrim/data/github/{}.yml.j2: change that, not this."
+HEADER: Final = "# Rendered by `invoke workflows` from src/ortrim/data/github/{}.yml.j2: edit that file, not this one."
 GRADLE: Final = "8.9"
 """What the Gradle project of the app for device farms says that it needs."""
 HINT: Final = "run: invoke workflows"
@@ -322,7 +323,7 @@ def _outdated(path: Path, text: str) -> Diagnostic | None:
         found = path.read_bytes() if path.is_file() else None
     if found == text.encode():
         return None
-    what = "is not what would be rendered" if found is not None else "has not been rendered"
+    what = "differs from the rendered workflow" if found is not None else "has not been rendered"
     return UsageError("workflow-outdated", what, where=str(path), hint=HINT)
 
 

@@ -104,7 +104,7 @@ def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
     try:
         return from_json(AcceptedFile, content).builds
     except ValidationError as error:
-        hint = "write it anew: invoke accept-build --to FILE"
+        hint = "write it again: invoke accept-build --to FILE"
         what = "not a file of accepted builds that this version of ortrim can read"
         raise StorageError("accepted-damaged", what, where=where, why=first_fault(error), hint=hint) from error
 
@@ -118,9 +118,9 @@ def regression_of(found: Checks) -> Regression | None:
         return None
     return Regression(
         "regression",
-        "a build is worse than the accepted one, by more than is allowed",
+        "a build is worse than the accepted one by more than the limit",
         why=printable(first_lines(lines, MOST_LINES)),
-        hint="mend the cause, or accept it: invoke accept-build",
+        hint="correct the cause, or accept the build: invoke accept-build",
     )
 
 

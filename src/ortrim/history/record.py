@@ -34,7 +34,7 @@ def _record(write: Callable[[Path], Path | None], what: str, output: Path, warn:
         warn(f"this {what} is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
-        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history is begun")
+        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history was started")
 
 
 def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:

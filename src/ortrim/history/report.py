@@ -153,7 +153,7 @@ WIDEST: Final = 44.0
 TICKS: Final = 4
 DATE_WIDTH: Final = 84.0
 LINE_STYLES: Final = ("line-0", "line-1", "line-2", "line-3")
-"""As many curves are told apart in one plot."""
+"""As many curves can be distinguished in one chart."""
 
 
 def size_columns(entries: Series) -> Markup:

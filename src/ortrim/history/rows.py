@@ -356,9 +356,9 @@ def _why_not(measure: Measure, kind: Kind, latest: BuildEntry, before: BuildEntr
     if old is None or new is None:
         return "the machine is not known"
     if kind == "memory":
-        return "" if old.memory_meaningful and new.memory_meaningful else "memory means nothing on this device"
+        return "" if old.memory_meaningful and new.memory_meaningful else "memory is not representative on this device"
     if not (old.time_meaningful and new.time_meaningful):
-        return "time means nothing on this device"
+        return "time is not representative on this device"
     return "" if old.machine == new.machine else "measured on another machine"
 
 

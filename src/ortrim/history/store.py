@@ -186,7 +186,7 @@ def _storage_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Sto
     kind = code & 0xFF  # the rest tells more than is needed
     where, why = str(path), f"SQLite: {error}"
     if kind in DAMAGE:
-        hint = "the next build sets it aside and begins a new one"
+        hint = "the next build renames it and starts a new one"
         return StorageError(DAMAGED, "the history is damaged", where=where, why=why, hint=hint)
     if kind in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StorageError("history-busy", "another program holds the history", where=where, why=why)
@@ -240,7 +240,7 @@ def builds(path: Path, *, spec: str = "", target: str = "") -> tuple[BuildEntry,
 def require_store(path: Path) -> None:
     """Raise `StorageError` (`history-missing`) when there is no store."""
     if not path.is_file():
-        hint = "every finished build that was verified is in it: run invoke build"
+        hint = "each verified build is added to it: run invoke build"
         raise StorageError("history-missing", "there is no history yet", where=str(path), hint=hint)
 
 

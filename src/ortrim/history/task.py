@@ -32,8 +32,8 @@ KIND: Final = {
 @task(
     help={
         **KIND,
-        "last": f"how many builds of each kind (default: {LAST}; with --json: all)",
-        "html": "also write a page with plots to this file",
+        "last": f"how many builds of each spec, target and profile (default: {LAST}; with --json: all)",
+        "html": "also write a page with charts to this file",
         **help_for("output", "json"),
     },
 )
@@ -67,8 +67,8 @@ def history(
     auto_shortflags=False,
     help={
         **KIND,
-        "note": "why, in a few words",
-        "to": "also write what is accepted to this file, to be kept in a repository and given to check-build",
+        "note": "a short note that says why",
+        "to": "also write the accepted figures to this file, for a repository and check-build",
         **help_for("output", "json"),
     },
 )
@@ -81,7 +81,7 @@ def accept_build(
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
-    """Accept the latest builds, to hold later ones to them."""
+    """Accept the latest builds as those to compare with."""
     with boundary(json_mode=json) as console:
         if len(note) > LONGEST_NOTE or not note.isprintable():
             raise bad_option("note", note[:50], f"give at most {LONGEST_NOTE} printable characters")

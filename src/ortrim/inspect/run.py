@@ -350,9 +350,9 @@ KINDS: Final = (
 def inspect_file(path: Path) -> dict[str, Any]:
     """Return what is in a model, a library, a package or an operator configuration, as JSON-ready data with its `kind`.
 
-    The kind is told by content, and by name only where content says nothing; the one folder that is read is that of an
-    xcframework or a framework. Raises `ModelError` (`file-missing`, `unknown-kind`), `StorageError`, or what the reader
-    of that kind raises.
+    The kind is recognised by content, and by name only where content says nothing; the one folder that is read is that
+    of an xcframework or a framework. Raises `ModelError` (`file-missing`, `unknown-kind`), `StorageError`, or what the
+    reader of that kind raises.
     """
     if path.is_dir() and (path.suffix in APPLE_SUFFIXES or any(path.glob(f"*{XCFRAMEWORK}"))):
         return {"kind": "framework" if path.suffix == FRAMEWORK else "xcframework", **inspect_xcframework(path)}
@@ -422,7 +422,7 @@ def _by_trying(path: Path, *, as_text: bool) -> dict[str, Any]:
     except Diagnostic as error:
         if named := format_by_name(path):
             raise ModelError("unknown-kind", named.what, where=str(path), hint=named.hint) from error
-        what, why = "is none of the kinds of file that are known", f"as {kind}: {error.what}"
+        what, why = "is not of a known file type", f"as {kind}: {error.what}"
         raise ModelError("unknown-kind", what, where=str(path), why=why, hint=KINDS) from error
 
 

@@ -57,7 +57,7 @@ def control_flow(facts: LintFacts) -> Iterator[Shown]:
     """Find operators with graphs inside."""
     for node in facts.graph.nodes:
         if node.operator in CONTROL and node.domain == "ai.onnx":
-            yield Shown(place=node.place, words=f"{node.operator} runs graphs of its own")
+            yield Shown(place=node.place, words=f"{node.operator} contains graphs")
 
 
 def random_output(facts: LintFacts) -> Iterator[Shown]:
@@ -253,7 +253,7 @@ def duplicates(facts: LintFacts) -> Iterator[Shown]:
     for group in groups.values():
         wasted = sum(weight.size_bytes for weight in group[1:])
         if wasted >= WASTED_BYTES:
-            words = f"{len(group)} tensors are alike, {wasted:,} bytes too many: {_names(group)}"
+            words = f"{len(group)} tensors are equal, {wasted:,} bytes too many: {_names(group)}"
             yield Shown(place=group[0].name, words=words)
 
 

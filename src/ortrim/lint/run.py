@@ -262,7 +262,7 @@ class LintRequest:
     """What is to be judged: models, or buildspecs whose models are meant, for one version of ONNX Runtime.
 
     A buildspec's models are judged after their steps, or as `given`. `library` names a library, or a buildspec with a
-    finished build, whose operators' sizes are told; without it that is the buildspec itself. `request`
+    finished build, whose operators' sizes are reported; without it that is the buildspec itself. `request`
     has the target and profile of such a build.
     """
 
@@ -303,7 +303,7 @@ def lint_models(asked: LintRequest, console: Console) -> Linted:
     """
     subjects = [subject for path in asked.models for subject in _subjects(path, asked, console)]
     if not subjects:
-        raise UsageError("no-model", "there is no model to judge", hint="name a .onnx file or a buildspec")
+        raise UsageError("no-model", "there is no model to check", hint="name a .onnx file or a buildspec")
     sizes, untold = _library_sizes(asked, console)
     found = []
     with console.step("lint models") as step:
@@ -334,7 +334,7 @@ def failure_of(linted: Linted) -> Diagnostic | None:
         "lint-errors",
         f"{bad} of {len(linted.models)} models have errors",
         why=first_lines(lines, MOST_LINES),
-        hint="each error is shown with the step that mends it; docs/reference/errors.md lists the rules",
+        hint="each error is shown with its fix; docs/reference/errors.md lists the rules",
     )
 
 

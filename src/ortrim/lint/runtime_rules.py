@@ -135,7 +135,7 @@ def external_data(facts: LintFacts) -> Iterator[Shown]:
     names = sorted({weight.external for weight in facts.graph.weights if weight.external})
     for name in names:
         count = sum(weight.external == name for weight in facts.graph.weights)
-        yield Shown(place=name, words=f"the weights of {count} tensors lie in '{name}' beside the model")
+        yield Shown(place=name, words=f"the weights of {count} tensors lie in '{name}', not in the model's file")
 
 
 def _size(facts: LintFacts) -> int:

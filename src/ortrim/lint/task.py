@@ -23,11 +23,11 @@ MOST_PLACES: Final = 5
     iterable=["also"],
     auto_shortflags=False,
     help={
-        "model": "an .onnx, or a buildspec whose models are meant",
-        "also": "one more of these, may be repeated",
-        "ort-version": "version of ONNX Runtime to judge for (default: the buildspec's)",
+        "model": "an .onnx file, or a buildspec, for its models",
+        "also": "another model or buildspec; may be repeated",
+        "ort-version": "version of ONNX Runtime to check against (default: the buildspec's)",
         "no-run": "do not load or run the model",
-        "library": "a library, or a buildspec with a finished build: what operators cost (default: the buildspec's)",
+        "library": "a library, or a buildspec with a build, for the size of operators (default: the buildspec's)",
         "sarif": "also write the findings to this file, for code review",
         "all": f"show all places of each finding (default: {MOST_PLACES} of each)",
         "target": HELP["target"],
@@ -48,7 +48,7 @@ def lint(
     profile: str | None = None,
     json: bool = False,
 ) -> None:
-    """Say what is wrong with models, and what mends it."""
+    """Check models for problems, and say how to fix them."""
     with boundary(json_mode=json) as console:
         request = request_from(None, target=target, profile=profile)
         models = tuple(map(Path, (model, *also)))

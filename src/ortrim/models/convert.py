@@ -50,8 +50,8 @@ def converter_for(layout: Layout | None, runtime: FullRuntime, where: str) -> Fu
 
 def _require_host(where: str) -> None:
     if (here := (platform.system(), platform.machine())) != HOST:
-        what = "a model laid out for x64 can be converted on Linux on x64 alone"
-        why = f"this is {' on '.join(here)}, whose wheel of ONNX Runtime knows no such layout"
+        what = "a model laid out for x64 can be converted only on Linux on x64"
+        why = f"this is {' on '.join(here)}, whose wheel of ONNX Runtime does not have this layout"
         hint = "build there, or leave 'layout' out"
         raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
 
@@ -60,9 +60,9 @@ def _require_avx512(where: str) -> None:
     with storage_errors(CPUINFO):
         features = CPUINFO.read_text(encoding="utf-8", errors="replace").split()
     if "avx512f" not in features:
-        what = "a model with NCHWc layout, block size 16 (layout = 'nchwc16') can be converted with AVX-512 alone"
-        why = "this machine's processor has none, and no emulator either"
-        hint = "convert on one that has it, or take layout = 'nchwc8'"
+        what = "a model with NCHWc layout, block size 16 (layout = 'nchwc16') can be converted only with AVX-512"
+        why = "this machine's processor does not have it, and there is no emulator"
+        hint = "convert on a machine that has it, or use layout = 'nchwc8'"
         raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
 
 

@@ -122,7 +122,7 @@ def is_minimal(binary: Path) -> bool:
 
 
 def _unavailable(version: str, why: str, hint: str) -> NoReturn:
-    what = f"the full ONNX Runtime {version}, which converts the models, cannot be had here"
+    what = f"the full ONNX Runtime {version}, which converts the models, is not available here"
     raise ToolError("converter-unavailable", what, why=why, hint=hint)
 
 
@@ -202,5 +202,5 @@ def run_script(
         return scripts.run_script(python, SCRIPTS / script, request, folder=folder, timeout_seconds=timeout_seconds)
     except ScriptCrash as crash:
         what = f"ONNX Runtime {runtime.version} {crash.ending} while it worked on the model"
-        hint = "try a lower optimization level; if it stays, report it to ONNX Runtime with the model"
+        hint = "try a lower optimization level; if it fails again, report it to ONNX Runtime with the model"
         raise ConvertError("converter-crashed", what, where=where, why=crash.last_lines, hint=hint) from crash

@@ -98,7 +98,7 @@ def _printable(text: str) -> str:
     return "".join(letter for letter in text if letter.isprintable())
 
 
-AGAIN: Final = "write it anew with: invoke hot; or delete it, and every kernel is compiled for speed"
+AGAIN: Final = "write it again with: invoke hot; or delete it, and every kernel is compiled for speed"
 
 
 def hot_file(spec: Path) -> Path:

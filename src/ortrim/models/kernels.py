@@ -106,7 +106,7 @@ def kernel_diagnostic(
     uses = find_uses(original.path, missing.name, missing.domain, missing.node)
     domain = missing.domain or next((use.domain for use in uses), "unknown domain")
     opset = missing.opset or next((str(use.opset) for use in uses if use.opset), "unknown")
-    types = "; ".join(sorted({use.signature for use in uses})) or "unknown (the node was made by optimizing)"
+    types = "; ".join(sorted({use.signature for use in uses})) or "unknown (an optimization made the node)"
     kernels = _kernels_of(missing.name, domain, runtime, folder, original.name)
     return OperatorsError(
         "no-kernel",
@@ -126,7 +126,7 @@ def _hint(domain: str, name: str, kernels: Sequence[dict[str, Any]]) -> str:
     if domain not in OWN_DOMAINS:
         return f"operators of the domain {domain} come from a custom library, which ortrim cannot build in"
     if not kernels:
-        return "give the model as exported: optimizing for a GPU makes such operators; or export without this one"
+        return "use the model as exported: optimizing for a GPU creates such operators; or export without this one"
     return f"cast to types that have a kernel, or export with another opset; {name} has " + _kernel_words(kernels)
 
 

@@ -36,7 +36,7 @@ SAFETENSORS_HEADER: Final = 100 << 20
 EXPORT: Final = 'export it in Python: torch.onnx.export(model, example_inputs, "model.onnx")'
 TENSORFLOW: Final = "convert it: python -m tf2onnx.convert --{} PATH --output model.onnx"
 KERAS: Final = "load it in Keras, then: tf2onnx.convert.from_keras(model, output_path='model.onnx')"
-DOWNLOAD: Final = "download it again: the address may ask for a login, or be that of a page about the file"
+DOWNLOAD: Final = "download it again: the URL may require a login, or be that of a page about the file"
 UNPACK: Final = "unpack it and give the .onnx file inside"
 
 
@@ -72,9 +72,9 @@ def format_by_name(path: Path) -> OtherFormat | None:
     match path.suffix.lower():
         case ".pb":
             hint = TENSORFLOW.format("saved-model" if path.name == "saved_model.pb" else "graphdef")
-            return OtherFormat(what="is no ONNX model; by its name it is one of TensorFlow", hint=hint)
+            return OtherFormat(what="is not an ONNX model; by its name it is a TensorFlow model", hint=hint)
         case ".mlmodel":
-            return _core_ml("is no ONNX model; by its name it is one of Core ML")
+            return _core_ml("is not an ONNX model; by its name it is a Core ML model")
         case _:
             return None
 
@@ -88,7 +88,9 @@ def _of_folder(names: set[str], path: Path) -> OtherFormat | None:
 
 
 def _core_ml(what: str) -> OtherFormat:
-    return OtherFormat(what=what, hint="export the model that it was converted from to ONNX; there is no way back")
+    return OtherFormat(
+        what=what, hint="export the model that it was converted from to ONNX; it cannot be converted back"
+    )
 
 
 def _of_bytes(head: bytes, path: Path) -> OtherFormat | None:
@@ -305,7 +307,7 @@ def read_onnx(path: Path, where: str) -> onnx.ModelProto:
             raise out_of_memory(where, str(error)) from error
         if named := format_by_name(path):
             _refuse(f"the file {named.what}", where, named.hint, why=str(error))
-        hint = "export or download the model again; the file may be cut short"
+        hint = "export or download the model again; the file may be truncated"
         _refuse("the file is damaged or not an ONNX model", where, hint, why=str(error))
     if not (model.HasField("graph") and model.HasField("ir_version")):
         _refuse("the file holds no model", where, _GIVE_ONNX)
@@ -416,7 +418,7 @@ def _input(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
     words = type_words(value.type)
     if words not in ELEMENT_TYPES.values():
         what = f"input '{value.name}' is of a type that cannot be fed: {words}"
-        hint = "inputs have to be tensors; export the model with tensors instead"
+        hint = "inputs must be tensors; export the model with tensors instead"
         raise ModelError("unsupported-input-type", what, where=where, hint=hint)
     return TensorInfo(name=value.name, element_type=words, shape=shape_of(value.type))
 
@@ -426,7 +428,7 @@ def _output(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
     words = type_words(value.type)
     if not COMPARABLE.fullmatch(words):
         what = f"output '{value.name}' is of a type that cannot be compared: {words}"
-        hint = "outputs have to be tensors of common types, or sequences or maps of them (skl2onnx: zipmap=False)"
+        hint = "outputs must be tensors of common types, or sequences or maps of them (skl2onnx: zipmap=False)"
         raise ModelError("unsupported-output-type", what, where=where, hint=hint)
     return TensorInfo(name=value.name, element_type=words, shape=shape_of(value.type))
 

@@ -260,7 +260,7 @@ def parse_types(text: str, position: int) -> tuple[OperatorTypes, int]:
     except RecursionError as error:
         raise UnfitTypes("the types are nested too deeply") from error
     except ValueError as error:
-        raise UnfitTypes("the types hold a number that is too long") from error
+        raise UnfitTypes("the types contain a number that is too long") from error
     return _types(value), end
 
 

@@ -152,7 +152,7 @@ def read(data: bytes, position: int, kind: str) -> int:
 def root_of(data: bytes, where: str) -> Table:
     """Return the root table, `InferenceSession`. Raises `ModelError` (`not-ort`)."""
     if data[4:8] != IDENTIFIER:
-        hint = "a model in ORT format carries the bytes 'ORTM' at offset 4; convert with: invoke convert"
+        hint = "a model in ORT format has the bytes 'ORTM' at offset 4; convert it with: invoke convert"
         raise ModelError("not-ort", "the file is not in ORT format", where=where, hint=hint)
     return Table(data=data, position=read(data, 0, "I"), account=_Account(left=STEPS_A_BYTE * len(data)))
 

@@ -68,7 +68,7 @@ def check_digest(actual: str, expected: str, name: str, where: str) -> None:
     """Raise `ModelError` (`digest-mismatch`) unless both digests are the same."""
     if actual != expected:
         why = f"expected {expected}\nactual   {actual}"
-        hint = "this is another model than the buildspec names; correct 'sha256' once you know which one you want"
+        hint = "this is not the model that the buildspec pins; correct 'sha256' when you know which one you want"
         raise ModelError(
             "digest-mismatch", f"'{name}' is not the model that was pinned", where=where, why=why, hint=hint
         )
@@ -194,9 +194,7 @@ def refuse_links(path: Path, names: tuple[str, ...], where: str) -> None:
         target = Path(os.path.realpath(path.parent / name))
         if not any(target.is_relative_to(folder) for folder in folders):
             what = f"the model keeps weights in '{name}', a link that leads out of its folder, to '{target}'"
-            hint = (
-                "put the file itself there; if the link is meant, set allow_links = true for this model in a buildspec"
-            )
+            hint = "put the file itself there; if the link is intended, set allow_links = true in the buildspec's model"
             raise ModelError("linked-external-data", what, where=where, hint=hint)
 
 
@@ -204,7 +202,7 @@ def require_files(folder: Path, names: tuple[str, ...], where: str) -> None:
     """Raise `ModelError` (`missing-external-data`) unless every file is there."""
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        what = f"the model keeps weights in '{missing[0]}', which is not beside it"
+        what = f"the model keeps weights in '{missing[0]}', which is not in its folder"
         why = "missing: " + ", ".join(missing[:10])
         raise ModelError("missing-external-data", what, where=where, why=why, hint="put it into the model's folder")
 
@@ -234,7 +232,7 @@ def _check_location(name: str, where: str) -> None:
     escapes = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
     if escapes or not path.parts or name in TAKEN_NAMES:
         what = f"the model refers to weights in '{name}'"
-        hint = "only files inside the model's folder are read; export the model again with its data beside it"
+        hint = "only files inside the model's folder are read; export the model again with its data in the same folder"
         raise ModelError("unsafe-external-data", what, where=where, hint=hint)
 
 
@@ -376,7 +374,7 @@ def with_own_data(path: Path, where: str) -> onnx.ModelProto:
     try:
         load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        hint = "export the model again with its data beside it"
+        hint = "export the model again with its data in the same folder"
         raise ModelError(
             "missing-external-data", "its weights cannot be read", where=where, why=str(error), hint=hint
         ) from error

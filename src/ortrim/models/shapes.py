@@ -434,7 +434,7 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     try:
         return inliner.inline_local_functions(model)
     except Exception as error:
-        what, hint = "the model's functions cannot be put in place", "export the model again without functions"
+        what, hint = "the model's functions cannot be inlined", "export the model again without functions"
         raise ModelError("functions-too-deep", what, where=where, why=str(error), hint=hint) from error
 
 
@@ -457,7 +457,7 @@ def _size(
 
 
 def _too_deep(where: str) -> ModelError:
-    what = f"the model's functions call themselves, or come to more than {MOST_NODES:,} nodes"
+    what = f"the model's functions are recursive, or have more than {MOST_NODES:,} nodes"
     return ModelError("functions-too-deep", what, where=where, hint="export the model again without functions")
 
 

@@ -151,7 +151,7 @@ def read_android_manifest(data: bytes, where: str) -> AndroidManifest:
     Raises `BinaryError` (`not-an-aar` for the binary form, which APKs have; `bad-android-manifest`).
     """
     if data.startswith(BINARY_XML):
-        hint = "give the AAR, not the APK that an app was built to"
+        hint = "give the AAR, not an app's APK"
         raise BinaryError("not-an-aar", "this manifest is compiled, as in an APK", where=where, hint=hint)
     elements: list[tuple[str, dict[str, str]]] = []
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -263,7 +263,7 @@ def _own_manifest(archive: Zip, path: Path) -> AarManifest | None:
     try:
         return from_json(AarManifest, _text(archive, OWN_MANIFEST, path))
     except ValidationError as error:
-        hint = "it was edited, cut off, or made by an incompatible version of ortrim"
+        hint = "it was edited, truncated, or made by an incompatible version of ortrim"
         what = f"{OWN_MANIFEST} is not a manifest"
         raise BinaryError("manifest-damaged", what, where=str(path), why=first_fault(error), hint=hint) from error
 
@@ -288,5 +288,5 @@ def _pair(line: str) -> tuple[str, str]:
 def _text(archive: Zip, name: str, path: Path) -> bytes:
     if archive.members[name].file_size > LARGEST_TEXT:
         what = f"{name} is larger than {LARGEST_TEXT:,} bytes"
-        raise BinaryError("not-an-aar", what, where=str(path), hint="no AAR's texts are that large")
+        raise BinaryError("not-an-aar", what, where=str(path), hint="text files of an AAR are not that large")
     return archive.read(name)

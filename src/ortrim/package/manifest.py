@@ -86,8 +86,8 @@ def check_inputs(inputs: PackageInputs) -> None:
     files += [inputs.result.archive] if inputs.result.archive is not None else []
     for path in (*files, *(model.path for model in inputs.models)):
         if not path.is_file():
-            hint = "build again: what the package is made from has been removed or was never made"
-            what = "a file that belongs into the package is not there"
+            hint = "build again: a file of the package was removed or never made"
+            what = "a file of the package does not exist"
             raise PackageError("package-input-missing", what, where=str(path), hint=hint)
     _check_models(inputs)
 
@@ -98,7 +98,7 @@ def _check_models(inputs: PackageInputs) -> None:
     for name in sorted(planned.keys() | given.keys()):
         if planned.get(name) != given.get(name):
             why = f"planned {planned.get(name, 'not at all')}\nactual  {given.get(name, 'not given')}"
-            hint = "run the build from its first stage: the runtime was reduced to another model"
+            hint = "run the whole build: the runtime was made for another model"
             raise PackageError(
                 "model-changed", "a model is not the one that was planned", where=name, why=why, hint=hint
             )
@@ -199,7 +199,7 @@ def _parsed(content: bytes, where: Path) -> Manifest:
 
 
 def _damaged(where: Path, why: str) -> PackageError:
-    hint = "it was edited, cut off, or made by an incompatible version of ortrim"
+    hint = "it was edited, truncated, or made by an incompatible version of ortrim"
     return PackageError("manifest-damaged", f"{MANIFEST} is not a manifest", where=str(where), why=why, hint=hint)
 
 

@@ -127,7 +127,7 @@ def check_paths(paths: Iterable[str]) -> None:
     seen: set[str] = set()
     for path in paths:
         if not is_plain_path(path) or path in seen:
-            why = "it is there twice" if path in seen else "it is not a plain path inside the package"
+            why = "it exists twice" if path in seen else "it is not a plain path inside the package"
             raise PackageError("bad-package-path", "a file cannot be packaged", where=path, why=why)
         seen.add(path)
 

@@ -207,11 +207,11 @@ def graph_facts(subject: ModelSubject) -> Pairs:
     graph, converted = subject.graph, subject.converted
     facts = graph.model
     weights = sum(each.size_bytes for each in graph.weights)
-    external = f", and {bytes_text(graph.external_bytes)} in files beside it" if graph.external_bytes else ""
+    external = f", and {bytes_text(graph.external_bytes)} in other files" if graph.external_bytes else ""
     pairs = (
         ("file", f"{bytes_text(facts.size_bytes)}{external}"),
         ("SHA-256", facts.sha256),
-        ("made by", graph.producer or "nobody that it names"),
+        ("made by", graph.producer or "an unknown exporter"),
         ("opsets", ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in facts.opsets)),
         ("IR version", str(facts.ir_version)),
         ("nodes", f"{len(graph.nodes):,}, of {counted(len(_operators(graph)), 'operator')}"),

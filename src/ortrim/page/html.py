@@ -63,7 +63,7 @@ TOP: Final = 26.0
 BOTTOM: Final = 30.0
 SHARE_HEIGHT: Final = 44.0
 LARGEST: Final = 2**63
-"""More bytes than this only a damaged model asks for, and no float may hold them."""
+"""Only a damaged model needs more bytes than this, and a float may not hold them."""
 PART_STYLES: Final = {
     OWN: "family-kernels", COMMON: "family-language", OTHERS: "family-linker", RUNTIME: "family-runtime",
     MODEL: "family-libraries", MODELS: "family-untold",
@@ -114,7 +114,7 @@ def share_bar(share: SizeShare) -> Markup:
     total = sum(part.size_bytes for part in share.parts)
     if not total:
         return Markup("")
-    canvas = Canvas(FULL_WIDTH, SHARE_HEIGHT, "what is shipped, by what needs it")
+    canvas = Canvas(FULL_WIDTH, SHARE_HEIGHT, "the bytes of the library and model, by use")
     x = 0.0
     for part in share.parts:
         width = FULL_WIDTH * part.size_bytes / total
@@ -150,7 +150,7 @@ def _operator_bars(label: str, values: Sequence[tuple[str, int]], text: Callable
     return bar_chart(label, bars, HALF_WIDTH)
 
 
-UNMEASURED = "Not verified yet: the page has what the model's file tells, and no measurement."
+UNMEASURED = "Not verified yet: the page is made from the model's file and has no measurements."
 
 
 def model_page(subject: ModelSubject) -> str:

@@ -116,7 +116,7 @@ def _leaves(wanted: _Wanted, target: _Target) -> tuple[Leaf, ...]:
     try:
         return size_of(str(result.library), wanted.request, result.link_map, wanted.console).accounting.leaves
     except Diagnostic as error:
-        wanted.console.warn(f"the size is not told by operator: {error.what} ({error.code})")
+        wanted.console.warn(f"the size is not known by operator: {error.what} ({error.code})")
         return ()
 
 

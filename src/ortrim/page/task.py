@@ -17,7 +17,7 @@ from ortrim.page.run import make_model_pages
     auto_shortflags=False,
     help={
         "only": "model of the buildspec, may be repeated (default: all)",
-        "no-run": "do not load or run the model to judge it",
+        "no-run": "do not load or run the model for the advice",
         **help_for("spec", "target", "profile", "output", "json"),
     },
 )
@@ -31,7 +31,7 @@ def page(
     no_run: bool = False,
     json: bool = False,
 ) -> None:
-    """Write a page about each model: content, cost, proof."""
+    """Write a page about each model: content, cost, results."""
     with boundary(json_mode=json) as console:
         request = request_from(spec, target=target, profile=profile, output=output)
         pages = make_model_pages(request, tuple(only), console, run=not no_run)

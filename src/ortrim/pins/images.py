@@ -86,7 +86,7 @@ def read_image_pins(text: str) -> ImagePins:
 
 
 def _not_pinned(entry: str, missing: str, name: str) -> SourcesError:
-    why = f"{missing}{f' {name}' if name else ''} has not been computed from the thing itself yet"
+    why = f"{missing}{f' {name}' if name else ''} is not known yet"
     hint = "where registries and Google's servers can be reached, run: invoke pins.update --images"
     return SourcesError("image-not-pinned", "is not pinned", where=f"{IMAGES_FILE}: {entry}", why=why, hint=hint)
 
@@ -128,10 +128,8 @@ def action_reference(pins: Mapping[str, ActionPin], name: str) -> str:
     owner, _, rest = name.partition("/")
     pin = pins.get(f"{owner}/{rest.partition('/')[0]}")
     if pin is None or pin.commit is None:
-        why = f"its tag {pin.tag} can be moved to another commit by whoever owns it" if pin else "it is not in the file"
-        hint = (
-            "where github.com can be reached, run: invoke pins.update --actions (type no commit that you did not see)"
-        )
+        why = f"its tag {pin.tag} can be moved to another commit by its owner" if pin else "it is not in the file"
+        hint = "where github.com can be reached, run: invoke pins.update --actions (do not guess a commit)"
         what = "the commit of the action is not known"
         raise SourcesError("action-not-pinned", what, where=f"{ACTIONS_FILE}: {name}", why=why, hint=hint)
     return f"{name}@{pin.commit} # {pin.tag}"

@@ -71,7 +71,7 @@ def _highest(least: int, runtime: FullRuntime, loads: Callable[[int], bool]) -> 
     tried = itertools.islice(itertools.count(least), MOST_TRIALS)
     highest = next((value - 1 for value in tried if not loads(value)), None)
     if highest is None or highest < least:
-        what = "loads every model, whatever it says" if highest is None else "does not load the simplest model"
+        what = "loads every model, whatever version it has" if highest is None else "does not load the simplest model"
         raise SourcesError("no-model-limits", what, where=f"ONNX Runtime {runtime.version}")
     return highest
 
@@ -202,7 +202,7 @@ def build_versions(request: Request, folder: Path, console: Console) -> tuple[Ve
     update = read_update(folder)
     if update is None:
         hint = "run: invoke pins.update --latest"
-        raise SourcesError("no-record", "nothing says which versions to build", where=str(folder), hint=hint)
+        raise SourcesError("no-record", "there is no list of versions to build", where=str(folder), hint=hint)
     last = _built(request, update.last, folder / LAST, console)
     if update.newest == update.last:
         return (last,)
@@ -248,13 +248,13 @@ def _sections(update: VersionsUpdate) -> Iterator[str]:
         yield f"Not pinned:\n\n{_refusals(update.refused)}\n"
     if update.unbuilt:
         yield f"**The demo could not be built with {update.newest}:**\n\n{_refusals((update.unbuilt,))}\n"
-        yield f"What follows is the demo with {update.last}.\n"
+        yield f"These are the results of the demo with {update.last}.\n"
 
 
 def _left_to_do(update: VersionsUpdate) -> str:
     return (
-        "Buildspecs take what they name, and the default version stays as it is. There is no index of units for a new"
-        " version, so building it compiles every source file. To make one, run"
+        "Buildspecs keep their versions, and the default version does not change. There is no translation-unit index "
+        "for a new version, so building it compiles every source file. To make one, run"
         f" `invoke pins.index --version {update.newest}` on this branch and commit what it writes.\n"
     )
 
@@ -334,7 +334,7 @@ def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[
             or differs_in_what_was_not_written(found, library, linked)
         )
     if units is None or not passes:
-        what = "the library of the selected files is not the one of all files"
+        what = "the library of the selected files differs from that of all files"
         why = "\n".join(found) or "the selected files do not link"
         raise BuildError("pruning-differs", what, where=job.target.identifier, why=why, hint=f"compare {library}")
     library.unlink()

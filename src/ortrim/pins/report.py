@@ -15,7 +15,7 @@ from ortrim.verify.reports import DeviceReport, VerifyReport
 SMALLEST_CHANGE: Final = 0.0005
 """Half of the last digit that is shown."""
 TIMES: Final = (
-    "Sizes are exact. Memory and times are of one verification each, one after the other on the same machine."
+    "Sizes are exact. Memory and times come from one verification each, one after the other on the same machine."
 )
 
 

@@ -69,7 +69,7 @@ def _wheel(entry: Any) -> Resolved:
     if not SHA256.fullmatch(digest):
         what, hint = (
             f"gives no SHA-256 of {name} {version}",
-            "use an index that does: pip config list says which",
+            "use an index that has it: pip config list shows the configured one",
         )
         raise NetworkError("bad-index-answer", what, where="the package index", hint=hint)
     return Resolved(name=name, version=version, sha256=digest)

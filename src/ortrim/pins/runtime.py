@@ -176,12 +176,12 @@ def _tables(value: object) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _bad(name: str, why: str) -> SourcesError:
-    hint = "restore the file, or remove your own and take the one that travels with ortrim"
+    hint = "restore the file, or remove your own and use the one that ortrim ships"
     return SourcesError("bad-pin-file", "is not a valid pin file", where=name, why=why, hint=hint)
 
 
 def _without_digest(where: str, key: str) -> SourcesError:
-    what = f"says where a source is, but not what it must be: `{key}` is missing"
+    what = f"names a source without its digest: `{key}` is missing"
     hint = "run: invoke pins.update (never type a digest that you did not compute)"
     return SourcesError("pin-without-digest", what, where=where, hint=hint)
 

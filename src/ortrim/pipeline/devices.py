@@ -42,8 +42,8 @@ def open_device(
     """Return a device that `read_name` found, no farm's, which runs programs for `target`; nothing is run yet.
 
     `job` is what built the library that is to run, if one did. The parts of emulated machines are fetched when they are
-    not in the cache, which `announce` is told of, and of what a device waits for. Raises `ToolError` for a program that
-    is missing or too old, `VerifyError` as `require_fitting` does, and what fetching or connecting raises. Whoever
+    not in the cache, which is reported to `announce`, as is what a device waits for. Raises `ToolError` for a program
+    that is missing or too old, `VerifyError` as `require_fitting` does, and what fetching or connecting raises. Whoever
     calls closes the device.
     """
     match name.kind:
@@ -153,7 +153,7 @@ def _adb() -> Iterator[ListedDevice]:
 def _adb_device(listing: AdbListing) -> ListedDevice:
     emulated = listing.serial.startswith(EMULATOR)
     problem = "" if listing.online else f"is {listing.state}"
-    remedy = "" if listing.online else "look at the device's screen, and at what this prints: adb devices -l"
+    remedy = "" if listing.online else "look at the device's screen, and at the output of: adb devices -l"
     return ListedDevice(
         name=f"adb:{listing.serial}",
         time=not emulated,
@@ -229,11 +229,11 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
         _require_defaults(targets, host)
     found = [device for target in targets for device in devices_of(TARGETS[target.id], request, target.cpu or "")]
     if request.cores and not any(device.takes_cores for device in found):
-        what = "none of the devices has cores that could be chosen"
+        what = "none of the devices can pin runs to cores"
         hint = "name one that has: --device adb, --device ssh:USER@HOST, or --device host"
         raise UsageError("bad-option", what, where="--cores", hint=hint)
     if request.least_memory and not any(map(has_ceiling, found)):
-        what = "none of the devices has a memory that can be lowered"
+        what = "none of the devices can limit its memory"
         hint = "name a qemu-system for a target of ARM: --target linux-arm64 --device qemu-system"
         raise UsageError("bad-option", what, where="--least-memory", hint=hint)
 
@@ -266,7 +266,7 @@ def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
     needs = {target.id: _missing_emulator(target, host) for target in machines}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
-        what = f"a library for another machine cannot be run on {host.identifier}, so nothing would be proved of it"
+        what = f"a library for another machine cannot be run on {host.identifier}, so it could not be verified"
         commands = " && ".join(install_command(package) for package in dict.fromkeys(lacking.values()) if package)
         emulator = f"install an emulator: {commands}; or " if commands else ""
         hint = (

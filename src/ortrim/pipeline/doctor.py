@@ -107,7 +107,7 @@ def _memory() -> str | Examined:
 
 
 def _cache() -> str | Examined:
-    remedy = "name a folder with space, and yours to write to, in the environment variable ORTRIM_CACHE"
+    remedy = "set the environment variable ORTRIM_CACHE to a writable folder with enough space"
     try:
         folder = cache_folder("sources").parent
         free = shutil.disk_usage(folder).free
@@ -171,7 +171,7 @@ def _engine_check(engine: ContainerEngine) -> ToolCheck:
         usable = probe(engine)
         return f"{usable.version}{' (rootless)' if usable.rootless else ''}"
 
-    needed_for = "--executor container, where one of these engines is enough"
+    needed_for = "--executor container (one of these engines is enough)"
     return ToolCheck(name=engine.tool.name, needed_for=needed_for, look=look, explained=False)
 
 
@@ -188,7 +188,7 @@ def _jdk() -> str:
 MOBILE_CHECKS: Final = (
     ToolCheck(
         name="Android NDK",
-        needed_for="android targets; invoke plan --target android shows the version that each wants",
+        needed_for="android targets; invoke plan --target android shows the version that each target needs",
         look=_ndk,
     ),
     ToolCheck(name="JDK", needed_for="android targets: the classes and the JNI library of an AAR", look=_jdk),
@@ -235,7 +235,7 @@ def machine_parts_found(debian: str) -> str:
 
 def _machine_check(debian: str) -> ToolCheck:
     def look() -> str | Examined:
-        problem = "its kernel and libraries are not fetched yet; the first verification does it"
+        problem = "its kernel and libraries are not downloaded yet; the first verification downloads them"
         return machine_parts_found(debian) or ("", problem, FETCH_COMMAND)
 
     needed_for = "verification on 'qemu-user' and 'qemu-system'"

@@ -58,7 +58,7 @@ def host_target() -> Target:
     machine = (platform.system(), platform.machine())
     if machine not in HOSTS:
         hint = "ortrim builds on Linux for x86-64 and arm64, and on Macs"
-        raise ToolError("unsupported-host", f"{' '.join(machine)} is no host that ortrim knows", hint=hint)
+        raise ToolError("unsupported-host", f"{' '.join(machine)} is not a supported host", hint=hint)
     return TARGETS[HOSTS[machine]]
 
 
@@ -151,7 +151,7 @@ def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> t
     """Return the hot operators that a model has, and say which others the file names."""
     required, others = required_of(hot, models.operators)
     if others:
-        console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it anew: invoke hot")
+        console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it again: invoke hot")
     return required
 
 

@@ -207,7 +207,7 @@ def require_model(path: Path) -> None:
 def refuse_sizes(sizes: Sizes) -> None:
     """Raise `UsageError` (`bad-option`) for sizes beside a buildspec."""
     if sizes:
-        hint = "the buildspec's cases say the sizes; or give a model's file"
+        hint = "the buildspec's cases have the sizes; or give a model's file"
         raise UsageError("bad-option", "does not go with a buildspec", where="--dim", hint=hint)
 
 
@@ -215,8 +215,9 @@ def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
     """Raise `UsageError` (`bad-option`) for the size of a dimension that the model does not leave open."""
     for name in sizes:
         if name not in known:
-            hint = nearest(name, known, f"the model leaves open: {', '.join(known) or 'none'}")
-            raise UsageError("bad-option", f"the model leaves no dimension {name!r} open", where="--dim", hint=hint)
+            hint = nearest(name, known, f"the model's dynamic dimensions: {', '.join(known) or 'none'}"
+            ))
+            raise UsageError("bad-option", f"the model has no dynamic dimension {name!r} open", where="--dim", hint=hint)
 
 
 def open_sizes(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def import_compiled(targets: Iterable[PlannedTarget], source: Path) -> None:
     for target in targets:
         archive = source / archive_name(target.job.target.identifier)
         if not archive.is_file():
-            hint = "its job failed, or was never run: see the others of this run"
+            hint = "its job failed or did not run: see the other jobs of this run"
             where = target.job.target.identifier
             raise BuildError("not-compiled", "there is no archive of it", where=where, why=str(archive), hint=hint)
         _import(target, archive)

@@ -224,7 +224,7 @@ def _lost_parity(reports: Reports) -> list[Diagnostic]:
 
 
 def _unproved(reports: Reports) -> list[Diagnostic]:
-    hint = 'give the model cases whose outputs depend on the input; expect = "empty" says that there is none'
+    hint = 'give the model cases whose outputs depend on the input; expect = "empty" says that there are none'
     return [
         Inconclusive("parity-inconclusive", text, where=report.target, hint=hint)
         for report in reports
@@ -252,7 +252,7 @@ def _missed(line: Comparison, where: str) -> Diagnostic | None:
         f"{line.measure} is over its budget",
         where=where,
         why=f"measured {_amount(line, measured)}, budget {_amount(line, line.budget)}",
-        hint="report.html shows where it goes; mend the cause or change the budget in the buildspec",
+        hint="report.html shows the details; reduce it, or change the budget in the buildspec",
     )
 
 

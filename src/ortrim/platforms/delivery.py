@@ -46,7 +46,7 @@ class Verifying(DeviceRules):
 
     def nowhere(self, target: Target) -> str:
         """Say that a library was run nowhere, and why."""
-        return "its library was run nowhere: no device was named, such as --device adb or --device devicectl"
+        return "its library was not run: no device was given, such as --device adb or --device devicectl"
 
     def open_host(self, target: Target, cores: Sequence[int]) -> Device:
         """Return this machine, which `runs_here` said runs a target's programs."""

@@ -54,12 +54,12 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
     for model in laid_out:
         if job.target.architecture is not Architecture.X64:
             what = f"model {model.name} is laid out for x64 (layout = '{model.layout}')"
-            why = "the runtime has kernels for that layout on x64 alone"
-            hint = "build this target from a buildspec of its own, with a model without 'layout'"
+            why = "the runtime has kernels for that layout only on x64"
+            hint = "build this target from a separate buildspec, with a model without 'layout'"
             raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
         if model.layout == "nchwc16" and job.cpu != AVX512:
             what = f"model {model.name} is laid out for AVX-512 (layout = 'nchwc16')"
-            why = "the target's least processor need not have it"
+            why = "the target's baseline CPU does not have it"
             hint = f"{_baseline_words(job)}take layout = 'nchwc8'"
             raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
     _require_one_width(job, laid_out)
@@ -76,7 +76,7 @@ def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
     if len(first) > 1:
         what = " and ".join(f"model {first[layout]} has layout = '{layout}'" for layout in BLOCKS)
         why = "a library takes NCHWc layout with block size 8 or 16, for all its models"
-        hint = "give both the same layout, or build them from buildspecs of their own"
+        hint = "give both the same layout, or build them from separate buildspecs"
         raise PlanError("layouts-mixed", what, where=job.target.identifier, why=why, hint=hint)
 
 
@@ -148,7 +148,7 @@ def select_targets(
 
     Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` may be
     None with one. A buildspec without targets offers every one, and then `android` is the ABI that every phone of today
-    has, not all four. `note` is told what other names of targets were taken for. Raises `UsageError`: `no-such-target`
+    has, not all four. Which targets other names stand for is reported to `note`. Raises `UsageError`: `no-such-target`
     when nothing is selected, `ambiguous-target`.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)

@@ -108,7 +108,7 @@ def total_chart(report: VerifyReport) -> Markup:
         ("compressed", ours.compressed_bytes, baseline.compressed_bytes),
     )
     bars = [bar for name, our, their in sizes for bar in _pair(name, our, their)]
-    return bar_chart("size of our library beside the baseline's", bars, HALF_WIDTH)
+    return bar_chart("size of our library and the baseline's", bars, HALF_WIDTH)
 
 
 def component_chart(report: VerifyReport) -> Markup:
@@ -315,7 +315,7 @@ def parity_chart(device: DeviceReport) -> Markup:
     shown = [output for output in device.parity if id(output) in drawn]
     if not shown:
         return Markup("")
-    canvas = Canvas(FULL_WIDTH, PARITY_ROW * len(shown) + 34, "differences of each output against its tolerance")
+    canvas = Canvas(FULL_WIDTH, PARITY_ROW * len(shown) + 34, "difference of each output as a share of its tolerance")
     names = _names(shown)
     axis = _Axis(left=40 + LETTER * min(LETTERS, max(map(len, names))), right=FULL_WIDTH - 150.0)
     axis.draw(canvas, PARITY_ROW * len(shown) + 8)
@@ -390,7 +390,7 @@ KERNELS: Final = "kernels"
 LIBRARIES: Final = "its libraries"
 LANGUAGE: Final = "C++ library and compiler"
 LINKER: Final = "tables, strings, padding"
-UNTOLD: Final = "code and data not told apart"
+UNTOLD: Final = "code and data together"
 FAMILIES: Final = (RUNTIME, KERNELS, LIBRARIES, LANGUAGE, UNTOLD, LINKER)
 """In the order in which they are shown."""
 

@@ -145,7 +145,7 @@ def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
         ("system's build", host.fingerprint),
         ("pages", counted(host.page_bytes, "byte") if host.page_bytes else ""),
         ("processor's features", " ".join(host.cpu_features)),
-        ("heat, before and after", _heat(host)),
+        ("temperature, before and after", _heat(host)),
         ("battery", "" if host.battery_celsius is None else f"{host.battery_celsius:.1f} °C"),
         ("not judged", "; ".join(not_judged(device))),
     )

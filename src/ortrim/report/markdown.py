@@ -95,7 +95,7 @@ def _parity(device: DeviceReport, level: str) -> Iterator[str]:
 
 def _library(report: VerifyReport) -> Iterator[str]:
     if report.models:
-        yield "## What the cases execute"
+        yield "## Nodes that the cases execute"
         yield "\n".join(f"- {escaped(text)}" for text in coverage_texts(report))
     yield "## Gates"
     yield table(("gate", "verdict", "detail"), ((escaped(n), _verdict(v), escaped(d)) for n, v, d in gates(report)))

@@ -27,7 +27,7 @@ def subtitle(report: VerifyReport) -> str:
 
 def _places(report: VerifyReport) -> str:
     if not report.devices:
-        return "run nowhere: no device was named"
+        return "not run: no device was given"
     if len(report.devices) > 1:
         return f"measured on {counted(len(report.devices), 'device')} beside {report.baseline}"
     (device,) = report.devices
@@ -111,7 +111,7 @@ def parity_verdict(device: DeviceReport) -> Verdict:
 def _judged_budgets(report: VerifyReport) -> str:
     """Claim no budget that no device can judge."""
     if not report.devices:
-        return "budget of the library; it was run nowhere, parity not judged"
+        return "budget of the library; it was not run, parity not judged"
     unjudged = _unjudged_measures(report.devices)
     left_out = f" that can be judged there ({unjudged} cannot)" if unjudged else ""
     places = f" on {counted(len(report.devices), 'device')}" if len(report.devices) > 1 else ""

@@ -64,7 +64,7 @@ def _outdated(path: Path, content: bytes) -> VerifyError | None:
     if not isinstance(schema, str) or schema == own or not SCHEMA.fullmatch(schema):
         return None
     what = "another version of ortrim wrote this report"
-    why = f"its form is {schema}; this version reads {own}"
+    why = f"its format is {schema}; this version reads {own}"
     return VerifyError(OUTDATED, what, where=str(path), why=why, hint="run: invoke verify")
 
 

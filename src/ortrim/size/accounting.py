@@ -204,8 +204,8 @@ class Leaf:
 class Accounting:
     """All bytes of a library file: the leaves' sizes sum to `file_bytes`.
 
-    `zeroed_bytes` come on top in memory. `mapped` says whether a link map told the object files; `notes` say what
-    could not be told, and why.
+    `zeroed_bytes` come on top in memory. `mapped` says whether the object files come from a link map; `notes` say what
+    is not known, and why.
     """
 
     file_bytes: int
@@ -458,7 +458,7 @@ def _shown(key: str) -> str:
     return key.removeprefix("ai.onnx:")
 
 
-BY_SECTION: Final = "a Mach-O library is told by section alone: object files and operators are not known"
+BY_SECTION: Final = "a Mach-O library is divided only by section: object files and operators are not known"
 
 
 def account_macho(data: bytes, where: str) -> Accounting:
@@ -507,7 +507,7 @@ def _unnamed(said: str, what: str, size: int) -> Leaf:
 NO_MAP: Final = "there is no link map: object files and operators are not known"
 STRIPPED: Final = "the library is stripped: without a link map its code is one part for each section"
 BY_NAME: Final = "components are guessed from the symbols' names"
-LINKED: Final = "are code made at link time: its object files are not known, components are told by the symbols' names"
+LINKED: Final = "are code of LTO: its object files are not known, components are guessed from the symbols' names"
 
 
 def account(path: Path, link_map: Path | None, index: UnitIndex | None = None) -> Accounting:

@@ -25,7 +25,7 @@ ELSEWHERE: Final = (LIBRARY, DYLIB, "onnxruntime.framework/onnxruntime")
 """What a library is called deeper in a folder; a framework for a Mac has a link to it there."""
 BUILT: Final = (LIBRARY, DYLIB)
 """What a library is called in a finished build, whatever name it has elsewhere (`libonnxruntime.so.1` in a package)."""
-ONE_MAPPED: Final = "only one of the two has a link map, so that both are told by section and symbol alone"
+ONE_MAPPED: Final = "only one of the two has a link map, so that both are divided only by section and symbol"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ def _library_in(folder: Path) -> Path:
         found = sorted(path for name in ELSEWHERE for path in folder.rglob(name) if path.is_file())
     if len(found) == 1:
         return found[0]
-    what = f"the folder has {len(found)} libraries of ONNX Runtime, where one was looked for"
+    what = f"the folder has {len(found)} libraries of ONNX Runtime; one was expected"
     raise BinaryError("no-library", what, where=str(folder), hint="name the library itself")
 
 

@@ -24,13 +24,13 @@ DEFAULT_BY: Final = "component"
 @task(
     positional=["library"],
     help={
-        "library": "a library, a folder that holds one, or a buildspec (its finished build)",
+        "library": "a library, a folder that contains one, or a buildspec (its finished build)",
         "diff": "an older library to compare with: --diff OLD NEW",
-        "by": f"{', '.join(GROUPINGS)} (default: {DEFAULT_BY}; with --diff: the three that say most)",
+        "by": f"{', '.join(GROUPINGS)} (default: {DEFAULT_BY}; with --diff: component, operator and symbol)",
         "top": f"how many lines (default: {TOP}; with --json: all)",
-        "link-map": "the link map of the library (default: the one beside it, or of the build with the same bytes)",
+        "link-map": "the library's link map (default: link.map in its folder, or that of its finished build)",
         "target": HELP["target"],
-        "html": "also write a page with a treemap, or with what differs, to this file",
+        "html": "also write a page with a treemap, or with the differences, to this file",
         **help_for("profile", "ndk", "json"),
     },
 )
@@ -93,5 +93,5 @@ def _check(by: str, diff: str, link_map: str) -> None:
         hint = f"choose one of {', '.join(GROUPINGS)}"
         raise UsageError("bad-option", f"{by!r} is not possible here", where="--by", hint=hint)
     if diff and link_map:
-        hint = "put each map beside its library as link.map"
-        raise UsageError("bad-option", "one map cannot be that of two libraries", where="--link-map", hint=hint)
+        hint = "put each map into its library's folder as link.map"
+        raise UsageError("bad-option", "one map cannot belong to two libraries", where="--link-map", hint=hint)

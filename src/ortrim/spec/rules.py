@@ -74,7 +74,7 @@ def _files(step: StepChoices, location: Location, folder: Path) -> Iterator[Prob
 
 def _idle(step: StepChoices, keys: tuple[str, ...], location: Location) -> Iterator[Problem]:
     if not any(getattr(step, key) for key in keys):
-        what, hint = "is told nothing to do", f"give it {listed([repr(key) for key in keys])}, or leave it out"
+        what, hint = "has nothing to do", f"give it {listed([repr(key) for key in keys])}, or leave it out"
         yield Problem(code="idle-step", location=location, what=what, hint=hint)
 
 
@@ -85,13 +85,13 @@ def _twice(names: tuple[str, ...], location: Location) -> Iterator[Problem]:
 
 def _kept(step: Strip, location: Location) -> Iterator[Problem]:
     if step.keep and not step.metadata:
-        what = "has no meaning beside metadata = false, with which all properties stay"
+        what = "has no meaning with metadata = false, which keeps all properties"
         yield Problem(code="stray-key", location=(*location, "keep"), what=what)
 
 
 def _calibration(step: Quantize, location: Location) -> Iterator[Problem]:
     if step.data and step.mode == "dynamic":
-        what = "has a meaning only beside mode = 'static'"
+        what = "has a meaning only with mode = 'static'"
         hint = "dynamic quantization finds ranges in every run"
         yield Problem(code="stray-key", location=(*location, "data"), what=what, hint=hint)
 
@@ -123,7 +123,7 @@ def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterat
 
 def _name(model: ModelSpec, location: Location) -> Iterator[Problem]:
     if not is_plain_path(f"{model.name}.ort"):
-        what = f"is {shown(model.name)}, which Windows takes for a device"
+        what = f"is {shown(model.name)}, which is a reserved device name on Windows"
         hint = "choose another name: a package has a file of it"
         yield Problem(code="bad-value", location=(*location, "name"), what=what, hint=hint)
 
@@ -135,7 +135,7 @@ def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Prob
         hint = "give exactly one of 'path', 'url' and 'wheel'"
         yield Problem(code="model-source", location=location, what=what, hint=hint)
     elif model.path is None and model.sha256 is None:
-        hint = f"a model from {given[0]} is used only when its digest is the one given: sha256sum FILE shows it"
+        hint = f"a model from {given[0]} is used only if it has this digest: sha256sum FILE shows it"
         yield Problem(code="missing-key", location=(*location, "sha256"), what="is missing", hint=hint)
     if model.path is not None and not exists(folder / model.path, folder=False):
         what = f"names {shown(str(model.path))}, which is not a file"
@@ -145,7 +145,7 @@ def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Prob
 
 def _url(model: ModelSpec, location: Location) -> Iterator[Problem]:
     if model.url is not None and (what := _fault_of(model.url)):
-        hint = "use an https:// address without a user name; http:// goes on loopback only"
+        hint = "use an https:// address without a user name; http:// is possible only on loopback"
         yield Problem(code="unsafe-url", location=(*location, "url"), what=what, hint=hint)
 
 
@@ -178,9 +178,9 @@ def _member(model: ModelSpec, location: Location) -> Iterator[Problem]:
         hint = f"give the model's path inside the wheel of {shown(model.wheel)}"
         yield Problem(code="missing-key", location=place, what="is missing", hint=hint)
     if model.member is not None and model.wheel is None:
-        yield Problem(code="stray-key", location=place, what="has a meaning only beside 'wheel'")
+        yield Problem(code="stray-key", location=place, what="has a meaning only with 'wheel'")
     if model.allow_links and model.path is None:
-        stray = "has a meaning only beside 'path'"
+        stray = "has a meaning only with 'path'"
         yield Problem(code="stray-key", location=(*location, "allow_links"), what=stray)
     if model.member is not None and not _is_plain(model.member):
         what = f"must be a relative path with '/' between its parts and no '..', not {shown(model.member)}"
@@ -212,7 +212,7 @@ def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]
 def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Iterator[Problem]:
     for key in ("seed", "dimensions", "inputs"):
         if getattr(case, key):
-            what = "has no meaning beside 'data', whose recorded inputs are taken as they are"
+            what = "has no meaning with 'data', whose recorded inputs are used unchanged"
             yield Problem(code="stray-key", location=(*location, key), what=what)
     is_archive = data.suffix == ".npz"
     if not exists(folder / data, folder=not is_archive):
@@ -225,7 +225,7 @@ def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
     if wanted.value is not None:
         for key in ("low", "high"):
             if getattr(wanted, key) is not None:
-                what = "has no meaning beside 'value', which fills the whole tensor"
+                what = "has no meaning with 'value', which fills the whole tensor"
                 yield Problem(code="stray-key", location=(*location, key), what=what)
     elif wanted.low is not None and wanted.high is not None:
         if wanted.low >= wanted.high:
@@ -290,7 +290,7 @@ def system_compiler_problems(
         why = f"{target.compiler} links against the glibc of the system that it runs on"
         yield Problem(code="stray-key", location=(*location, "glibc"), what=ZIG_ONLY, why=why)
     if target.cpu is not None:
-        why = f"{target.compiler} compiles for what it takes for this machine's architecture"
+        why = f"{target.compiler} compiles only for the architecture that it finds on this machine"
         yield Problem(code="stray-key", location=(*location, "cpu"), what=ZIG_ONLY, why=why)
     if (target.linkage or linkage) == "static":
         key = "compiler" if target.linkage is None else "linkage"
@@ -303,8 +303,8 @@ def system_compiler_problems(
 def session_problems(session: SessionSpec, location: Location) -> Iterator[Problem]:
     """Yield what is wrong with the choices for a session whose keys and types are right."""
     if session.load == "file" and session.in_place:
-        what = "cannot be beside load = 'file': the runtime then reads the model into memory of its own"
-        hint = "leave 'load' out, or take 'map' or 'bytes'"
+        what = "cannot be used with load = 'file': the runtime then reads the model into its own memory"
+        hint = "leave 'load' out, or use 'map' or 'bytes'"
         yield Problem(code="stray-key", location=(*location, "in_place"), what=what, hint=hint)
 
 
@@ -349,7 +349,7 @@ def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
             yield Problem(code="missing-key", location=place, what="is missing", hint=hint)
     elif runtime.source != "path":
         hint = "add source = 'path', or leave 'path' out"
-        yield Problem(code="stray-key", location=place, what="has a meaning only beside source = 'path'", hint=hint)
+        yield Problem(code="stray-key", location=place, what="has a meaning only with source = 'path'", hint=hint)
     elif not exists(folder / runtime.path, folder=True):
         what = f"names {shown(str(runtime.path))}, which is not a folder"
         hint = "paths are relative to the buildspec's folder"
@@ -359,9 +359,9 @@ def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
 def _build_options(profile: str, build_options: BuildOptionChoices) -> Iterator[Problem]:
     chosen = [repr(name) for name, value in vars(build_options).items() if value is not None]
     if profile == "upstream" and chosen:
-        what = "has no meaning beside profile = 'upstream'"
+        what = "has no meaning with profile = 'upstream'"
         why = "that profile is exactly upstream's own flags"
-        hint = f"leave {listed(chosen, 'and')} out, or take another profile"
+        hint = f"leave {listed(chosen, 'and')} out, or use another profile"
         yield Problem(code="stray-key", location=("build_options",), what=what, why=why, hint=hint)
 
 

@@ -127,7 +127,7 @@ def plain_copy(value: Any, location: Location, problems: list[Problem]) -> Any:
 def _unfit(value: Any) -> tuple[str, str] | None:
     """Return the reference and the words for a value that no key takes."""
     if not isinstance(value, str | int | float):
-        return "wrong-type", f"is {kind(value)}, which no key takes"
+        return "wrong-type", f"is {kind(value)}, which is not a type of any key"
     if isinstance(value, float) and not math.isfinite(value):
         return "bad-value", f"must be a finite number, not {value}"
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -206,7 +206,7 @@ def selected(
 ) -> tuple[str, ...]:
     """Return the offered targets that a pattern selects, as `matches` says, else those that it means by another name.
 
-    `note` is told of the latter. Raises `UsageError` (`ambiguous-target`) for another name that could mean several
+    The latter are reported to `note`. Raises `UsageError` (`ambiguous-target`) for another name that could mean several
     systems, such as `aarch64`.
     """
     pattern, offered = pattern.strip(), tuple(offered)

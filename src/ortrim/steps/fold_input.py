@@ -59,7 +59,7 @@ def fold_into(
     Returns the constants that it reads no more.
     """
     weights = wiring.constant(node.input[1])
-    assert weights is not None, "only convolutions that fit are folded into"
+    assert weights is not None, "only suitable convolutions are folded into"
     scaled = weights.astype(np.float64) * factor.reshape(1, -1, *[1] * (weights.ndim - 2))
     replaced = [node.input[1]]
     if offset.any():
@@ -202,7 +202,7 @@ def _normalisation(value: onnx.ValueInfoProto, options: FoldInput) -> Normalisat
     rank = len(tensor.shape.dim)
     if tensor.elem_type not in FLOATS or rank < SMALLEST_RANK:
         what = f"the input '{value.name}' is not of floats with three dimensions or more"
-        raise ModelError("input-does-not-fit", what, hint="fold-input is for pictures and the like: (N, C, H, W)")
+        raise ModelError("input-does-not-fit", what, hint="fold-input is for images: (N, C, H, W)")
     lengths = {len(given) for given in (options.mean, options.std) if len(given) > 1}
     channels = tensor.shape.dim[1]
     known = {channels.dim_value} if channels.HasField("dim_value") and channels.dim_value > 0 else set[int]()
@@ -211,7 +211,7 @@ def _normalisation(value: onnx.ValueInfoProto, options: FoldInput) -> Normalisat
         raise ModelError("input-does-not-fit", what, why=f"they have {', '.join(map(str, sorted(lengths | known)))}")
     count = next(iter(lengths | known), None)
     if count is None and options.swap_channels:
-        what, hint = f"nothing tells how many channels the input '{value.name}' has", "give a mean for each channel"
+        what, hint = f"it is not known how many channels the input '{value.name}' has", "give a mean for each channel"
         raise ModelError("input-does-not-fit", what, hint=hint)
     mean, std = (
         np.array(given or (default,), np.float64) for given, default in ((options.mean, 0.0), (options.std, 1.0))

@@ -304,7 +304,7 @@ EXACT_COSINE: Final = 0.9999
 
 def no_case_left(left: tuple[CaseLeft, ...], where: str) -> ModelError:
     """Return the diagnostic of a step after which nothing can be checked."""
-    what = "the model takes none of its cases any more, so that nothing can be checked"
+    what = "the model no longer accepts any of its cases, so that it cannot be checked"
     why = "\n".join(f"case '{each.case}': {each.reason}" for each in left)
     return ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits (docs/guides/prepare.md)")
 
@@ -315,7 +315,7 @@ def require_parity(parity: tuple[OutputParity, ...], where: str) -> None:
     if not failed:
         return
     worst = max(failed, key=lambda each: each.max_absolute)
-    what = f"output '{worst.output}' of case '{worst.case}' is not the original's any more"
+    what = f"output '{worst.output}' of case '{worst.case}' is no longer that of the original"
     numbers = f"largest difference {worst.max_absolute:.3g} (relative {worst.max_relative:.3g})"
     why = f"{worst.reason}\n{numbers}\n{len(failed)} of {len(parity)} outputs differ"
     hint = f"leave the step out, give it optional = true, or allow the difference from here on: {tolerances_for(worst)}"

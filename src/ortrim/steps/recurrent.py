@@ -67,9 +67,9 @@ def read_recurrence(node: onnx.NodeProto, wiring: Wiring) -> Recurrence | str:
     activations = _activations(node.op_type, attributes, len(backward or ()))
     weights = _weights(node, wiring)
     if backward is None or activations is None:
-        return "its direction or its activations are not plain ones"
+        return "its direction or its activations are not supported"
     if weights is None or not _fit(*weights, count=len(backward), gates=GATES[node.op_type]):
-        return "its weights are not constants that fit"
+        return "its weights are not constants of the right shape"
     return Recurrence(
         hidden=weights[1].shape[2],
         directions=tuple(

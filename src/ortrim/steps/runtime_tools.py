@@ -161,7 +161,7 @@ def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Ste
     made, _ = rewritten(model, QUANTIZE_SCRIPT, request, place, python=python_with_onnx(place))
     new = Counter(node.op_type for node in nodes_of(made)) - before
     if not new:
-        hint = "its operators may be none that can be quantized this way, or may have no constant weights"
+        hint = "it may have no operators that can be quantized this way, or no constant weights"
         raise ModelError("nothing-quantized", "the quantizer changed nothing", where=place.where, hint=hint)
     calibrated = (f"calibrated with {counted(len(data), 'set')} of inputs",) if data else ()
     listed = f"new in the model: {', '.join(f'{count} {name}' for name, count in sorted(new.items()))}"
@@ -186,7 +186,7 @@ def _calibration(options: Quantize, place: Workplace) -> tuple[Path, ...]:
     paths = tuple(place.base / path for path in options.data)
     for path in paths:
         if not path.is_file() or not zipfile.is_zipfile(path):
-            what = f"the calibration data '{path.name}' is not there, or not an .npz file"
+            what = f"the calibration data '{path.name}' does not exist, or is not an .npz file"
             hint = "write it with numpy.savez, one array for each input by its name; paths start at the buildspec"
             raise ModelError("no-calibration-data", what, where=place.where, hint=hint)
     return paths
@@ -207,7 +207,7 @@ def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Ste
     since = LEVELS_SINCE.get(options.level, (0, 0))
     if tuple(map(int, place.runtime.version.split(".")[:2])) < since:
         what = f"ONNX Runtime {place.runtime.version} has no optimization level '{options.level}'"
-        hint = f"take 'all' or 'extended', or ONNX Runtime {'.'.join(map(str, since))} or newer"
+        hint = f"use 'all' or 'extended', or ONNX Runtime {'.'.join(map(str, since))} or newer"
         raise ModelError("level-not-there", what, where=place.where, hint=hint)
     before = _operators(model)
     request = {"level": options.level, "provider": options.provider}
@@ -223,7 +223,7 @@ def _notes(new: Counter[tuple[str, str]], options: Optimize) -> Iterator[str]:
     """Say what only some runtimes can do with the model from now on."""
     if new:
         listed = ", ".join(f"{count} {name} ({domain})" for (domain, name), count in sorted(new.items()))
-        yield f"operators of ONNX Runtime's own, as {options.provider} takes them: {listed}"
+        yield f"operators that only ONNX Runtime has, for {options.provider} takes them: {listed}"
     if any(domain == LAYOUT_DOMAIN for domain, _ in new):
         yield (
             "convolutions are laid out for processors like this machine's, which others may not run: a minimal build "
@@ -255,6 +255,6 @@ def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Ste
 
 
 def _swollen(before: int, after: int, options: Simplify, where: str) -> ModelError:
-    what = f"{options.by} made {after:,} bytes of the model's {before:,}: it folded constants that are larger so"
+    what = f"{options.by} made {after:,} bytes of the model's {before:,}: folded constants made it larger"
     hint = f"leave the step out, give it optional = true, or allow more: most_growth = {after / before * 1.1:.2g}"
     return ModelError("model-swollen", what, where=where, hint=hint)

@@ -172,5 +172,5 @@ def load(path: Path, place: Workplace) -> onnx.ModelProto:
     try:
         model = onnx.load_model(path, format="protobuf", load_external_data=False)
     except (OSError, DecodeError, ValueError) as error:
-        raise step_failed("the step left no model that can be read", place.where, why=str(error)) from error
+        raise step_failed("the step wrote no model that can be read", place.where, why=str(error)) from error
     return model

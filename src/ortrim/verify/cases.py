@@ -101,7 +101,7 @@ def _decoded(data: bytes) -> Array:
         at += 8 + length
         elements[index] = data[at - length : at].decode("utf-8", errors="surrogateescape")
     if at != len(data):
-        raise ValueError("the last element is cut off or followed by more")
+        raise ValueError("the data is truncated or too long")
     return elements.reshape(shape)
 
 
@@ -309,7 +309,7 @@ def advice(facts: ModelFacts, words: str) -> str:
     if numbers and BEYOND.search(words):
         return _smaller_numbers(numbers, words)
     if numbers and "SIGFPE" in words:
-        return "a division by 0; say in the case how small they may be: " + _bounded(numbers, "low = 1")
+        return "a division by 0; set their range in the case: " + _bounded(numbers, "low = 1")
     if named := _dynamic_names(facts):
         example = ", ".join(f"{toml_key(name)} = 160" for name in named[:SHOWN_NAMES])
         return f"{ONES}: dimensions = {{ {example} }}{RECORDED}"
@@ -322,7 +322,7 @@ def _smaller_numbers(numbers: list[TensorInfo], words: str) -> str:
     found = RANGE.search(words)
     largest = found[1] if found else "4"
     example = _bounded(numbers, f"high = {largest}")
-    return f"random integers go from 0 to 9; say in the case how large they may be: {example}"
+    return f"random integers go from 0 to 9; set their range in the case: {example}"
 
 
 def _bounded(numbers: list[TensorInfo], bound: str) -> str:
@@ -457,7 +457,7 @@ def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tup
     )
     if not fits:
         why = f"given {list(spec.shape)}; the model takes {shape_text(info.shape)}"
-        raise SpecError("shape-mismatch", "the shape is not one that the model takes", where=where, why=why)
+        raise SpecError("shape-mismatch", "the model does not accept this shape", where=where, why=why)
     return spec.shape
 
 

@@ -1,6 +1,6 @@
 """Properties without which a library is not fit to ship, whatever it measures.
 
-- What a rule for packages is: one property with its own reference, told as a gate of a report or as a diagnostic.
+- What a rule for packages is: one property with its own error code, reported as a gate or as a diagnostic.
 """
 
 import re
@@ -21,7 +21,7 @@ BUDGET_GATE: Final = "size of each slice"
 PUBLIC_API: Final = frozenset({"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"})
 """What upstream's own version script exports from a CPU build."""
 SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]*)\.so\.\d+|libc\.so")
-"""Of glibc, and musl's one library, under the name that programs ask for it by."""
+"""Of glibc, and musl's one library, under the name that programs need it by."""
 COMPILER_LIBRARIES: Final = re.compile(r"lib(gcc_s|stdc\+\+)\.so\.\d+")
 PAGE_BYTES: Final = {
     Architecture.X64.value: 4096, Architecture.ARM64.value: 65536,
@@ -40,8 +40,8 @@ FAULT_HINT: Final = (
     "the NDK) report this"
 )
 HINTS: Final = {
-    "oldest glibc": 'promise less (glibc in the target), or build with compiler = "zig", which links for an older one',
-    "needed libraries": 'build with compiler = "zig", which puts what not every system has into the library',
+    "oldest glibc": 'raise the minimum glibc, or build with compiler = "zig", which links for an older one',
+    "needed libraries": 'build with compiler = "zig", which links statically what not every system has',
 }
 """Gates that the buildspec can mend."""
 VERSION: Final = re.compile(r"GLIBC_(\d+(?:\.\d+)+)")
@@ -110,7 +110,7 @@ def _gate(name: str, passed: bool, detail: str) -> Gate:  # noqa: FBT001 - a ver
 
 
 def _stack_detail(facts: LibraryFacts) -> str:
-    return "asks for an executable stack" if facts.executable_stack else "PT_GNU_STACK is not executable"
+    return "requires an executable stack" if facts.executable_stack else "PT_GNU_STACK is not executable"
 
 
 def _exports(facts: LibraryFacts) -> Gate:
@@ -157,7 +157,7 @@ def _alignment(facts: LibraryFacts, page_bytes: int) -> Gate:
 Facts = TypeVar("Facts")
 Promise = TypeVar("Promise")
 SHOWN: Final = 3
-"""How many breaches a gate tells; a diagnostic tells each."""
+"""How many breaches a gate lists; a diagnostic lists each."""
 
 
 @dataclass(frozen=True, kw_only=True)

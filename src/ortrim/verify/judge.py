@@ -151,7 +151,7 @@ def _error(count: int, errors: tuple[float, float]) -> float:
 SEVERITY: Final = (Verdict.NOT_JUDGED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 RESOLUTION: Final = 0.002
 """By how much two copies of one library may differ for good, since the page cache holds them otherwise."""
-NO_BASELINE: Final = "there is no baseline to be compared with"
+NO_BASELINE: Final = "there is no baseline to compare with"
 
 
 def lines_of(quantities: Sequence[Quantity], absolute: float | None, ratio: float | None) -> list[Comparison]:
@@ -375,7 +375,7 @@ def diagnostic_of(failure: DeviceFailure) -> Diagnostic:
 
 
 SHORT: Final = Repetition(runs=20, warmup=3, seconds=0.25)
-"""Many short rounds tell more than few long ones: both processes of a round then see the same of the machine."""
+"""Many short rounds are more precise than few long ones: the machine changes less within a round."""
 MOST_SECONDS: Final = 90.0
 
 
@@ -393,7 +393,7 @@ def settled(
     """Return the rounds of one model with those added that settle verdicts on median latency, memory and loading.
 
     The number of rounds is doubled as long as one of these is inconclusive, and `most_seconds` are not over. A round
-    runs no more than what is in doubt needs. `tell` is told what that is. Raises what `Device.run` raises.
+    runs no more than what is in doubt needs. They are reported to `tell`. Raises what `Device.run` raises.
     """
     until = clock() + most_seconds
     for done, wanted in pairwise(LOOKS):

@@ -290,8 +290,8 @@ def alone() -> Iterator[None]:
     with locked_if_free(_machine()) as free:
         if not free:
             what, hint = (
-                "another measurement is under way on this machine",
-                "wait for its end: each would disturb the other",
+                "another measurement is running on this machine",
+                "wait for its end: they would disturb each other",
             )
             raise UsageError("bench-busy", what, hint=hint)
         yield
@@ -301,7 +301,7 @@ def alone() -> Iterator[None]:
 def in_turn(folder: Path, devices: Sequence[DeviceName], tell: Callable[[str], None]) -> Iterator[None]:
     """Hold, for a verification, the folder of its outputs, and this machine if it runs anything here.
 
-    Waits for another one that does, which `tell` is told.
+    Waits for another one that does, which is reported to `tell`.
     """
     with ExitStack() as held:
         waits = partial(tell, "waits for another verification in the same folder")

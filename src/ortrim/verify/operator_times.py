@@ -22,7 +22,7 @@ KERNEL: Final = "_kernel_time"
 EXECUTOR: Final = "SequentialExecutor::Execute"
 """The event that lasts as long as all nodes of a graph, or of a body, with what the profile costs between them."""
 CUT_MICROSECONDS: Final = 0.5
-"""What the runtime cuts off on average when it tells whole microseconds."""
+"""What the runtime cuts off on average when it reports whole microseconds."""
 Event = Mapping[str, Any]
 
 
@@ -62,7 +62,7 @@ def kernel_times(events: Sequence[Event], where: str) -> dict[tuple[str, str], l
             if operator := _operator(event):
                 nodes[operator, event["name"]].append(time)
     if not nodes:
-        raise VerifyError("trace-without-operators", "the profile tells of no operator", where=where)
+        raise VerifyError("trace-without-operators", "the profile has no operator", where=where)
     return dict(nodes)
 
 
@@ -218,5 +218,5 @@ def one_inference(events: Sequence[Event], title: str) -> dict[str, Any]:
 def _runs(events: Sequence[Event], where: str) -> list[Event]:
     found = [event for event in events if event["name"] == RUN]
     if not found:
-        raise VerifyError("trace-without-runs", "the profile tells of no inference", where=where)
+        raise VerifyError("trace-without-runs", "the profile has no inference", where=where)
     return found

@@ -229,7 +229,7 @@ def _shows_nothing(reference: Array, element_type: str) -> str:
         return "" if any(reference.reshape(-1)) else "every string is empty"
     numbers = _numbers(reference, element_type)
     if not np.isfinite(numbers).any():
-        return "every element is not a number" if np.isnan(numbers).all() else "no element is finite"
+        return "every element is NaN" if np.isnan(numbers).all() else "no element is finite"
     return "every element is 0" if not numbers.any() else ""
 
 

@@ -31,7 +31,7 @@ def check_trace(path: Path, where: str) -> None:
     no JSON. Raises `VerifyError`: `trace-missing`, `trace-unreadable`; `StorageError`.
     """
     if not path.is_file():
-        raise VerifyError("trace-missing", "the run ended well but left no profile", where=where)
+        raise VerifyError("trace-missing", "the run succeeded but wrote no profile", where=where)
     with storage_errors(path):
         content = path.read_bytes()
     try:
@@ -65,7 +65,7 @@ ABORT_HINT: Final = (
     "a library built without exceptions aborts on errors; build with exceptions = true to read the message"
 )
 KILL_HINT: Final = "the system may have run out of memory"
-ALIGNMENT_HINT: Final = "an address was not aligned as the instruction wants it, which ARM of 32 bits refuses"
+ALIGNMENT_HINT: Final = "an address was not aligned as the instruction requires, which 32-bit ARM refuses"
 ILLEGAL_HINT: Final = "build the library for an older kind of processor, or verify on a newer one"
 ILLEGAL: Final = "the library uses an instruction that this processor does not have"
 OUT_OF_MEMORY: Final = "there is not enough memory to load the model and run it"
@@ -102,7 +102,7 @@ def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
         _check(output, request)
     except (ValidationError, ValueError) as error:
         why = "\n".join(str(error).splitlines()[:3])
-        what = "the runner ended well but did not print its report"
+        what = "the runner ended with 0 but printed no report"
         raise VerifyError("runner-garbage", what, where=where, why=why) from error
     if request.trace and request.outputs:
         check_trace(request.outputs / TRACE, where)

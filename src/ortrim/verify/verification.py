@@ -139,7 +139,7 @@ class Task:
 
 
 OnProgress = Callable[[int, int, str], None]
-"""Is told how many runs are done, of how many, and what is done next."""
+"""Called with the number of runs done, of how many, and what is done next."""
 
 
 class AggregateProgress:
@@ -343,7 +343,7 @@ def _most_memory(device: QemuSystem) -> int:
 
 
 def _not_measurable(device: Device) -> NotMeasurable:
-    says = device.says if isinstance(device, SimulatedDevice) else "says nothing of a real device"
+    says = device.says if isinstance(device, SimulatedDevice) else "says nothing about a real device"
     why = f"what it takes on {device.name} {says}"
     heat = device.heat if isinstance(device, HeatedDevice) else ""
     return NotMeasurable(
@@ -411,7 +411,7 @@ def verify_target(
 
     Devices that do not disturb each other are at work at the same time. One that fails, or cannot even be opened, has
     its failure in its report and leaves the others theirs; a missed budget or a lack of parity is a verdict, not an
-    error. `on_progress` is told how many runs are done, of about how many.
+    error. `on_progress` gets how many runs are done, of about how many.
     """
     delivery = task.delivery
     artifacts = tuple(map(_artifact, (delivery.archive, delivery.library, *delivery.companions)))

@@ -183,7 +183,7 @@ def test_the_last_line_of_a_silent_program_is_reported_once(monkeypatch: pytest.
     with silence_told_to(told.append):
         run([*PYTHON, SILENT.format("first\nfetches x", 1)], silent_seconds=60)
         run([*PYTHON, SILENT.format("fetches y", 1)])
-    assert [line.partition(" has said nothing for ")[2] for line in told] == ["0 s; its last line: fetches x"]
+    assert [line.partition(" has printed nothing for ")[2] for line in told] == ["0 s; its last line: fetches x"]
 
 
 def test_a_program_that_says_nothing_at_all_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_a_program_that_says_nothing_at_all_is_reported(monkeypatch: pytest.Monk
             [sys.executable, "-m", "timeit", "-n", "1", "-r", "1", "-s", "import time", "time.sleep(1)"],
             silent_seconds=60,
         )
-    assert told == ["timeit has said nothing for 0 s; it has not said anything so far"]
+    assert told == ["timeit has printed nothing for 0 s; it has printed nothing so far"]
 
 
 def test_a_program_that_stays_silent_is_stopped(child_pid: Path) -> None:

@@ -171,6 +171,6 @@ def test_what_is_encrypted_stays_so(proxy: LyingProxy, tmp_path: Path, monkeypat
         thread.join()
     assert (caught.value.code, caught.value.why) == (
         "bad-address",
-        "the server sends us to an address that is not https",
+        "the server redirects to an address that is not https",
     )
     assert proxy.asked == []

@@ -70,7 +70,7 @@ def test_the_limit_is_named() -> None:
     """With what raises it."""
     error = out_of_memory("m.onnx", "Arena alloc failed")
     assert (error.code, error.exit_code) == ("out-of-memory", ExitCode.MEMORY)
-    assert error.what == "memory ran out: a process may take 2,000 MB here"
+    assert error.what == "memory ran out: a process may use 2,000 MB here"
     assert error.hint == "raise the limit: ulimit -v unlimited"
 
 

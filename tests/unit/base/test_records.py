@@ -260,8 +260,8 @@ def test_damage_is_told_with_what_it_is(tmp_path: Path) -> None:
         cached_folder(entry, fill)
         rewritten(entry / "a.so", b"other")
         cached_folder(entry, fill)
-        assert cache.cache_damages() == ("builds/0123456789: a.so has changed; it was removed and is made anew",)
-    assert told == ["damaged-cache: builds/0123456789: a.so has changed; it was removed and is made anew"]
+        assert cache.cache_damages() == ("builds/0123456789: a.so has changed; it was removed and is made again",)
+    assert told == ["damaged-cache: builds/0123456789: a.so has changed; it was removed and is made again"]
 
 
 def test_what_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +325,7 @@ def test_a_kept_folder_is_what_the_last_build_left(tmp_path: Path, watch: CacheW
     rewritten(folder / "out" / "a.o", b"another obj3ct")
     with kept_folder(folder) as kept:
         assert list(kept.path.iterdir()) == []
-    assert watch.damages == [f"{tmp_path.name}/tree: out/a.o has changed; it was removed and is made anew"]
+    assert watch.damages == [f"{tmp_path.name}/tree: out/a.o has changed; it was removed and is made again"]
 
 
 @pytest.mark.parametrize("mutation", [flip, truncate, delete, add, exchange, aim_elsewhere, lose_record])

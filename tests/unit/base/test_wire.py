@@ -77,13 +77,13 @@ def test_a_slow_link_is_not_a_drip() -> None:
 @pytest.mark.parametrize(
     ("error", "words", "sent", "permanent"),
     [
-        (ConnectTimeout(URL), "in time", False, False),
-        (ReadTimeout(URL), "in time", True, False),
+        (ConnectTimeout(URL), "connection timed out", False, False),
+        (ReadTimeout(URL), "request timed out", True, False),
         (ProxyError(URL), "proxy", False, False),
-        (SSLError(URL), "no secure", True, False),
+        (SSLError(URL), "no TLS", True, False),
         (untrusted(), "does not trust", False, True),
         (broken(NameResolutionError(URL, HOST, gaierror())), "name", False, False),
-        (broken(NewConnectionError(HOST, URL)), "takes no", False, False),
+        (broken(NewConnectionError(HOST, URL)), "refuses", False, False),
         (requests.ConnectionError(ProtocolError(URL)), "broke", True, False),
         (requests.ConnectionError(), "broke", True, False),
         (ChunkedEncodingError(URL), "broke", True, False),

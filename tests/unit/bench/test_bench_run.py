@@ -214,7 +214,7 @@ def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted
     stopped = bench(wanted, stages.console)
     assert (stopped.done, stopped.total) == (7, TOTAL)
     assert not (stages.folder / "artifacts" / NAME).exists()
-    assert "--resume goes on" in stages.stdout.getvalue()
+    assert "--resume continues" in stages.stdout.getvalue()
     machine.asked.clear()
     machine.before = lambda _: None
     whole = bench(replace(wanted, resume=True), stages.console)

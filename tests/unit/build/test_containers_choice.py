@@ -86,7 +86,7 @@ def test_an_engine_that_cannot_make_containers_is_passed_over(both: tuple[FakeEn
 
     def attempt(usable: UsableEngine) -> None:
         if usable.name == "docker":
-            raise ToolError("engine-not-permitted", "it may not make containers here", where="docker: run")
+            raise ToolError("engine-not-permitted", "it may not create containers here", where="docker: run")
 
     assert first_that_works(None, attempt, print).name == "podman"
     with pytest.raises(ToolError) as caught:

@@ -31,8 +31,8 @@ from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED,
 from workshop import LIBRARY, Workshop
 
 ALL = sorted(UNITS)
-NOTHING_KNOWN = "nothing is known of this version with these flags yet: everything is compiled, and learnt"
-DOES_NOT_FIT = "the index does not fit this build: everything is compiled"
+NOTHING_KNOWN = "there is no translation-unit index for this version and flags: compiling all files and making one"
+DOES_NOT_FIT = "the translation-unit index does not fit this build: all files are compiled"
 CHAIN = (
     ((INTERFACE, "OrtGetApiBase"),),
     ((SESSION, "make_provider"), (SESSION, "log_line"), (PROVIDER, "log_line")),
@@ -174,7 +174,7 @@ def test_a_tree_whose_objects_cannot_be_told_is_compiled_in_full(workshop: Works
     assert compiled(workshop) == ALL
     first, told, last = workshop.notes
     assert (first, last) == ("compiles 7 of 11 files", DOES_NOT_FIT)
-    assert told.startswith("what the link misses cannot be told: ")
+    assert told.startswith("the missing files of the link cannot be found: ")
     assert why in told
 
 
@@ -184,7 +184,7 @@ def test_objects_that_are_no_elf_files_are_compiled_in_full_after_a_miss(worksho
     write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
     outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
     assert (outcome.failed, units) == (False, None)
-    assert workshop.notes[1].startswith("what the link misses cannot be told: ")
+    assert workshop.notes[1].startswith("the missing files of the link cannot be found: ")
     assert "this is not an ELF file" in workshop.notes[1]
     assert workshop.notes[2:] == [DOES_NOT_FIT]
 
@@ -194,7 +194,7 @@ def test_without_ninja_nothing_is_learnt(workshop: Workshop) -> None:
     (workshop.folder / "tools" / "bin" / "ninja").unlink()
     outcome, _ = compile_needed(workshop)
     assert not outcome.failed
-    assert workshop.notes[-1].startswith("nothing is learnt of this build: ")
+    assert workshop.notes[-1].startswith("no translation-unit index was made of this build: ")
     assert not list(cache_folder("units").iterdir())
 
 
@@ -293,7 +293,7 @@ def test_a_damaged_learnt_index_is_learnt_anew(workshop: Workshop, content: str)
     record_entry(damaged)
     outcome, _ = compile_needed(workshop)
     assert not outcome.failed
-    assert workshop.notes[0].startswith("what was learnt of an earlier build is set aside: ")
+    assert workshop.notes[0].startswith("the index of an earlier build is ignored: ")
     assert workshop.notes[1:] == [NOTHING_KNOWN]
     assert learnt_index(variant_of(workshop.job)).index is not None
 
@@ -313,7 +313,7 @@ def test_a_build_of_which_nothing_can_be_learnt_is_a_build(workshop: Workshop) -
     write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
     outcome, units = compile_needed(workshop)
     assert (outcome.failed, units) == (False, None)
-    assert workshop.notes[-1].startswith("nothing is learnt of this build: ")
+    assert workshop.notes[-1].startswith("no translation-unit index was made of this build: ")
     assert "this is not an ELF file" in workshop.notes[-1]
     assert not list(cache_folder("units").iterdir())
 
@@ -325,9 +325,9 @@ def test_an_index_that_cannot_be_kept_does_not_spoil_the_build(workshop: Worksho
     outcome, _ = compile_needed(workshop)
     assert not outcome.failed
     assert [note.partition(":")[0] for note in workshop.notes] == [
-        "what was learnt of an earlier build is set aside",
-        "nothing is known of this version with these flags yet",
-        "nothing is learnt of this build",
+        "the index of an earlier build is ignored",
+        "there is no translation-unit index for this version and flags",
+        "no translation-unit index was made of this build",
     ]
 
 

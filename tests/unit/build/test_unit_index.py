@@ -55,7 +55,7 @@ def set_aside(variant: Variant) -> str:
     """Return why what was learnt of a variant is set aside; nothing may be taken of it."""
     found = find_index(variant)
     assert found.index is None
-    assert found.note.startswith("what was learnt of an earlier build is set aside: ")
+    assert found.note.startswith("the index of an earlier build is ignored: ")
     return found.note
 
 

@@ -314,7 +314,7 @@ def test_a_termination_says_goodbye_like_ctrl_c(
         task()
     assert caught.value.code == code
     out, err = capfd.readouterr()
-    goodbye = f"interrupted\n  stopped by {signal.Signals(number).name}; what was finished is kept"
+    goodbye = f"interrupted\n  stopped by {signal.Signals(number).name}; finished work is kept"
     assert err.startswith("error: " + ("run-left" if ending is worded else goodbye))
     assert [error["exit_code"] for error in json.loads(out)["errors"]] == [code]
     assert not left[0].exists()

@@ -78,7 +78,7 @@ def test_open_dimensions_take_their_sizes_by_name(tmp_path: Path) -> None:
     assert (cost(path, n=5).macs, cost(path, n=5).at_least) == (5 * 8 * 4, False)
     open_one = cost(path)
     assert (open_one.macs, open_one.parameters, open_one.at_least) == (0, 32, True)
-    assert open_one.unknown == ("the inputs leave dimensions open: give --dim n=...",)
+    assert open_one.unknown == ("the inputs have dynamic dimensions: give --dim n=...",)
     assert open_one.nodes[0].unknown == ("the shape of the first matrix is not known", "the size of 'y' is not known")
 
 

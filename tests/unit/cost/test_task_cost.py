@@ -106,7 +106,7 @@ def test_a_model_without_open_dimensions_needs_none(ortrim: Run, tmp_path: Path)
     """What it leaves open is none, says the hint."""
     path = write(tmp_path / "m.onnx", relu())
     assert "1" in ortrim("cost", str(path)).out
-    assert "the model leaves open: none" in ortrim("cost", str(path), "--dim", "n=1").err
+    assert "the model's dynamic dimensions: none" in ortrim("cost", str(path), "--dim", "n=1").err
 
 
 def test_a_model_with_steps_is_counted_after_them(

@@ -85,7 +85,7 @@ def test_what_native_code_said_is_added_to_a_short_refusal(tmp_path: Path) -> No
     [
         (-signal.SIGSEGV, "", "it crashed (SIGSEGV)"),
         (-signal.SIGABRT, "a\nstd::bad_alloc\n", "it crashed (SIGABRT): a / std::bad_alloc"),
-        (-signal.SIGKILL, "", "killed by the system, as it does for want of memory"),
+        (-signal.SIGKILL, "", "killed by the system, usually because memory ran out"),
         (-200, "", "it crashed (signal 200)"),
         (3, "no module\n", "it ended with exit code 3 and no answer: no module"),
         (0, "", "it ended with exit code 0 and no answer"),

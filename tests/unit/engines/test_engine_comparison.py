@@ -144,7 +144,7 @@ def test_a_failure_in_a_later_round_is_a_row_too(stages: Stages, script: Script,
     script.answers["tract"] = sometimes
     row = rows(compare_engines(replace(compared, cases=("one",)), stages.console))["tract"]
     assert (row.times, row.stage) == (None, "run")
-    assert "for want of memory" in row.reason
+    assert "because memory ran out" in row.reason
 
 
 def test_an_engine_that_hangs_is_a_row(stages: Stages, script: Script, compared: Compared) -> None:
@@ -317,7 +317,7 @@ def test_inputs_of_text_are_not_brought_to_engines(
     monkeypatch.setattr(subjects, "reference_outputs", with_text)
     monkeypatch.setattr("ortrim.engines.comparison.input_shapes", lambda *_: ())
     found = rows(compare_engines(replace(compared, cases=("one",)), stages.console))
-    assert all(row.stage == "start" and "inputs of text" in row.reason for row in found.values())
+    assert all(row.stage == "start" and "text inputs" in row.reason for row in found.values())
 
 
 def test_both_files_are_written(stages: Stages, script: Script, compared: Compared, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ortrim.engines.report import engine_markdown, engine_tables, is_busy, parit
 from ortrim.engines.rows import EngineComparison, EngineParity, EngineRow
 from ortrim.verify.measurements import Verdict
 
-BUSY = "Other programs were at work"
+BUSY = "Other programs were running"
 
 
 def shown(comparison: EngineComparison, width: int = 80) -> list[str]:

@@ -17,7 +17,7 @@ def test_verdicts_of_the_instrumentation() -> None:
     ("run", "reference", "why"),
     [
         ({"result": "ERRORED", "message": "lost\nmore"}, "farm-failed", "ERRORED: lost"),
-        ({"result": "SKIPPED"}, "farm-unsupported", "the farm calls the result SKIPPED"),
+        ({"result": "SKIPPED"}, "farm-unsupported", "the farm reports the result SKIPPED"),
         ({"result": "STOPPED", "deviceMinutes": {"total": 14.9}}, "farm-cancelled", "STOPPED"),
         ({"result": "STOPPED", "deviceMinutes": {"total": 15.0}}, "farm-timeout", "STOPPED"),
         ({"result": "STOPPED", "message": "Execution Timeout"}, "farm-timeout", "STOPPED"),

@@ -125,7 +125,10 @@ def test_a_test_that_runs_does_not_wait() -> None:
     ("said", "told"),
     [
         (f"{CREATED}\nTest matrix has been cancelled.", "cancelled matrix-1"),
-        (f"{CREATED}\nTest results will be streamed to [ {URL} ].", f"matrix-1 may go on; see, or cancel it, at {URL}"),
+        (
+            f"{CREATED}\nTest results will be streamed to [ {URL} ].",
+            f"matrix-1 may still be running; see, or cancel it, at {URL}",
+        ),
     ],
 )
 def test_what_is_left_of_a_test_that_was_stopped(said: str, told: str) -> None:

@@ -247,7 +247,7 @@ def vouch(bundle: str, _claim: ProvenanceClaim) -> Provenance:
     if bundle == "later":
         raise Unchecked("no library")
     if not bundle.startswith("ok"):
-        raise NetworkError("attestation-invalid", "is not right", why=bundle)
+        raise NetworkError("attestation-invalid", "is not valid", why=bundle)
     return Provenance(signer="build.yml", subjects=frozenset(64 * name for name in bundle[2:]))
 
 

@@ -173,7 +173,7 @@ def test_what_was_compiled_before_is_not_dispatched(stages: Stages, there: There
     asked = len(there.remote.service.seen)
     assert build() == ("report",)
     assert len(there.remote.service.seen) == asked
-    assert "nothing is dispatched" in stages.stdout.getvalue()
+    assert "no run is dispatched" in stages.stdout.getvalue()
 
 
 def test_only_what_is_missing_is_dispatched(there: There, build: Build) -> None:

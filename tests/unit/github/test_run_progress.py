@@ -25,8 +25,8 @@ def job_of(name: str, status: str, *steps: str, number: int = 1, conclusion: str
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (None, "started"), ("queued", "waiting for a runner"), ("waiting", "waiting for somebody's approval"),
-        ("pending", "waiting for other runs"), ("requested", "waiting to be taken up"), ("a new one", "a new one"),
+        (None, "started"), ("queued", "waiting for a runner"), ("waiting", "waiting for approval"),
+        ("pending", "waiting for other runs"), ("requested", "waiting for a runner"), ("a new one", "a new one"),
     ],
 )  # fmt: skip
 def test_a_run_without_jobs_says_what_it_waits_for(status: str | None, words: str) -> None:

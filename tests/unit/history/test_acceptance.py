@@ -67,7 +67,7 @@ def test_time_is_compared_on_the_same_machine_alone() -> None:
     assert reasons == {
         ("host", "load"): "measured on another machine",
         ("host", "p50"): "measured on another machine",
-        ("qemu-user", "p50"): "time means nothing on this device",
+        ("qemu-user", "p50"): "time is not representative on this device",
     }
     hungry = replace(grown("peak memory", 2.0), machines=(other, EMULATOR))
     assert [line.measure for line in held(hungry).regressions] == ["peak memory"]

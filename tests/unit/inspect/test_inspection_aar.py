@@ -31,7 +31,9 @@ def test_an_aar_of_ours_shows_its_manifest(tmp_path: Path) -> None:
     content = inspect_file(package.aar)
     assert content["manifest"]["plan_digest"] == package.manifest.plan_digest
     assert content["prefab"]
-    assert [gate["verdict"] for gate in content["gates"] if gate["name"] == "manifest tells the truth"] == ["pass"]
+    assert [gate["verdict"] for gate in content["gates"] if gate["name"] == "manifest.json describes this AAR"] == [
+        "pass"
+    ]
 
 
 def test_an_aar_without_a_library_says_so(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_runtime_that_cannot_be_had_is_no_finding(ortrim: Run, good: str, monk
     """The model may be well."""
 
     def refuse(*_: object) -> None:
-        raise ToolError("converter-unavailable", "cannot be had here")
+        raise ToolError("converter-unavailable", "is not available here")
 
     monkeypatch.setattr(lint_run, "full_runtime", refuse)
     assert ortrim("lint", good).code == 16
@@ -178,6 +178,6 @@ def test_weights_that_are_not_beside_the_model_are_named(ortrim: Run, looked: di
     ended = ortrim("lint", "m.onnx", "--no-run")
     assert ended.code == ExitCode.MODEL
     assert ended.err == (
-        "error: missing-external-data\n  m.onnx: the model keeps weights in 'm.onnx_data', which is not beside it\n"
+        "error: missing-external-data\n  m.onnx: the model keeps weights in 'm.onnx_data', which is not in its folder\n"
         "  why: missing: m.onnx_data\n  hint: put it into the model's folder\n"
     )

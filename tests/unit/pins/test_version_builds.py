@@ -69,7 +69,7 @@ def test_a_version_that_cannot_be_built_is_proposed_with_its_error(
     text = proposal_body(tmp_path)
     assert "**The demo could not be built with 1.24.1:**" in text
     assert "| 1.24.1 | `build-failed` | stopped | CMake Error: no onnx\\_minimal.cmake |" in text
-    assert "What follows is the demo with 1.21.0." in text
+    assert "These are the results of the demo with 1.21.0." in text
 
 
 @pytest.mark.parametrize(

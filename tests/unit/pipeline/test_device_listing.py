@@ -173,5 +173,5 @@ def test_elsewhere_apples_lines_say_that_xcode_is_missing(monkeypatch: pytest.Mo
     """The lines are there all the same."""
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("simctl:[NAME]", "devicectl:[NAME]"):
-        assert named(name).problem == "xcrun comes with Xcode, which runs on a Mac alone"
+        assert named(name).problem == "xcrun comes with Xcode, which runs only on a Mac"
     assert named("simctl:[NAME]").targets == ("ios-simulator-arm64", "ios-simulator-x86_64")

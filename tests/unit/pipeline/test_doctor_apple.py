@@ -44,7 +44,7 @@ def test_xcode_is_looked_for_and_blocks_only_apple(tmp_path: Path, monkeypatch: 
 def test_ways_to_devices_are_absent_without_a_mac(tool: str) -> None:
     """It is said which devices cannot be reached, and what would help."""
     found = finding(tool)
-    assert (found.found, found.problem) == ("", "comes with Xcode, which runs on a Mac alone")
+    assert (found.found, found.problem) == ("", "comes with Xcode, which runs only on a Mac")
     assert f"'{tool}'" in found.needed_for
     assert found.remedy.startswith("install Xcode")
 
@@ -54,7 +54,7 @@ def test_each_tool_is_asked_for_by_itself(programs: Path) -> None:
     xcrun(programs, 'case "$2" in simctl) echo /X/simctl ;; *) echo "unable to find utility" >&2; exit 72 ;; esac')
     assert (finding("simctl").found, finding("simctl").satisfied) == (f"by {programs / 'xcrun'}", True)
     absent = finding("devicectl")
-    assert absent.problem == "the developer tools that are chosen have no devicectl: unable to find utility"
+    assert absent.problem == "the selected developer tools have no devicectl: unable to find utility"
     assert "xcode-select" in absent.remedy
 
 

@@ -130,11 +130,11 @@ def test_one_aar_is_made_of_all_abis(stages: Stages, recorded: Recorded) -> None
         assert aar.resolve() == folder / "android" / "ortrim-sample-android-1.21.0" / aar.name
         assert report.package_bytes == aar.stat().st_size
         assert (folder / report.target / "report.html").is_file()
-        assert {gate.name for gate in report.gates} >= {"manifest tells the truth", "segments aligned to 16 KB"}
+        assert {gate.name for gate in report.gates} >= {"manifest.json describes this AAR", "segments aligned to 16 KB"}
         assert {line.measure for line in report.comparisons} >= {"library", "libraries of the ABI", "app's download"}
         assert (report.verdict, report.devices) == (Verdict.NOT_JUDGED, ())
     said = stages.stdout.getvalue()
-    assert "run nowhere" in said
+    assert "was not run" in said
     assert "ortrim:onnxruntime-sample:1.21.0-" in said
 
 
@@ -235,4 +235,4 @@ def test_a_report_without_a_device_says_so(stages: Stages, recorded: Recorded) -
     """Nobody takes it for proof that the library works."""
     report = android(stages)[0]
     stages.console.render(terminal_report(report))
-    assert "nowhere" in stages.stdout.getvalue().split("report.html")[-1]
+    assert "no device was given" in stages.stdout.getvalue().split("report.html")[-1]

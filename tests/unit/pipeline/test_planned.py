@@ -216,7 +216,7 @@ def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, mon
     """The machine is named in its own words."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    with pytest.raises(ToolError, match=f"{machine} is no host") as caught:
+    with pytest.raises(ToolError, match=f"{machine} is not a supported host") as caught:
         planned.host_target()
     assert caught.value.code == "unsupported-host"
 

@@ -34,8 +34,8 @@ def test_what_was_compiled_is_counted(report: VerifyReport) -> None:
 
 def test_what_was_damaged_in_the_cache_is_reported(report: VerifyReport) -> None:
     """Each entry has a line, in both forms."""
-    damaged = replace(report, damaged_cache=("builds/1a2b: a.so has changed; it was removed and is made anew",))
-    assert "| damaged-cache | builds/1a2b: a.so has changed; it was removed and is made anew |" in markdown_report(
+    damaged = replace(report, damaged_cache=("builds/1a2b: a.so has changed; it was removed and is made again",))
+    assert "| damaged-cache | builds/1a2b: a.so has changed; it was removed and is made again |" in markdown_report(
         damaged
     )
     assert "builds/1a2b: a.so has changed" in html_report(damaged)

@@ -22,7 +22,7 @@ from ortrim.verify.measurements import HostFacts
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import PHONE, machine, on_device, user_emulation
 
-WHY = "time: what it takes on qemu-system:cortex-a53 says nothing of a real device"
+WHY = "time: what it takes on qemu-system:cortex-a53 says nothing about a real device"
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_heat_is_reported(emulated: DeviceReport, before: int | None, after: int
     """Android's states have names; others are numbers."""
     phone = replace(PHONE, thermal_before=before, thermal_after=after)
     told = dict(machine_facts(replace(emulated, host=phone)))
-    assert (told["heat, before and after"], told["battery"]) == (text, "31.2 °C")
+    assert (told["temperature, before and after"], told["battery"]) == (text, "31.2 °C")
     assert told["system"] == "Android 13 · arm64-v8a · API level 33"
 
 
@@ -174,4 +174,4 @@ def test_every_form_says_why(report: VerifyReport, emulated: DeviceReport) -> No
     """Markdown and HTML hold the reason, once."""
     assert not_judged(emulated) == (WHY,)
     for page in (markdown_report, html_report):
-        assert page(replace(report, devices=(emulated,))).count("says nothing of a real device") == 1
+        assert page(replace(report, devices=(emulated,))).count("says nothing about a real device") == 1

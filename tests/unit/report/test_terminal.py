@@ -126,5 +126,5 @@ def test_a_baseline_that_is_missing_on_one_device_is_explained(side_report: Veri
 def test_a_report_without_devices_is_shown(report: VerifyReport) -> None:
     """As of an Android build for which none was named: nothing is claimed."""
     text = rendered(replace(report, devices=()), 80)
-    assert "run nowhere: no device was named" in text
+    assert "not run: no device was given" in text
     assert "measured" not in text

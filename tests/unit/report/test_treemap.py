@@ -51,5 +51,5 @@ def test_every_component_has_a_family() -> None:
     assert family("framework") == family("optimizer") == "ONNX Runtime"
     assert family("providers_xnnpack") == "kernels"
     assert family(".comment") == family("ELF headers") == "tables, strings, padding"
-    assert family("code") == family("data") == "code and data not told apart"
+    assert family("code") == family("data") == "code and data together"
     assert set(STYLES) == set(FAMILIES)

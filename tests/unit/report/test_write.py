@@ -142,7 +142,7 @@ def test_a_report_of_another_version_is_not_called_damaged(tmp_path: Path, versi
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
     assert (caught.value.code, caught.value.exit_code) == (OUTDATED, ExitCode.VERIFY)
-    assert caught.value.why == f"its form is ortrim-report/{version}; this version reads ortrim-report/5"
+    assert caught.value.why == f"its format is ortrim-report/{version}; this version reads ortrim-report/5"
     assert caught.value.hint == "run: invoke verify"
     assert path.read_text() == text
 

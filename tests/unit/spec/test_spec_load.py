@@ -289,5 +289,5 @@ def test_a_buildspec_survives_the_way_through_toml(spec: BuildSpec) -> None:
 def test_a_date_is_not_taken_for_its_text() -> None:
     """A date does not become the string that it looks like, even where a string goes."""
     document = {"name": dt.date(2020, 1, 1), "models": [{"name": "m", "url": "https://a/b", "sha256": "0" * 64}]}
-    with pytest.raises(DiagnosticGroup, match="'name' is a date or time, which no key takes"):
+    with pytest.raises(DiagnosticGroup, match="'name' is a date or time, which is not a type of any key"):
         spec_from_data(document, FILE, target_problems)

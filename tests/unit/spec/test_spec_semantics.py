@@ -14,7 +14,7 @@ path = "m.onnx"
 CASE = MODEL + '[[models.cases]]\nname = "c"\n'
 REMOTE = f'[[models]]\nname = "m"\nsha256 = "{"0" * 64}"\n'
 SOURCE_HINT = "\n  hint: give exactly one of 'path', 'url' and 'wheel'"
-URL_HINT = "\n  hint: use an https:// address without a user name; http:// goes on loopback only"
+URL_HINT = "\n  hint: use an https:// address without a user name; http:// is possible only on loopback"
 FOLDER_HINT = "\n  hint: paths are relative to the buildspec's folder"
 
 BAD = {
@@ -30,13 +30,13 @@ BAD = {
         '[[models]]\nname = "m"\nurl = "https://example.org/m.onnx"',
         """error: missing-key
   kws.toml: 'models[0].sha256' is missing
-  hint: a model from 'url' is used only when its digest is the one given: sha256sum FILE shows it""",
+  hint: a model from 'url' is used only if it has this digest: sha256sum FILE shows it""",
     ),
     "wheel without digest": (
         '[[models]]\nname = "m"\nwheel = "silero-vad==6.2.3"\nmember = "m.onnx"',
         """error: missing-key
   kws.toml: 'models[0].sha256' is missing
-  hint: a model from 'wheel' is used only when its digest is the one given: sha256sum FILE shows it""",
+  hint: a model from 'wheel' is used only if it has this digest: sha256sum FILE shows it""",
     ),
     "wheel without member": (
         REMOTE + 'wheel = "silero-vad==6.2.3"',
@@ -46,11 +46,11 @@ BAD = {
     ),
     "member without wheel": (
         MODEL + 'member = "m.onnx"',
-        "error: stray-key\n  kws.toml: 'models[0].member' has a meaning only beside 'wheel'",
+        "error: stray-key\n  kws.toml: 'models[0].member' has a meaning only with 'wheel'",
     ),
     "links of a model that is downloaded": (
         REMOTE + 'wheel = "x==1"\nmember = "m.onnx"\nallow_links = true',
-        "error: stray-key\n  kws.toml: 'models[0].allow_links' has a meaning only beside 'path'",
+        "error: stray-key\n  kws.toml: 'models[0].allow_links' has a meaning only with 'path'",
     ),
     "member that climbs out": (
         REMOTE + 'wheel = "x==1"\nmember = "data/../../etc/passwd"',
@@ -124,7 +124,7 @@ not 'data/../../etc/passwd'""",
     "recorded inputs with a seed": (
         CASE + 'data = "inputs.npz"\nseed = 1',
         """error: stray-key
-  kws.toml: 'models[0].cases[0].seed' has no meaning beside 'data', whose recorded inputs are taken as they are""",
+  kws.toml: 'models[0].cases[0].seed' has no meaning with 'data', whose recorded inputs are used unchanged""",
     ),
     "layout at the wrong level": (
         MODEL + 'layout = "nchwc8"',
@@ -147,22 +147,22 @@ not 'data/../../etc/passwd'""",
     "weights in place of a file that the runtime reads": (
         'session = { load = "file", in_place = true }\n' + MODEL,
         """error: stray-key
-  kws.toml: 'session.in_place' cannot be beside load = 'file': the runtime then reads the model into memory of its own
-  hint: leave 'load' out, or take 'map' or 'bytes'""",
+  kws.toml: 'session.in_place' cannot be used with load = 'file': the runtime then reads the model into its own memory
+  hint: leave 'load' out, or use 'map' or 'bytes'""",
     ),
     "the same in one model": (
         MODEL + 'session = { load = "file", in_place = true }',
         """error: stray-key
-  kws.toml: 'models[0].session.in_place' cannot be beside load = 'file': the runtime then reads the model into memory \
-of its own
-  hint: leave 'load' out, or take 'map' or 'bytes'""",
+  kws.toml: 'models[0].session.in_place' cannot be used with load = 'file': the runtime then reads the \
+model into its own memory
+  hint: leave 'load' out, or use 'map' or 'bytes'""",
     ),
     "one value and a range": (
         CASE + "inputs = { x = { value = 1, low = 0, high = 2 } }",
         """error: stray-key
-  kws.toml: 'models[0].cases[0].inputs.x.low' has no meaning beside 'value', which fills the whole tensor
+  kws.toml: 'models[0].cases[0].inputs.x.low' has no meaning with 'value', which fills the whole tensor
 error: stray-key
-  kws.toml: 'models[0].cases[0].inputs.x.high' has no meaning beside 'value', which fills the whole tensor""",
+  kws.toml: 'models[0].cases[0].inputs.x.high' has no meaning with 'value', which fills the whole tensor""",
     ),
     "range upside down": (
         CASE + "inputs = { x = { low = 2, high = 1.5 } }",
@@ -185,7 +185,7 @@ error: stray-key
     "a device of Windows": (
         MODEL.replace('"m"', '"aux"'),
         """error: bad-value
-  kws.toml: 'models[0].name' is 'aux', which Windows takes for a device
+  kws.toml: 'models[0].name' is 'aux', which is a reserved device name on Windows
   hint: choose another name: a package has a file of it""",
     ),
     "two models of one name": (
@@ -235,14 +235,14 @@ error: stray-key
     "processor of another architecture": (
         MODEL + '[[targets]]\nid = "linux-riscv64"\ncpu = "cortex-a53"',
         """error: unknown-cpu
-  kws.toml: 'targets[0].cpu' is 'cortex-a53', which is no processor that linux-riscv64 can be built for
+  kws.toml: 'targets[0].cpu' is 'cortex-a53', which is not a processor that linux-riscv64 can be built for
   hint: choose among sifive-u74 and spacemit-x60, or leave 'cpu' out for any processor of the architecture""",
     ),
     "baseline for a system compiler": (
         MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\ncpu = "x86-64-v3"',
         """error: stray-key
   kws.toml: 'targets[0].cpu' has a meaning only with compiler = 'zig'
-  why: gcc compiles for what it takes for this machine's architecture""",
+  why: gcc compiles only for the architecture that it finds on this machine""",
     ),
     "static library of a system compiler": (
         MODEL + '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\nlinkage = "static"',
@@ -275,7 +275,7 @@ error: stray-key
   hint: leave it out; 'android.api' is what there is to choose
 error: stray-key
   kws.toml: 'targets[0].cpu' has no meaning for Android
-  why: the ABI is the least processor; better ones are found at run time
+  why: the ABI defines the baseline CPU; better ones are detected at run time
   hint: leave it out""",
     ),
     "static library for Android": (
@@ -288,7 +288,7 @@ error: stray-key
     "static libraries with Android among the targets": (
         'linkage = "static"' + MODEL + '[[targets]]\nid = "android-arm64-v8a"',
         """error: stray-key
-  kws.toml: 'targets[0].id' cannot be a static library, which 'linkage' asks for
+  kws.toml: 'targets[0].id' cannot be a static library, as 'linkage' says
   why: an AAR holds shared libraries, which Java loads
   hint: use linkage = 'shared' for this target""",
     ),
@@ -308,11 +308,11 @@ error: stray-key
   hint: leave it out; 'apple.xcode' is what there is to choose
 error: stray-key
   kws.toml: 'targets[0].glibc' has no meaning for Apple's systems
-  why: its C library is the system's own
+  why: its C library is the system's
   hint: leave it out; 'apple.ios_deployment_target' is what there is to choose
 error: stray-key
   kws.toml: 'targets[0].cpu' has no meaning for Apple's systems
-  why: its processors are few; better ones are found at run time
+  why: it has few processors; better ones are detected at run time
   hint: leave it out
 error: stray-key
   kws.toml: 'targets[0].linkage' has no meaning for Apple's systems
@@ -340,15 +340,15 @@ error: stray-key
     "path without its source": (
         'onnxruntime.path = "checkout"' + MODEL,
         """error: stray-key
-  kws.toml: 'onnxruntime.path' has a meaning only beside source = 'path'
+  kws.toml: 'onnxruntime.path' has a meaning only with source = 'path'
   hint: add source = 'path', or leave 'path' out""",
     ),
     "build options beside upstream's own": (
         'profile = "upstream"\nbuild_options = { hot = "-O3", icf = false }' + MODEL,
         """error: stray-key
-  kws.toml: 'build_options' has no meaning beside profile = 'upstream'
+  kws.toml: 'build_options' has no meaning with profile = 'upstream'
   why: that profile is exactly upstream's own flags
-  hint: leave 'hot' and 'icf' out, or take another profile""",
+  hint: leave 'hot' and 'icf' out, or use another profile""",
     ),
     "missing checkout": (
         'onnxruntime = { source = "path", path = "m.onnx" }' + MODEL,

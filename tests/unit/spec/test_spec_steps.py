@@ -45,13 +45,13 @@ def test_steps_are_read_in_order(load: Callable[[str], LoadedSpec]) -> None:
         ('use = "outputs"\nadd = [""]', "'models[0].steps[0].add[0]' is empty"),
         ('use = "strip"\ntolerances = { float3 = {} }', "hint: did you mean 'float32'?"),
         ('use = "strip"\ntolerances = { float32 = { absolut = 1 } }', "hint: did you mean 'absolute'?"),
-        ('use = "rename"', "'models[0].steps[0]' is told nothing to do"),
-        ('use = "outputs"', "'models[0].steps[0]' is told nothing to do"),
+        ('use = "rename"', "'models[0].steps[0]' has nothing to do"),
+        ('use = "outputs"', "'models[0].steps[0]' has nothing to do"),
         (
             'use = "strip"\nmetadata = false\ndocumentation = false\nproducer = false',
-            "'models[0].steps[0]' is told nothing to do",
+            "'models[0].steps[0]' has nothing to do",
         ),
-        ('use = "strip"\nmetadata = false\nkeep = ["a"]', "'models[0].steps[0].keep' has no meaning beside"),
+        ('use = "strip"\nmetadata = false\nkeep = ["a"]', "'models[0].steps[0].keep' has no meaning with"),
         ('use = "outputs"\nadd = ["a"]\ndrop = ["a"]', "'models[0].steps[0].drop' has 'a' twice"),
         ('use = "extract"\ninputs = ["a", "a"]\noutputs = ["y"]', "'models[0].steps[0].inputs' has 'a' twice"),
         ('use = "merge"\npath = "n.onnx"\nconnect = { y = "x" }', "'models[0].steps[0].path' names 'n.onnx', which"),
@@ -60,7 +60,7 @@ def test_steps_are_read_in_order(load: Callable[[str], LoadedSpec]) -> None:
             "'models[0].steps[0].connect' has 'x' twice",
         ),
         ('use = "quantize"\nmode = "static"\ndata = ["n.npz"]', "'models[0].steps[0].data' names 'n.npz', which"),
-        ('use = "quantize"\ndata = ["inputs.npz"]', "'models[0].steps[0].data' has a meaning only beside mode"),
+        ('use = "quantize"\ndata = ["inputs.npz"]', "'models[0].steps[0].data' has a meaning only with mode"),
     ],
 )
 def test_a_wrong_step_is_refused(refused: Callable[[str], str], keys: str, words: str) -> None:

@@ -144,12 +144,12 @@ not a table""",
     "date for a version": (
         "onnxruntime.version = 2025-03-08" + MODEL,
         """error: wrong-type
-  kws.toml: 'onnxruntime.version' is a date or time, which no key takes""",
+  kws.toml: 'onnxruntime.version' is a date or time, which is not a type of any key""",
     ),
     "time among models": (
         "models = [07:32:00]",
         """error: wrong-type
-  kws.toml: 'models[0]' is a date or time, which no key takes""",
+  kws.toml: 'models[0]' is a date or time, which is not a type of any key""",
     ),
     "not a number": (
         "budgets.load_ms = nan" + MODEL,

@@ -88,7 +88,7 @@ def of_other_weights() -> onnx.ModelProto:
         (recurrent(direction="sideways"), ASKED, "its direction or its activations"),
         (with_lengths(), ASKED, "it has lengths of sequences"),
         (with_peepholes(), ASKED, "it has peepholes"),
-        (of_other_weights(), ASKED, "its weights are not constants that fit"),
+        (of_other_weights(), ASKED, "its weights are not constants of the right shape"),
     ],
 )
 def test_what_cannot_be_expanded_stays(model: onnx.ModelProto, options: ExpandRecurrent, why: str) -> None:

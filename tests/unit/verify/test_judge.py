@@ -177,7 +177,7 @@ def test_without_a_baseline_ratios_are_not_judged(make_output: MakeOutput) -> No
     alone = Rounds(model="m", rounds=(Round(ours=make_output(only=1.0), baseline=None),))
     found = judged(Budgets(p50_ratio=0.1, load_ms=5.0, deadline_ms=0.5), alone)
     assert (found["latency p50"].verdict, found["latency p50"].baseline) == (Verdict.NOT_JUDGED, None)
-    assert found["latency p50"].reason == "there is no baseline to be compared with"
+    assert found["latency p50"].reason == "there is no baseline to compare with"
     assert (found["load"].verdict, found["load"].reason) == (Verdict.FAIL, "")
     assert (found["missed deadlines"].verdict, found["missed deadlines"].baseline) == (Verdict.FAIL, None)
 

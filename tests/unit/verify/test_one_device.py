@@ -163,7 +163,7 @@ def test_where_time_means_nothing_it_is_not_judged(emulated: SavingDevice, task:
     report = verify_on(emulated, task(baseline=FOREIGN, budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
     lines = {line.measure: line for line in report.comparisons}
     assert (lines["latency p50"].verdict, lines["peak RSS"].verdict) == (Verdict.NOT_JUDGED, Verdict.FAIL)
-    assert lines["latency p50"].reason == "time: what it takes on saving says nothing of a real device"
+    assert lines["latency p50"].reason == "time: what it takes on saving says nothing about a real device"
     assert report.host is not None
     assert (report.host.memory_meaningful, report.host.time_meaningful) == (True, False)
     assert report.baseline == FOREIGN.name

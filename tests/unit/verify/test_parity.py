@@ -169,7 +169,7 @@ def test_every_value_is_equal_to_itself(save: Save, value: Any) -> None:
     [
         (floats(), "it has no elements"),
         (np.zeros((2, 0, 3), np.float32), "it has no elements"),
-        (floats(NAN, NAN), "every element is not a number"),
+        (floats(NAN, NAN), "every element is NaN"),
         (floats(INF, NAN), "no element is finite"),
         (floats(0, 0), "every element is 0"),
         (np.float32(0), "every element is 0"),

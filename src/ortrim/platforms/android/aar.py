@@ -163,7 +163,7 @@ def _check_agreement(inputs: AarInputs) -> None:
     for part in inputs.parts[1:]:
         same = (part.inputs.plan, part.android.stl) == (first.inputs.plan, first.android.stl)
         if not same or [each.abi for each in inputs.parts].count(part.abi) > 1:
-            what = "the ABIs of an AAR are of one plan, each there once, with one C++ library"
+            what = "the ABIs of an AAR come from one plan, each once, with the same C++ library"
             raise PackageError("mixed-builds", what, where=part.abi, hint="run: invoke build --target 'android*'")
 
 
@@ -360,7 +360,7 @@ def _of_part(part: AarPart) -> list[PackagedFile]:
         found = _build_id(path.read_bytes(), name)
         if not found or shipped.get(name) != found:
             why = f"build-id {found or 'none'}; the library that ships has {shipped.get(name) or 'none'}"
-            hint = "build the target again: both come from one link"
+            hint = "build the target again: library and symbols must come from one link"
             what = "these are the symbols of another library"
             raise PackageError("symbols-differ", what, where=str(path), why=why, hint=hint)
         files.append(PackagedFile(path=f".build-id/{found[:2]}/{found[2:]}.debug", content=path))

@@ -125,8 +125,8 @@ def _check_server(client: AdbClient, version: int) -> None:
     running = server_version(client.environment)
     if running not in {None, version}:
         what = f"the adb server that is running has version {running}, this adb has {version}"
-        why = "adb would end that server, and with it whatever uses it"
-        hint = "put the adb of that server first on PATH, or end the server: adb kill-server"
+        why = "adb would stop that server, and all connections that use it"
+        hint = "put the adb of that server first on PATH, or stop the server: adb kill-server"
         raise ToolError("adb-server-mismatch", what, where=str(client.program), why=why, hint=hint)
 
 
@@ -144,7 +144,7 @@ STATES: Final[Mapping[str, Fault]] = {
     "unauthorized": (
         "device-unauthorized",
         "the device does not trust this computer",
-        "unlock it and accept 'Allow USB debugging'; if it does not ask: adb kill-server, then connect it anew",
+        "unlock it and accept 'Allow USB debugging'; if it does not ask: adb kill-server, then connect it again",
     ),
     "authorizing": (
         "device-unauthorized",
@@ -159,7 +159,7 @@ STATES: Final[Mapping[str, Fault]] = {
     "no permissions": (
         "device-no-permission",
         "this user may not open the device's USB connection",
-        "install the udev rules (Debian: android-sdk-platform-tools-common), join the group plugdev, connect it anew",
+        "install the udev rules (Debian: android-sdk-platform-tools-common), join the group plugdev, connect it again",
     ),
 }
 """Of a device in `adb devices` that is not online."""
@@ -170,13 +170,13 @@ NOT_READY: Final[Fault] = (
 )
 LOST: Final[Fault] = (
     "device-lost",
-    "the device went away while it was used",
+    "the device disconnected while it was used",
     "connect it again (adb devices -l lists it as 'device' then), and run the same command again",
 )
 """Also of a device that adb cannot reach."""
 FULL: Final[Fault] = (
     "device-full",
-    "the device has no room",
+    "the device's storage is full",
     "remove files from it; what ortrim left behind is called /data/local/tmp/ortrim-*",
 )
 NOT_PERMITTED: Final[Fault] = (
@@ -202,7 +202,7 @@ WORDS: Final[tuple[tuple[str, Fault | str], ...]] = (
     ("Permission denied", NOT_PERMITTED),
     ("Read-only file system", NOT_PERMITTED),
 )
-"""What each of adb's words means, or the state that they tell of. The first that fits counts. A device that was online
+"""What each message of adb means, or the state that it reports. The first that fits counts. A device that was online
 when it was opened and is offline now has gone away."""
 
 
@@ -240,9 +240,7 @@ LISTED_STATES: Final = (
 )
 LINE: Final = re.compile(rf"(?P<serial>\S.*?)\s+(?P<state>{LISTED_STATES})\b(?P<rest>.*)")
 FIELD: Final = re.compile(r"(?:^|\s)(?P<key>usb|product|model|device|transport_id):(?P<value>\S+)")
-CONNECT_HINT: Final = (
-    "connect one, with USB debugging on, or: adb connect ADDRESS; then look at what this prints: adb devices -l"
-)
+CONNECT_HINT: Final = "connect one with USB debugging on, or: adb connect ADDRESS; then check: adb devices -l"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,9 +393,9 @@ def open_adb(
 ) -> CooledDevice:
     """Return the device of a serial number, or the only one there is, ready to run on `cores` (all, when empty).
 
-    `base` is the folder below which ours is made, without one that of `base_folder`.
-    `announce` is told when it waits for the device to cool down. Raises `UsageError` `bad-folder`, and what `find_adb`,
-    `choose` and `probed_machine` raise.
+    `base` is the folder below which ours is made, without one that of `base_folder`. Waiting for the device to cool
+    down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `find_adb`, `choose` and `probed_machine`
+    raise.
     """
     base = base or base_folder("adb", BASE)
     client = client or find_adb()
@@ -414,7 +412,7 @@ def require_fitting(host: HostFacts, name: str, target: Target, api: int | None)
     """
     abi, known = target.identifier.removeprefix("android-"), tuple(filter(None, host.abi.split(",")))
     if abi not in known:
-        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'nobody knows what'}"
+        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'an unknown ABI'}"
         hint = f"name a device or an emulator of that ABI too, or choose its own: --target {_offered(known)}"
         raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
     if api is not None and host.api_level is not None and host.api_level < api:

@@ -63,8 +63,8 @@ def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
 def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
     """Return the job that makes one AAR of all ABIs. Raises `PlanError` `mixed-stl`."""
     if len({_options(job).stl for job in jobs}) > 1:
-        what = "some ABIs have the C++ library inside and others beside it"
-        why = "an AAR has the same libraries for every ABI, and an app that depends on one of them finds it everywhere"
+        what = "some ABIs have the C++ library linked statically and others as a shared library"
+        why = "an AAR has the same libraries for every ABI"
         hint = "choose one: android.stl at the top of the buildspec, and in no target"
         raise PlanError("mixed-stl", what, where=", ".join(job.target.identifier for job in jobs), why=why, hint=hint)
     targets = tuple(job.target.identifier for job in jobs)

@@ -155,5 +155,5 @@ class Phones(Verifying):
 
     def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
         """Return none, and say why."""
-        name = "none: there is no official package for Android to be had by digest"
+        name = "none: no official package for Android is pinned"
         return Baseline(library=None, name=name), NO_SIZE

@@ -78,7 +78,7 @@ def find_apks(harness: Path) -> HarnessApks:
     with storage_errors(harness):
         wanted = [(harness / MAIN / "assets" / name).read_bytes() for name in stamps]
     if _read(apks.app, *(f"assets/{name}" for name in stamps)) != wanted:
-        what = "the compiled app carries other requests than it should now"
+        what = "the compiled app is out of date"
         raise VerifyError("farm-apks-outdated", what, where=str(apks.app), hint=_hint())
     return apks
 

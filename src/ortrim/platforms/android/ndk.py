@@ -77,7 +77,7 @@ def find_ndk(
 ) -> Ndk:
     """Return the NDK of a version: in the folder that was `named`, or else where the environment says.
 
-    Of several places the first that has the version is taken; when none has, the first is told of. Raises `ToolError`:
+    Of several places the first that has the version is taken; when none has, the first is reported. Raises `ToolError`:
     `ndk-missing` (nobody says where it is), `ndk-unsupported-host`, `ndk-not-a-folder`, `ndk-incomplete`,
     `ndk-damaged` (it does not tell its version), `ndk-wrong-version`, `ndk-api-level` (it does not know the level).
     """
@@ -286,7 +286,7 @@ def listed_archive(listing: bytes, package: str) -> ListedArchive:
         ) from error
     file, sha1 = reading.found.get("url", ""), reading.found.get("checksum", "").lower()
     if not file or "/" in file or len(sha1) != 40:
-        hint = "see what there is: sdkmanager --list"
+        hint = "list the versions: sdkmanager --list"
         raise SourcesError("not-in-sdk-list", f"has no {package} for Linux", where=LIST, hint=hint)
     return ListedArchive(file=file, sha1=sha1)
 

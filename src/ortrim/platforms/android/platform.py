@@ -52,14 +52,17 @@ class Android(Platform):
         stray = (
             ("compiler", target.compiler != "zig", "libraries for Android are compiled by the NDK", "android.ndk"),
             ("glibc", target.glibc != DEFAULT_GLIBC, "Android's C library is bionic", "android.api"),
-            ("cpu", target.cpu is not None, "the ABI is the least processor; better ones are found at run time", ""),
+            (
+                "cpu",
+                target.cpu is not None,
+                "the ABI defines the baseline CPU; better ones are detected at run time",
+                "",
+            ),
         )
         yield from stray_keys(stray, location, "Android")
         if (target.linkage or linkage) == "static":
             key = "id" if target.linkage is None else "linkage"
-            what = (
-                "cannot be a static library, which 'linkage' asks for" if key == "id" else "has no meaning for Android"
-            )
+            what = "cannot be a static library, as 'linkage' says" if key == "id" else "has no meaning for Android"
             why = "an AAR holds shared libraries, which Java loads"
             hint = "use linkage = 'shared' for this target"
             yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
@@ -174,6 +177,6 @@ class Android(Platform):
         version = android_of(spec, target).ndk or self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
         if version is None:
             what = f"no NDK is pinned for ONNX Runtime {spec.onnxruntime.version}"
-            hint = 'say which one in the buildspec, as android.ndk = "27.2.12479018"'
+            hint = 'set one in the buildspec, as android.ndk = "27.2.12479018"'
             raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
         return version

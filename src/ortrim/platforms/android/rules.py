@@ -119,7 +119,7 @@ def _relro_in_mid_page(library: NativeLibrary, promise: Promise) -> str:
 
 
 def _not_promised(_aar: AarFacts, promise: Promise) -> str:
-    return "" if promise.whole_relro else "asked of what ortrim delivers alone: Android does not ask for it"
+    return "" if promise.whole_relro else "checked only for AARs of ortrim: Android does not require it"
 
 
 def _executable_stack(library: NativeLibrary, _promise: Promise) -> str:
@@ -156,7 +156,7 @@ ELF_RULES: Final = (
     AndroidRule(
         code="abi-unknown",
         name="known ABIs",
-        what="the folder is not called after an ABI of Android",
+        what="the folder does not have the name of an Android ABI",
         hint="mips and armeabi are gone since NDK r17; riscv64 has no release yet",
         search=in_each_library(_unknown_abi),
     ),
@@ -170,7 +170,7 @@ ELF_RULES: Final = (
     AndroidRule(
         code="segments-not-page-aligned",
         name="segments aligned to 16 KB",
-        what="the library cannot be loaded where pages have 16 KB",
+        what="the library cannot be loaded on devices with 16 KB pages",
         hint=WHOLE_PAGES,
         search=in_each_library(_unaligned_segments),
         told=_least_alignment,
@@ -178,7 +178,7 @@ ELF_RULES: Final = (
     AndroidRule(
         code="relro-covers-data",
         name="RELRO apart from writable data",
-        what="where pages have 16 KB, protecting RELRO would make writable data read-only",
+        what="with 16 KB pages, protecting RELRO would make writable data read-only",
         hint=f"{WHOLE_PAGES}; with an old linker add {WHOLE_RELRO}, or -z norelro",
         search=in_each_library(_covered_data),
     ),
@@ -186,14 +186,14 @@ ELF_RULES: Final = (
         code="relro-not-page-aligned",
         name="RELRO ends with a page of 16 KB",
         what="RELRO ends in the midst of a page, so that it depends on the linker what else lies there",
-        hint=f"link with {WHOLE_RELRO}, as ortrim does: something took it off the linker's line",
+        hint=f"link with {WHOLE_RELRO}, as ortrim does: the option was missing in this link",
         search=in_each_library(_relro_in_mid_page),
         doubt=_not_promised,
     ),
     AndroidRule(
         code="stack-executable",
         name="no executable stack",
-        what="the library asks for an executable stack",
+        what="the library requires an executable stack",
         hint="link with -Wl,-z,noexecstack and find the assembly without .note.GNU-stack",
         search=in_each_library(_executable_stack),
     ),
@@ -221,14 +221,14 @@ ELF_RULES: Final = (
     AndroidRule(
         code="built-for-newer-api",
         name="built for the API level",
-        what="the library was compiled for a newer Android than the AAR promises",
+        what="the library was compiled for a newer Android than the AAR declares",
         hint="build it with the API level of the buildspec, or raise that",
         search=in_each_library(_newer_api),
     ),
     AndroidRule(
         code="loader-too-old",
         name="formats that the loader knows",
-        what="the loader of the oldest Android that is promised cannot read this library",
+        what="the loader of the minimum Android version cannot read this library",
         hint="pack relocations by the API level, and link with --hash-style=both below 23",
         search=in_each_library(_newer_loader),
     ),
@@ -344,28 +344,28 @@ LINK_RULES: Final = (
     AndroidRule(
         code="needed-not-public",
         name="public libraries only",
-        what="the library needs another that neither the AAR nor Android offers to apps",
+        what="the library needs another library that neither the AAR nor Android provides to apps",
         hint="put it into the same jni folder (as libc++_shared.so), or link it statically",
         search=_unknown_libraries,
     ),
     AndroidRule(
         code="needed-too-new",
         name="libraries of the API level",
-        what="the library needs another that the oldest Android promised does not have",
+        what="the library needs another library that the minimum Android version does not have",
         hint="raise the API level of the buildspec, or open that library with dlopen",
         search=_newer_libraries,
     ),
     AndroidRule(
         code="symbol-not-in-android",
         name="symbols that Android has",
-        what="the library needs names that no library it asks for has",
+        what="the library has undefined symbols that none of its needed libraries exports",
         hint="link with -Wl,--no-undefined against the NDK's libraries, which names what is missing",
         search=_unknown_symbols,
     ),
     AndroidRule(
         code="symbol-too-new",
         name="symbols of the API level",
-        what="the library needs names that the oldest Android promised does not have",
+        what="the library has undefined symbols that the minimum Android version does not export",
         hint="build it with the API level of the buildspec, or raise that",
         search=_newer_symbols,
     ),

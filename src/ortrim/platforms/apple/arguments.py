@@ -28,7 +28,7 @@ SYMBOLS: Final = "libonnxruntime.dylib.dwarf"
 """What a dSYM holds for the library, for who reads crashes: its table of symbols."""
 JOINED: Final = "onnxruntime.o"
 ROOT: Final = "${build}/MinSizeRel/CMakeFiles/onnxruntime.dir/generated_source.c.o"
-"""The one object of the shared library itself, which asks for all that is exported."""
+"""The one object of the shared library itself, which refers to all that is exported."""
 
 WITHOUT: Final = ("protobuf_BUILD_PROTOC_BINARIES=OFF", "CMAKE_CXX_SCAN_FOR_MODULES=OFF")
 """A compiler of protobuf's own, which upstream leaves out for phones too, since CMake would make an app of it; and the

@@ -58,7 +58,7 @@ TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
 """What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
 LOST: Final[Fault] = (
     "device-lost",
-    "the phone went away while it was used",
+    "the phone disconnected while it was used",
     "connect it again by cable, and run the same command again",
 )
 FAULTS: Final[tuple[tuple[str, Fault], ...]] = (
@@ -67,21 +67,21 @@ FAULTS: Final[tuple[tuple[str, Fault], ...]] = (
         "choose Xcode 16 or newer: sudo xcode-select -s /Applications/Xcode.app",
     )),
     ("device was not, or could not be, unlocked", (
-        "device-locked", "the phone is locked", "unlock it, and keep its display on meanwhile"
+        "device-locked", "the phone is locked", "unlock it, and keep its display on during the run"
     )),
-    ("device is locked", ("device-locked", "the phone is locked", "unlock it, and keep its display on meanwhile")),
+    ("device is locked", ("device-locked", "the phone is locked", "unlock it, and keep its display on during the run")),
     ("not been explicitly trusted by the user", (
         "app-not-trusted", "the phone does not trust the app's developer",
-        "say so there: Settings, General, VPN & Device Management",
+        "trust the developer on the phone: Settings, General, VPN & Device Management",
     )),
     ("Developer Mode", (
         "device-not-ready", "the phone has its developer mode switched off",
         "switch it on: Settings, Privacy & Security, Developer Mode",
     )),
-    ("No space left", ("device-full", "the phone has no room", "remove something from it")),
-    ("not enough available storage", ("device-full", "the phone has no room", "remove something from it")),
+    ("No space left", ("device-full", "the phone's storage is full", "remove something from it")),
+    ("not enough available storage", ("device-full", "the phone's storage is full", "remove something from it")),
     ("MIInstallerErrorDomain", (
-        "app-refused", "the phone does not take the app",
+        "app-refused", "the phone refuses the app",
         "sign it for this phone: open the project in Xcode, choose your team, and build it again",
     )),
     ("The specified device was not found", LOST),
@@ -111,9 +111,9 @@ def signal_of(printed: str) -> int | None:
 
 PLATFORMS: Final = frozenset({"iOS", "iPadOS"})
 UNREACHABLE: Final = "unavailable"
-CONNECT_HINT: Final = "connect one by cable and unlock it; then look at what this prints: xcrun devicectl list devices"
+CONNECT_HINT: Final = "connect one by cable and unlock it; then check: xcrun devicectl list devices"
 DEVELOPER_HINT: Final = "switch it on: Settings, Privacy & Security, Developer Mode, and restart the device"
-PAIR_HINT: Final = "unlock it, and say that it trusts this Mac"
+PAIR_HINT: Final = "unlock it, and let it trust this Mac"
 VERSION: Final = re.compile(r"(\d{1,3})(?:\.(\d{1,3}))?")
 
 
@@ -456,8 +456,8 @@ def _end(path: Path, where: str) -> RunEnd | None:
     try:
         return from_json(RunEnd, text)
     except ValidationError as error:
-        what, why = f"{END} is not what our app writes", "\n".join(str(error).splitlines()[:3])
-        raise VerifyError("phone-trouble", what, where=where, why=why, hint="compile the app anew") from error
+        what, why = f"{END} was not written by ortrim's app", "\n".join(str(error).splitlines()[:3])
+        raise VerifyError("phone-trouble", what, where=where, why=why, hint="compile the app again") from error
 
 
 def _report(folder: Path, request: RunRequest) -> str:
@@ -557,7 +557,7 @@ class PhoneDevice:
         assert self._app is not None, "prepare comes first"
         number = self._numbers.get(told(request))
         if number is None:
-            raise LookupError(f"{self.name} was not told of this run: {place_of(request)}")
+            raise LookupError(f"{self.name} does not have this run: {place_of(request)}")
         nonce = secrets.token_hex(NONCE_BYTES)
         answer = self._launched(self._app, request, number, nonce)
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:

@@ -90,7 +90,7 @@ class MacHost:
 
     def __init__(self, cores: tuple[int, ...] = (), *, translated: bool = False) -> None:
         if cores:
-            what, hint = "macOS keeps no program on chosen cores", "leave out --cores"
+            what, hint = "macOS cannot pin programs to cores", "leave out --cores"
             raise UsageError("cannot-pin", what, where=self.name, hint=hint)
         if translated:
             _require_rosetta()
@@ -185,7 +185,7 @@ class AppleDevices(Verifying):
     def nowhere(self, target: Target) -> str:
         """Say that the library was run nowhere."""
         if target.system is OperatingSystem.MACOS:
-            return "its library was run nowhere: not verified, needs a Mac"
+            return "its library was not run: not verified, needs a Mac"
         return super().nowhere(target)
 
     def open_host(self, target: Target, cores: Sequence[int]) -> Device:
@@ -200,7 +200,7 @@ class AppleDevices(Verifying):
         """
         target = job.target
         if target.system is not OperatingSystem.MACOS or target.identifier == CATALYST:
-            name = "none: there is no official package for Apple's phones to be had by digest"
+            name = "none: no official package for Apple's phones is pinned"
             return Baseline(library=None, name=name), NO_SIZE
         return mac_baseline(runtime.version, requirements, target.architecture)
 

@@ -126,7 +126,7 @@ def _available(part: Slice) -> dict[str, str | list[str]]:
 
 PRIVACY_FILE: Final = "PrivacyInfo.xcprivacy"
 Undefined = Mapping[str, tuple[ApplePlatform, Iterable[str]]]
-"""Identifier of a slice -> its platform, and the symbols that it asks the system for."""
+"""Identifier of a slice -> its platform, and its undefined symbols."""
 
 
 def required_reasons(undefined: Undefined) -> tuple[RequiredReason, ...]:
@@ -167,8 +167,8 @@ def _symbols(category: Category, used: Iterable[Mapping[str, tuple[str, ...]]]) 
 def _require_reasons(identifier: str, used: Mapping[str, tuple[str, ...]]) -> None:
     for category in categories():
         if not category.reasons and (symbols := used.get(category.name)):
-            what = f"the library uses {', '.join(symbols)}, which Apple wants a reason for"
-            why = f"{category.name}: ITMS-91053 (missing API declaration) would be the answer to an upload"
+            what = f"the library uses {', '.join(symbols)}, for which Apple requires a reason"
+            why = f"{category.name}: App Store Connect would refuse the app: ITMS-91053 (missing API declaration)"
             hint = "find what calls it: `invoke inspect` lists the symbols; ONNX Runtime itself has no use for it"
             raise PackageError("no-required-reason", what, where=identifier, why=why, hint=hint)
 
@@ -299,6 +299,9 @@ def _symbols_checked(part: ApplePart, shipped: MachFile) -> bytes:
     library = next(each for each in shipped.images if each.architecture == part.architecture)
     if not image.uuid or (image.uuid, image.architecture) != (library.uuid, library.architecture):
         why = f"UUID {image.uuid or 'none'}; the library that ships has {library.uuid or 'none'}"
-        what, hint = "these are the symbols of another library", "build the target again: both come from one link"
+        what, hint = (
+            "these are the symbols of another library",
+            "build the target again: library and symbols must come from one link",
+        )
         raise PackageError("symbols-differ", what, where=str(part.symbols), why=why, hint=hint)
     return content

@@ -82,7 +82,7 @@ def _broken_links(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iter
 
 
 def _doubles(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-    yield from (Breach(where=name, why="macOS' own notes on files") for name in xcframework.doubles)
+    yield from (Breach(where=name, why="macOS metadata files") for name in xcframework.doubles)
 
 
 def _other_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
@@ -102,7 +102,7 @@ PACKAGE_RULES: Final = (
     WholeRule(
         code="xcframework-keys-wrong",
         name="keys of the xcframework",
-        what="Xcode would not take it for an xcframework",
+        what="Xcode would not recognize it as an xcframework",
         hint='write CFBundlePackageType "XFWK" and XCFrameworkFormatVersion "1.0"',
         search=_wrong_keys,
         told=lambda it: f"{len(it.plist or ()):,} keys",
@@ -110,28 +110,28 @@ PACKAGE_RULES: Final = (
     WholeRule(
         code="slice-entry-wrong",
         name="entries of the xcframework",
-        what="Xcode would not know what this slice is for",
-        hint="write platform, variant and architectures in Apple's words: ios, simulator, arm64",
+        what="Xcode could not match this slice to a platform",
+        hint="write platform, variant and architectures as Apple names them: ios, simulator, arm64",
         search=in_each_slice(_wrong_entry),
     ),
     WholeRule(
         code="slice-missing",
         name="all slices",
-        what="Xcode would say: no library for this platform was found",
-        hint="build every ios and macos target of the buildspec before the xcframework",
+        what="Xcode would report: no library for this platform was found",
+        hint="build all ios and macos targets of the buildspec before the xcframework",
         search=_missing_slices,
         told=lambda it: ", ".join(each.identifier for each in it.slices),
     ),
     WholeRule(
         code="slices-clash",
         name="one slice for each system",
-        what="xcodebuild would say: both represent two equivalent library definitions",
+        what="xcodebuild would report: both represent two equivalent library definitions",
         hint="join the architectures of one platform and variant into one slice with lipo",
         search=_clashes,
     ),
     WholeRule(
         code="slice-unlisted",
-        name="no folder that is no slice",
+        name="only folders of slices",
         what="Xcode does not see this folder, and everyone downloads it",
         hint="name it in AvailableLibraries, or remove it",
         search=_unlisted,
@@ -154,8 +154,8 @@ PACKAGE_RULES: Final = (
     AppleRule(
         code="swift-checksum-differs",
         name="checksum of Package.swift",
-        what="Swift's package manager would say: the checksum of the downloaded artifact does not match",
-        hint="write the archive's SHA-256 into Package.swift, as `swift package compute-checksum` tells it",
+        what="Swift Package Manager would report: the checksum of the downloaded artifact does not match",
+        hint="write the archive's SHA-256 into Package.swift, as `swift package compute-checksum` prints it",
         search=_other_checksum,
         doubt=_no_checksum,
         told=lambda it: f"SHA-256 {it.digest}",
@@ -242,7 +242,7 @@ def _with_versions(each: SliceFacts, framework: FrameworkFacts) -> str:
 
 
 def _other_binaries(_each: SliceFacts, framework: FrameworkFacts) -> str:
-    return f"beside the binary there is {some(framework.other_binaries)}" if framework.other_binaries else ""
+    return f"besides the binary there is {some(framework.other_binaries)}" if framework.other_binaries else ""
 
 
 def _nested(_each: SliceFacts, framework: FrameworkFacts) -> str:
@@ -258,21 +258,21 @@ LAYOUT_RULES: Final = (
     AppleRule(
         code="binary-missing",
         name="every slice has its binary",
-        what="Xcode would stop with a missing file when it links the app",
-        hint="make the xcframework anew; a zip needs symbolic links kept (zip -y)",
+        what="Xcode would report a missing file when it links the app",
+        hint="make the xcframework again; in a zip, keep symbolic links (zip -y)",
         search=in_each_slice(_nothing_there),
     ),
     FrameworkRule(
         code="headers-missing",
         name="headers",
-        what="nobody can include or import it",
+        what="it cannot be included or imported",
         hint="put the public headers into Headers",
         search=in_each_framework(_no_headers),
     ),
     FrameworkRule(
         code="module-map-missing",
         name="module map",
-        what="Swift would say: no such module",
+        what="Swift would report: no such module",
         hint="write Modules/module.modulemap with `framework module <name>`",
         search=in_each_framework(_no_module_map),
     ),
@@ -280,7 +280,7 @@ LAYOUT_RULES: Final = (
         code="module-header-missing",
         name="headers of the module map",
         what="Swift could not build the module: header not found",
-        hint="name headers as they lie in Headers",
+        hint="name the headers that are in Headers",
         search=in_each_framework(_unknown_headers),
     ),
     FrameworkRule(
@@ -315,7 +315,7 @@ LAYOUT_RULES: Final = (
         code="other-binaries",
         name="one binary in each framework",
         what="App Store Connect would refuse the app: ITMS-90171, the binary file is not permitted",
-        hint="ship the library in a framework of its own, or not at all",
+        hint="ship the library in a separate framework, or not at all",
         search=in_each_framework(_other_binaries),
     ),
     FrameworkRule(
@@ -431,7 +431,7 @@ PLIST_RULES: Final = (
         code="framework-plist-missing",
         name="Info.plist of each framework",
         what="Xcode would not embed a framework without it",
-        hint="write one beside the binary; a Mac's lies in Resources",
+        hint="write one into the binary's folder; for Macs, into Resources",
         search=in_each_framework(_no_plist),
     ),
     FrameworkRule(
@@ -464,16 +464,16 @@ PLIST_RULES: Final = (
     ),
     FrameworkRule(
         code="minimum-os-missing",
-        name="oldest system in Info.plist",
+        name="minimum system version in Info.plist",
         what="App Store Connect would refuse the app: ITMS-90360, a value for the key MinimumOSVersion is required",
         hint="write MinimumOSVersion (a Mac's is LSMinimumSystemVersion) with the version of the load command",
         search=in_each_framework(_no_minimum),
     ),
     FrameworkRule(
         code="minimum-os-differs",
-        name="oldest system as in the load command",
+        name="minimum system version as in the load command",
         what="App Store Connect would refuse the app: ITMS-90208, it does not support the minimum OS of its Info.plist",
-        hint="write the version that `vtool -show-build` tells into Info.plist",
+        hint="write the version that `vtool -show-build` prints into Info.plist",
         search=in_each_image(_other_minimum),
     ),
     FrameworkRule(
@@ -486,8 +486,8 @@ PLIST_RULES: Final = (
     AppleRule(
         code="version-differs",
         name="version of ONNX Runtime",
-        what="the framework says that it is another version",
-        hint="make the package anew from the plan",
+        what="the framework declares another version",
+        hint="make the package again from the plan",
         search=_other_version,
         doubt=lambda _facts, promise: "" if promise.version else "none was promised",
         told=lambda it: it.version,

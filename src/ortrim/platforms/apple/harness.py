@@ -95,7 +95,7 @@ def find_app(harness: Path) -> PhoneApp:
         raise VerifyError("phone-app-missing", what, where=str(harness), why=f"there is no {information}", hint=_hint())
     stamps = (REQUESTS_ASSET, PROJECT_ASSET)
     if any(_stamp(app / name) != _stamp(harness / MAIN / name) for name in stamps):
-        what = "the compiled app carries other requests than it should now"
+        what = "the compiled app is out of date"
         raise VerifyError("phone-app-outdated", what, where=str(app), hint=_hint())
     return PhoneApp(path=app, identifier=_identifier(information))
 
@@ -117,7 +117,7 @@ def _identifier(information: Path) -> str:
     try:
         found = plistlib.loads(content)["CFBundleIdentifier"]
     except (plistlib.InvalidFileException, ValueError, KeyError, TypeError, EOFError, IndexError) as error:
-        what = "the compiled app does not say what it is called"
+        what = "the compiled app's name cannot be read"
         raise VerifyError(
             "phone-app-missing", what, where=str(information), why=str(error), hint=f"remove {DERIVED}; {_hint()}"
         ) from error

@@ -196,7 +196,7 @@ def _belongs(part: ApplePart, whole: Slice) -> bool:
 
 def _require(path: Path) -> None:
     if not path.is_file():
-        what, hint = "a file that belongs into the package is not there", "build the target again"
+        what, hint = "a file of the package does not exist", "build the target again"
         raise PackageError("package-input-missing", what, where=str(path), hint=hint)
 
 
@@ -208,6 +208,6 @@ def _check_agreement(inputs: AppleInputs) -> None:
         same = (part.inputs.plan, part.inputs.job.linkage) == (plan, linkage)
         twice = sum(other.slice == part.slice for other in inputs.parts) > 1
         if not same or twice or minimum != part.apple.deployment_target:
-            what = "the slices are of one plan and one linkage, each there once, and each has one oldest system"
+            what = "the slices must come from one plan, with one linkage and minimum system version, each once"
             hint = "run: invoke build --target 'ios*'"
             raise PackageError("mixed-builds", what, where=part.inputs.job.target.identifier, hint=hint)

@@ -68,8 +68,8 @@ class Apple(Platform):
         key, compiled = deployment_key(target.id), "its libraries are compiled by Xcode, or for Macs by zig"
         stray = (
             ("compiler", target.compiler != "zig", compiled, "apple.xcode"),
-            ("glibc", target.glibc != DEFAULT_GLIBC, "its C library is the system's own", f"apple.{key}"),
-            ("cpu", target.cpu is not None, "its processors are few; better ones are found at run time", ""),
+            ("glibc", target.glibc != DEFAULT_GLIBC, "its C library is the system's", f"apple.{key}"),
+            ("cpu", target.cpu is not None, "it has few processors; better ones are detected at run time", ""),
             ("linkage", target.linkage is not None, "an xcframework holds frameworks", "apple.framework"),
         )
         yield from stray_keys(stray, location, "Apple's systems")
@@ -94,7 +94,7 @@ class Apple(Platform):
         lowest = _lowest(pins, target) if pins else None
         if asked is None and lowest is None:
             what = f"the lowest that ONNX Runtime {spec.onnxruntime.version} is made for is not known"
-            hint = f"say which one in the buildspec, as apple.{key}"
+            hint = f"set one in the buildspec, as apple.{key}"
             raise PlanError("no-deployment-target", what, where=target.id, hint=hint)
         if asked is not None and lowest is not None and _number(asked) < _number(lowest):
             what = f"apple.{key} is {asked}, and ONNX Runtime {spec.onnxruntime.version} is made for {lowest} and newer"
@@ -152,7 +152,7 @@ class Apple(Platform):
             if _is_cross_built(target, asked):
                 self._require_simple(spec, target)
             elif asked.container is not None or not on_a_mac():
-                raise _needs_mac(target, "it is compiled with Xcode, which runs on a Mac alone and in no container")
+                raise _needs_mac(target, "it is compiled with Xcode, which runs only on a Mac and in no container")
             else:
                 require_sdks(find_xcode(apple_of(spec, target).xcode), (sdk_folder(slice_of(TARGETS[target.id])),))
 
@@ -194,7 +194,7 @@ class Apple(Platform):
         if self.linkage(spec, target) == "static":
             raise _needs_mac(target, "a static framework is joined with the linker of Xcode")
         if apple_of(spec, target).providers:
-            raise _needs_mac(target, "CoreML is a framework of Apple's, which comes with Xcode alone")
+            raise _needs_mac(target, "CoreML is a framework of Apple's, which comes only with Xcode")
 
     def _xcodes_version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         named = apple_of(spec, target).xcode
@@ -204,7 +204,7 @@ class Apple(Platform):
         version = named or self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
         if version is None:
             what = f"no version of Xcode is pinned for ONNX Runtime {spec.onnxruntime.version}"
-            hint = 'say which one in the buildspec, as apple.xcode = "16.4"'
+            hint = 'set one in the buildspec, as apple.xcode = "16.4"'
             raise PlanError("no-xcode-version", what, where=target.id, hint=hint)
         return version
 

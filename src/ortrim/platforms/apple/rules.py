@@ -93,7 +93,7 @@ def in_each_framework(find: Callable[[SliceFacts, FrameworkFacts], str]) -> Sear
 
 
 def _without_frameworks(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
-    return "" if any(each.framework for each in xcframework.slices) else "it holds libraries, not frameworks"
+    return "" if any(each.framework for each in xcframework.slices) else "it contains libraries, not frameworks"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +262,7 @@ BINARY_RULES: Final = (
     AppleRule(
         code="architectures-differ",
         name="architectures",
-        what="the slice says another thing of its architectures than its binary is",
+        what="the slice declares other architectures than its binary has",
         hint="write SupportedArchitectures from what `lipo -archs` says",
         search=in_each_slice(_other_architectures),
         told=lambda it: "; ".join(
@@ -279,8 +279,8 @@ BINARY_RULES: Final = (
     ),
     AppleRule(
         code="platform-unsaid",
-        name="every object says its platform",
-        what="the linker would take it for an object of an unknown platform",
+        name="every object declares its platform",
+        what="the linker would treat it as an object of an unknown platform",
         hint="compile assembly, too, with -target; ld -r takes -platform_version",
         search=in_each_image(_no_platform),
     ),
@@ -302,8 +302,8 @@ BINARY_RULES: Final = (
     AppleRule(
         code="api-not-exported",
         name=f"{ENTRY} is exported",
-        what="nothing of ONNX Runtime could be reached",
-        hint="do not hide the names of upstream's own list of symbols",
+        what="no function of ONNX Runtime could be called",
+        hint="export the symbols of upstream's own list",
         search=in_each_image(_no_entry),
     ),
     AppleRule(
@@ -317,15 +317,15 @@ BINARY_RULES: Final = (
         code="install-name-wrong",
         name="install name",
         what="dyld would not find it: Library not loaded",
-        hint="link with -Wl,-install_name, or change it by install_name_tool -id and sign anew",
+        hint="link with -Wl,-install_name, or change it with install_name_tool -id and sign again",
         search=in_each_image(_other_install_name),
         told=in_words(lambda image: image.install_name),
     ),
     AppleRule(
         code="needed-not-system",
         name="needs libraries of the system only",
-        what="dyld would not find these on other people's devices: Library not loaded",
-        hint="link them statically, or ship them as frameworks beside this one",
+        what="dyld would not find these on users' devices: Library not loaded",
+        hint="link them statically, or ship them as frameworks with this one",
         search=_foreign_needs,
         told=in_words(lambda image: some(need.name for need in image.needed)),
     ),
@@ -347,7 +347,7 @@ BINARY_RULES: Final = (
     AppleRule(
         code="built-for-newer-system",
         name="oldest system",
-        what="it does not run on the oldest system that was promised",
+        what="it does not run on the declared minimum system version",
         hint="build it with the deployment target of the buildspec, or raise that",
         search=_newer_than_promised,
         told=in_words(_oldest),
@@ -357,7 +357,7 @@ BINARY_RULES: Final = (
         code="slice-over-budget",
         name=BUDGET_GATE,
         what="the slice is larger than its budget",
-        hint="look with `invoke size` at what it is made of",
+        hint="`invoke size` shows its largest parts",
         search=_over_budget,
         doubt=_no_budget,
         told=_sizes,

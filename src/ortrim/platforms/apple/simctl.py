@@ -35,13 +35,13 @@ from ortrim.verify.devices.remote_shell import signalled
 from ortrim.verify.runner_output import read_output, within_limits
 
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
-LOST: Final = "the simulator went away while it was used"
+LOST: Final = "the simulator disappeared while it was used"
 FAULTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "Invalid device": (LOST, "run the same command again"),
-    "current state: Shutdown": (LOST, "leave it alone while it is used, and run the same command again"),
-    "device is not booted": (LOST, "leave it alone while it is used, and run the same command again"),
+    "current state: Shutdown": (LOST, "do not use it meanwhile, and run the same command again"),
+    "device is not booted": (LOST, "do not use it meanwhile, and run the same command again"),
     "CoreSimulatorService connection": ("the Mac's simulator service does not answer", "restart the Mac"),
-    "No space left": ("the Mac has no room", "make room: xcrun simctl delete unavailable"),
+    "No space left": ("the Mac's disk is full", "free some space: xcrun simctl delete unavailable"),
 })  # fmt: skip
 """What each of simctl's words means, and what helps."""
 NOT_STARTED: Final = "An error was encountered processing the command"
@@ -305,7 +305,7 @@ def open_simulator(
 ) -> SimulatorDevice:
     """Return the simulator of a name or UDID, or the best one, booted; one is made where there is none.
 
-    `announce` is told when one is made or booted. Raises what `find_xcrun`, `list_simulators`, `choose_simulator` and
+    Making or booting one is reported to `announce`. Raises what `find_xcrun`, `list_simulators`, `choose_simulator` and
     `SimulatorDevice.boot` raise; what was made or booted until then is gone again.
     """
     xcrun = xcrun or find_xcrun(SIMCTL)

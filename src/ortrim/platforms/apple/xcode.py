@@ -61,7 +61,7 @@ FOLDER: Final = "Contents/Developer"
 COMMAND_LINE_TOOLS: Final = "CommandLineTools"
 VERSION: Final = re.compile(r"^Xcode (\d+(?:\.\d+){0,2})$", re.MULTILINE)
 OLDEST: Final = (15, 0)
-"""The first whose C++ library has what ONNX Runtime asks of C++20 on a Mac; upstream's own workflows went on to 16."""
+"""The first whose C++ library has what ONNX Runtime needs of C++20 on a Mac; upstream's own workflows went on to 16."""
 NOT_AGREED: Final = 69
 ANSWER_SECONDS: Final = 120
 """The first call of a tool after an update takes long."""
@@ -94,7 +94,7 @@ def find_xcode(version: str | None = None, environment: Mapping[str, str] = os.e
     `xcode-first-launch`, `xcode-damaged` (it does not tell its version), `xcode-too-old`, `xcode-wrong-version`.
     """
     if not on_a_mac():
-        what, hint = "Xcode runs on a Mac, and this is none", "build on a Mac, or with --executor github"
+        what, hint = "Xcode runs only on a Mac", "build on a Mac, or with --executor github"
         raise ToolError("xcode-unsupported-host", what, where="Xcode", hint=hint)
     chosen = _ready(_chosen(environment), environment)
     if version is None or chosen.version == version:
@@ -153,7 +153,7 @@ def _ready(folder: Path, environment: Mapping[str, str]) -> Xcode:
     missing = [program for program in PROGRAMS.values() if not (folder / program).is_file()]
     if missing:
         why, hint = f"not there: {', '.join(missing)}", "install Xcode again"
-        raise ToolError("xcode-incomplete", "is not a whole Xcode", where=str(folder), why=why, hint=hint)
+        raise ToolError("xcode-incomplete", "is not a complete Xcode", where=str(folder), why=why, hint=hint)
     of_this_one = {**environment, VARIABLE: str(folder), "LC_ALL": "C"}
     _require_licence(folder, of_this_one)
     return Xcode(folder=folder, version=_version(folder, of_this_one))
@@ -168,7 +168,7 @@ def _require_licence(folder: Path, environment: Mapping[str, str]) -> None:
     words = ("xcodebuild", "-checkFirstLaunchStatus")
     first = run(words, environment=environment, timeout_seconds=ANSWER_SECONDS)
     if first.returncode != 0:
-        what, hint = "has not installed its own parts yet", FIRST_LAUNCH
+        what, hint = "has not installed its additional components yet", FIRST_LAUNCH
         raise ToolError("xcode-first-launch", what, where=str(folder), why=_said(first), hint=hint)
 
 
@@ -216,7 +216,7 @@ JOINING: Final = """\
 # {identity}
 find "$ORTRIM_BUILD" -name '*.a' | LC_ALL=C sort | tr '\\n' '\\0' | xargs -0 {command} -r -nostdlib "$@"
 """
-"""Links what is asked for, and what that needs of all static libraries of the build, into one object."""
+"""Links the given objects, and what they need of all static libraries of the build, into one object."""
 
 
 def xcode_toolchain(target: Target, deployment_target: str, version: str) -> Toolchain:
@@ -264,7 +264,7 @@ CHILDREN: Final = "SIMCTL_CHILD_"
 """Variables of this prefix reach what runs in a simulator; none of the user's shell may favour one library."""
 COMPLAINTS: Final = (
     ("license", "xcode-licence", "Xcode's licence was not accepted", LICENCE),
-    ("runFirstLaunch", "xcode-not-ready", "Xcode has parts that are not installed yet", FIRST_LAUNCH),
+    ("runFirstLaunch", "xcode-not-ready", "Xcode's additional components are not installed yet", FIRST_LAUNCH),
 )
 """What xcrun says, and what it means; whatever else it says means that there is no Xcode, or not enough of one."""
 
@@ -291,7 +291,7 @@ def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Xcrun
     """
     found = shutil.which("xcrun")
     if found is None:
-        what, hint = "comes with Xcode, which runs on a Mac alone", INSTALL
+        what, hint = "comes with Xcode, which runs only on a Mac", INSTALL
         raise ToolError("tool-missing", what, where="xcrun", hint=hint)
     given = dict(os.environ if environment is None else environment)
     kept = {name: value for name, value in given.items() if not name.startswith(CHILDREN)}
@@ -307,7 +307,7 @@ def _unusable(tool: str, said: str) -> ToolError:
     for words, code, what, hint in COMPLAINTS:
         if words in said:
             return ToolError(code, what, where="xcrun", why=why, hint=hint)
-    what = f"the developer tools that are chosen have no {tool}"
+    what = f"the selected developer tools have no {tool}"
     return ToolError("xcode-missing", what, where="xcrun", why=why, hint=INSTALL)
 
 
@@ -339,5 +339,5 @@ def _run(path: Path, seconds: float, command: tuple[str | Path, ...]) -> None:
     done = run(command, timeout_seconds=seconds)
     if done.returncode != 0:
         why = (done.stderr or done.stdout).strip()[-500:]
-        hint = "run: security find-identity -v -p codesigning; it lists what this Mac can sign with"
+        hint = "run: security find-identity -v -p codesigning; it lists the identities of this Mac"
         raise PackageError("not-signed", "the xcframework could not be signed", where=path.name, why=why, hint=hint)

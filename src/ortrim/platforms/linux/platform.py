@@ -112,7 +112,7 @@ def _c_library(target: TargetSpec, location: Location) -> Iterator[Problem]:
 def _processor(target: TargetSpec, location: Location) -> Iterator[Problem]:
     known = CPUS[TARGETS[target.id].architecture]
     if target.cpu is not None and target.cpu not in known:
-        what = f"is {shown(target.cpu)}, which is no processor that {target.id} can be built for"
+        what = f"is {shown(target.cpu)}, which is not a processor that {target.id} can be built for"
         hint = f"choose among {listed(list(known), 'and')}, or leave 'cpu' out for any processor of the architecture"
         yield Problem(code="unknown-cpu", location=(*location, "cpu"), what=what, hint=hint)
 

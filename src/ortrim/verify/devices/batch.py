@@ -1,6 +1,6 @@
 """What every device farm offers: to run an app's instrumentation on one of its devices and bring back the files.
 
-- A device of a farm: all that is to be run there is told beforehand, runs in one go, and is then answered for.
+- A device of a farm: all runs are requested beforehand, done in one job, and then answered one by one.
 - All that one verification runs on a device, known beforehand: for devices that run everything in one go.
 """
 
@@ -178,7 +178,7 @@ class FarmDevice:
 
 
 SOMEWHERE: Final = Path("outputs")
-"""Where outputs go is told when they are asked for."""
+"""Where outputs go is said when they are requested."""
 
 
 def batch_requests(

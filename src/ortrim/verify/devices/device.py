@@ -213,7 +213,7 @@ NOT_STARTED: Final = (126, 127)
 def endless_output(where: str) -> VerifyError:
     """Return the diagnostic of a program that was ended because it printed too much."""
     what = f"more than {MOST_PRINTED_BYTES >> 20} MiB were printed, so it was stopped"
-    hint = "the library may log too much, or in a circle; run it by hand and look at what it prints"
+    hint = "the library may log too much, or endlessly; run it by hand and look at its output"
     return VerifyError("endless-output", what, where=where, hint=hint)
 
 
@@ -227,7 +227,7 @@ def not_startable(where: str, why: str, besides: str = "") -> VerifyError:
 CHECK_SECONDS: Final = 20.0
 STATUS: Final = "/proc/self/status"
 ALLOWED: Final = re.compile(r"^Cpus_allowed_list:\s*(\S+)$", re.MULTILINE)
-HINT: Final = "choose cores that are there and not switched off: cat /sys/devices/system/cpu/online"
+HINT: Final = "choose cores that exist and are online: cat /sys/devices/system/cpu/online"
 
 
 def pinned(cores: tuple[int, ...]) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ def _listed(kind: EmulatorKind, names: tuple[str, ...]) -> str:
 
 NOT_LOADED: Final = 255
 REFUSED: Final = re.compile(r"^qemu-\S+: (?:.*: Invalid ELF image|Could not open '/).*", re.MULTILINE)
-"""What qemu ends with, and says, when it cannot load a program, or the linker that the program asks for."""
+"""The exit code and message of qemu when it cannot load a program, or the program's dynamic linker."""
 SIGNAL: Final = re.compile(r"qemu: uncaught target signal (\d+)")
 
 

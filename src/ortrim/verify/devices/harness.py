@@ -283,12 +283,12 @@ def read_results(folder: Path, content: HarnessContent, where: str, log: Path | 
     """
     path = folder / RESULTS
     if not path.is_file() or path.is_symlink():
-        what, hint = "the run left no results", "look at the device's log at the farm"
+        what, hint = "the run has no results", "look at the device's log at the farm"
         raise VerifyError("farm-results-missing", what, where=where, why=crash(log) if log else "", hint=hint)
     results = _read(path, where)
     if results.requests_sha256 != hashlib.sha256(content.requests.encode()).hexdigest():
-        what = "what came back are the results of other requests"
-        hint = "the farm gave an older run's files; verify again"
+        what = "these are the results of other requests"
+        hint = "the farm returned files of an older run; verify again"
         raise VerifyError("farm-results-foreign", what, where=where, hint=hint)
     return results
 
@@ -314,7 +314,7 @@ def _read(path: Path, where: str) -> HarnessResults:
 def _unreadable(where: str, why: str) -> VerifyError:
     hint = "look at the device's log at the farm, and verify again"
     return VerifyError(
-        "farm-results-unreadable", f"{RESULTS} is not what our app writes", where=where, why=why, hint=hint
+        "farm-results-unreadable", f"{RESULTS} was not written by ortrim's app", where=where, why=why, hint=hint
     )
 
 
@@ -351,7 +351,7 @@ class Answers:
         """
         numbers = self._numbers.get(told(request))
         if not numbers:
-            raise LookupError(f"{self._device} was not told of this run: {place_of(request)}")
+            raise LookupError(f"{self._device} does not have this run: {place_of(request)}")
         number = numbers.popleft()
         if number >= len(self.results.runs):
             raise self._missing(number)
@@ -378,7 +378,7 @@ class Answers:
                 return Completed(argv=(), returncode=signalled(run.code), stdout=report, stderr=run.stderr)
 
     def _missing(self, number: int) -> VerifyError:
-        died = "" if self.results.complete else "the app ended before it, for want of memory or of time"
+        died = "" if self.results.complete else "the app ended before it, because memory or time ran out"
         what = f"run {number + 1} of {self._count} was not carried out"
         return VerifyError("farm-run-missing", what, where=self._where, why=self.results.problem or died)
 
@@ -434,9 +434,9 @@ def decode(lines: Iterable[str]) -> bytes | None:
             payload = _joined(parts, int(end[2]), end[1])
             found, broken = (payload, "") if isinstance(payload, bytes) else (found, payload)
         elif large := TOO_LARGE.search(line):
-            broken = f"the results are too large to travel in the log: {int(large[1]):,} bytes"
+            broken = f"the results are too large for the log: {int(large[1]):,} bytes"
     if found is None and (broken or parts):
-        raise BrokenTransport(broken or "the log ends in the midst of the results")
+        raise BrokenTransport(broken or "the log ends in the middle of the results")
     return found
 
 

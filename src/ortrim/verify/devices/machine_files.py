@@ -1,6 +1,6 @@
 """Files in and out of an emulated machine: what it holds when it starts, and what a run saved in it.
 
-- How a machine under qemu is told what to run, and how it answers. Pure.
+- How a machine under qemu gets its commands, and how it answers. Pure.
 - Archives in cpio's `newc` form, which Linux unpacks at start. Pure.
 - What a program or library needs of a machine to be linked at start.
 """
@@ -137,9 +137,9 @@ echo @@END >&3
 exec 3>&-
 {SHELL} poweroff -f
 """
-"""The first program. It has the kernel grant every allocation and end who uses too much, as Android does, so that it is
-always the kernel that tells of too little memory. It ends the machine by itself after a while, so that none goes on
-when nobody is left to stop it. A command's standard error goes to the console."""
+"""The first program. It has the kernel grant every allocation and kill the process that uses too much, as Android does,
+so that the kernel always reports too little memory. It ends the machine after a while, so that none runs for ever. A
+command's standard error goes to the console."""
 COMMAND: Final = f"""\
 echo @@BEGIN >&3
 {SHELL} env -i LC_ALL=C.UTF-8 PATH=/bin @words@ </dev/null >{OUT}/@number@ 3>&- & r=$!

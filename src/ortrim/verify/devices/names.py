@@ -74,7 +74,7 @@ def read_name(rules: DeviceRules, target: Target, name: str, cpu: str = "") -> D
     # A processor is optional, and its memory may follow the kind directly: qemu-system@128.
     kind, at, memory = kind.partition("@")
     if not _is_kind(kind) or (at and (detail or kind != "qemu-system")):
-        _unknown(name, f"there are: {FORMS}; invoke devices lists what is here")
+        _unknown(name, f"there are: {FORMS}; invoke devices lists the available ones")
     if kind == "qemu-user":
         return DeviceName(kind=kind, detail=emulated_cpu(rules, target, kind, detail, cpu))
     if kind == "qemu-system":

@@ -156,7 +156,7 @@ def _answer(place: Path, machine: Machine) -> PushAnswer:
         return read_answer(data)
     except BadAnswer as error:
         why = f"{error}\n{_console(place)[-500:]}".strip()
-        what = "what came back from the machine makes no sense"
+        what = "the machine's answer cannot be read"
         raise VerifyError("machine-garbage", what, where=machine.cpu, why=why) from error
 
 
@@ -192,7 +192,7 @@ def completed_run(booted: Boot, request: RunRequest, *, device: str, memory_mib:
 def _not_ended(booted: Boot, request: RunRequest, device: str) -> VerifyError:
     if booted.timed_out and booted.answer.begun and not booted.answer.exit_codes:
         return never_ended(request)
-    what = "the machine did not come to its end in time" if booted.timed_out else "the machine ended by itself"
+    what = "the machine did not finish in time" if booted.timed_out else "the machine shut down unexpectedly"
     why = booted.panic or last_lines(booted.console)
     hint = "try again with more memory, such as @256"
     return VerifyError("machine-crashed", what, where=f"{device}, {place_of(request)}", why=why, hint=hint)
@@ -250,8 +250,8 @@ class QemuSystem:
         if self._described is None:
             self._note(boot(self.machine, self._entries({}), (), 0.0))
         if self._described is None:
-            why = "it did not start, or not to its end"
-            raise VerifyError("machine-crashed", "the machine cannot be asked", where=self.name, why=why)
+            why = "it did not start, or did not finish"
+            raise VerifyError("machine-crashed", "the machine cannot be queried", where=self.name, why=why)
         return self._described
 
     def run(self, request: RunRequest) -> RunnerOutput:
@@ -326,8 +326,8 @@ def least_memory(
 
     Of the answer, `enough_mib` is at most `step_mib` above `too_little_mib`. A ceiling holds the kernel and the files
     too: `usable_bytes` is what the kernel had to give away, to files first, with `enough_mib`. `model` is its name.
-    `on_try` is told each ceiling before it is tried. Raises what the run with `upper_mib` raises, and `VerifyError`
-    of any run that did not fail for want of memory.
+    Each ceiling is reported to `on_try` before it is tried. Raises what the run with `upper_mib` raises, and
+    `VerifyError` of any run that did not fail for want of memory.
     """
     search = _Search(device=device, request=request, on_try=on_try)
     search.ends_well(upper_mib, must=True)

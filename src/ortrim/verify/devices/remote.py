@@ -44,8 +44,8 @@ class Transport(Protocol):
     """A machine that takes files and runs commands, one after the other.
 
     Folders are absolute paths of the machine, written with slashes. Every method raises `VerifyError`: `device-lost`
-    when the machine cannot be reached or goes away half way (with a reference of its own for what can be told apart,
-    such as a device that refuses this user), `device-full` when it has no room for what it is sent.
+    when the machine cannot be reached or goes away half way (with a reference of its own where the causes can be
+    distinguished, such as a device that refuses this user), `device-full` when it has no room for what it is sent.
     """
 
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
@@ -71,14 +71,14 @@ class Transport(Protocol):
 
 VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"adb": "ORTRIM_ADB_FOLDER", "ssh": "ORTRIM_SSH_FOLDER"})
 FOLDER: Final = re.compile(r"/[^\x00-\x1f\x7f]{0,1000}")
-NEEDED: Final = "a folder there that can be written to and has programs run from it"
+NEEDED: Final = "a folder on the device that is writable and not mounted noexec"
 
 
 def base_folder(kind: Literal["adb", "ssh"], usual: str) -> str:
     """Return the folder on machines of a kind below which ours is made. Raises `UsageError` `bad-folder`."""
     named = os.environ.get(VARIABLES[kind], "")
     if named and not FOLDER.fullmatch(named):
-        hint = f"give a whole path on the device, such as {usual}"
+        hint = f"give an absolute path on the device, such as {usual}"
         raise UsageError("bad-folder", f"{named[:100]!r} is not such a path", where=VARIABLES[kind], hint=hint)
     return named or usual
 
@@ -233,8 +233,8 @@ class RemoteFolder:
         # A name with a backslash or a line end is written in another way, and its line begins with a backslash.
         found = [line.lstrip("\\").split(" ")[0] for line in done.stdout.splitlines()]
         if done.returncode != 0 or found != [sha256_of(path) for path in files.values()]:
-            what = "what arrived is not what was sent"
-            hint = f"make room below {self.path} and see that it can be written"
+            what = "the files on the device differ from those sent"
+            hint = f"free some space below {self.path} and check that it is writable"
             raise VerifyError("push-incomplete", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
 
     def _command(self, *words: str) -> Completed:

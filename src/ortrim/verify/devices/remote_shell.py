@@ -53,7 +53,7 @@ def marked_script(words: Sequence[str], mark: str, limit_seconds: float) -> str:
     """Return the script that runs a command, kills it at its limit, and prints `mark` and how it ended.
 
     The script is one line, for login shells in which a quoted line end is an error, and in C's locale, since complaints
-    are told apart by their words.
+    are distinguished by their words.
     """
     # The clock is a `sleep` that whatever ends the command kills; the shell waits for the clock, then for the command.
     # No trap and no signal but 9: a shell's child that has only just been forked may lose the others (seen with mksh).

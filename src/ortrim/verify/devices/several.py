@@ -109,7 +109,7 @@ class CooledDevice(RemoteDevice):
     """A remote device that is asked for its heat before and after each run.
 
     `heat` says why its times are marked as not meaningful, empty while they are not; `waited_seconds` is how long was
-    waited for it to cool down, which `announce` is told of, as long as it lasts.
+    waited for it to cool down, which is reported to `announce`, as long as it lasts.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ CAUSES: Final[tuple[Cause, ...]] = (
         ("REMOTE HOST IDENTIFICATION HAS CHANGED",),
         "ssh-host-changed",
         "the machine has another host key than before",
-        "if it was installed anew, remove the old key: ssh-keygen -R HOST; if not, somebody may be in between",
+        "if it was reinstalled, remove the old key: ssh-keygen -R HOST; if not, the connection may be intercepted",
     ),
     (
         ("Host key verification failed", "No ED25519 host key is known", "host key is known for"),
@@ -46,7 +46,7 @@ CAUSES: Final[tuple[Cause, ...]] = (
     (
         ("Permission denied (", "Too many authentication failures", "no such identity"),
         "ssh-denied",
-        "the machine lets this user in with none of the keys offered",
+        "the machine accepts none of this user's keys",
         "check the user's name, then put your key there: ssh-copy-id {}; a key with a passphrase needs ssh-add first",
     ),
     (
@@ -58,7 +58,7 @@ CAUSES: Final[tuple[Cause, ...]] = (
     (
         ("Connection refused",),
         "ssh-refused",
-        "the machine is there, but no ssh server listens",
+        "the machine is reachable, but no ssh server listens",
         "start it there (Debian: systemctl enable --now ssh), or name the port: ssh://USER@HOST:PORT",
     ),
     (
@@ -71,12 +71,12 @@ CAUSES: Final[tuple[Cause, ...]] = (
         ("Bad owner or permissions", "Bad configuration option", "terminating,", "UNPROTECTED PRIVATE KEY FILE"),
         "ssh-misconfigured",
         "ssh refuses its own configuration",
-        "mend what it names, until this works: ssh {} true",
+        "correct what it names, until this works: ssh {} true",
     ),
     (
         ("No space left on device", "Disk quota exceeded"),
         "device-full",
-        "the machine has no room",
+        "the machine's disk is full",
         f"remove files from it, or {other_folder('ssh:')}",
     ),
     (
@@ -193,7 +193,7 @@ def require_destination(destination: str) -> str:
     """Return a destination that `ssh` can be given. Raises `UsageError` (`bad-destination`)."""
     if not DESTINATION.fullmatch(destination):
         hint = "write user@host, or a name of ~/.ssh/config, or ssh://user@host:port"
-        raise UsageError("bad-destination", "is not a destination for ssh", where=repr(destination), hint=hint)
+        raise UsageError("bad-destination", "is not an ssh destination", where=repr(destination), hint=hint)
     return destination
 
 
@@ -311,7 +311,7 @@ def open_ssh(
     """Return the board at a destination of `ssh`, connected, ready to run on `cores` (all, when empty).
 
     `base` is the folder below which ours is made, without one that of `base_folder`.
-    `announce` is told when it waits for the board to cool down. Raises `UsageError` `bad-folder`, and what `SshClient`
+    Waiting for the board to cool down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `SshClient`
     and `probed_machine` raise.
     """
     base = base or base_folder("ssh", BASE)

@@ -86,7 +86,7 @@ def test_a_good_aar_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:
     found = check_aar(facts_of(tmp_path, members()), PROMISE)
     assert {gate.verdict for gate in found} == {Verdict.PASS, Verdict.NOT_JUDGED}
     (unjudged,) = (gate for gate in found if gate.verdict is Verdict.NOT_JUDGED)
-    assert (unjudged.name, unjudged.detail) == ("manifest tells the truth", "ortrim did not make this AAR")
+    assert (unjudged.name, unjudged.detail) == ("manifest.json describes this AAR", "ortrim did not make this AAR")
     require_sound_aar(facts_of(tmp_path, members()), PROMISE)
 
 

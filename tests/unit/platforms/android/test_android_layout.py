@@ -107,7 +107,7 @@ def test_a_manifest_of_other_libraries_is_found_out(package: AndroidPackage) -> 
     )
     for other in others:
         found = check_aar(replace(aar, manifest=other), Promise(api_level=24))
-        assert [gate.name for gate in found if gate.verdict is Verdict.FAIL] == ["manifest tells the truth"]
+        assert [gate.name for gate in found if gate.verdict is Verdict.FAIL] == ["manifest.json describes this AAR"]
 
 
 def test_the_folder_has_everything_and_sums_that_cover_it(package: AndroidPackage) -> None:

@@ -61,11 +61,11 @@ def test_a_plan_for_android_needs_no_known_host(stages: Stages, monkeypatch: pyt
     """The host is asked for when it is the target itself, and to run something."""
 
     def unknown() -> Target:
-        raise ToolError("unsupported-host", "is no host")
+        raise ToolError("unsupported-host", "is not a supported host")
 
     monkeypatch.setattr(planned, "host_target", unknown)
     assert plan(stages).plan.assemblies
-    with pytest.raises(ToolError, match="is no host"):
+    with pytest.raises(ToolError, match="is not a supported host"):
         make_planned(stages.request(), stages.console)
 
 

@@ -340,7 +340,7 @@ def test_libraries_without_frameworks_are_judged_by_what_they_have(tmp_path: Pat
     }
     found = check_xcframework(facts_of(tmp_path, files))
     assert failed(found) == {}
-    assert {gate.detail for gate in found if gate.name == "module map"} == {"it holds libraries, not frameworks"}
+    assert {gate.detail for gate in found if gate.name == "module map"} == {"it contains libraries, not frameworks"}
 
 
 def test_apples_own_errors_are_named() -> None:

@@ -133,7 +133,7 @@ def test_a_request_that_was_not_told_is_our_fault(tmp_path: Path) -> None:
     """Nor may one be asked for more often than it was told."""
     request = sample_request(tmp_path / "files")
     device = prepared(tmp_path, carry_out, request)
-    with pytest.raises(LookupError, match="was not told"):
+    with pytest.raises(LookupError, match="does not have this run"):
         device.run(replace(request, trace=True))
     device.run(request)
     with pytest.raises(LookupError, match=r"libonnxruntime\.so with tiny\.ort"):

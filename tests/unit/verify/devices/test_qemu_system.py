@@ -134,8 +134,8 @@ def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer:
     ("answer", "expected"),
     [
         (b"@@BEGIN\n", ("runner-timeout", "the runner did not end within 0.1 seconds and was stopped")),
-        (b"", ("machine-crashed", "the machine did not come to its end in time")),
-        (b"@@BEGIN\n@@EXIT 0\n@@FI", ("machine-crashed", "the machine did not come to its end in time")),
+        (b"", ("machine-crashed", "the machine did not finish in time")),
+        (b"@@BEGIN\n@@EXIT 0\n@@FI", ("machine-crashed", "the machine did not finish in time")),
     ],
 )
 def test_what_hangs(

@@ -215,9 +215,9 @@ def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
     """Raise `UsageError` (`bad-option`) for the size of a dimension that the model does not leave open."""
     for name in sizes:
         if name not in known:
-            hint = nearest(name, known, f"the model's dynamic dimensions: {', '.join(known) or 'none'}"
-            ))
-            raise UsageError("bad-option", f"the model has no dynamic dimension {name!r} open", where="--dim", hint=hint)
+            hint = nearest(name, known, f"the model's dynamic dimensions: {', '.join(known) or 'none'}")
+            what = f"the model has no dynamic dimension {name!r}"
+            raise UsageError("bad-option", what, where="--dim", hint=hint)
 
 
 def open_sizes(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:

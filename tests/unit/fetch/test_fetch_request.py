@@ -46,7 +46,7 @@ def test_a_lock_file_is_not_overruled(says: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
         completed(FetchRequest(**says), LOCK)
     assert (caught.value.code, caught.value.hint) == ("lock-differs", "to change the lock file: --update")
-    assert caught.value.why.startswith("asked for ")
+    assert caught.value.why.startswith("given ")
 
 
 @pytest.mark.parametrize(

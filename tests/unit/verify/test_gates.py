@@ -145,7 +145,7 @@ def test_crooked_tensors_that_are_copied_are_reported_and_not_judged() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("oldest glibc", "glibc in the target"),
+        ("oldest glibc", "minimum glibc"),
         ("needed libraries", 'compiler = "zig"'),
         ("tensors of vad", "session.use_ort_model_bytes_for_initializers"),
         ("stripped", "report this"),

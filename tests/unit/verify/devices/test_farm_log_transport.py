@@ -83,7 +83,7 @@ def test_the_last_whole_payload_counts() -> None:
     [
         ([*encode(NINE)[:1], *encode(NINE)[2:4], *encode(NINE)[5:]], "2 of the 9 lines that carry the results: 2, 5"),
         ([encode(NINE)[0], encode(NINE)[-1]], "2, 3, 4, 5, 6 and 3 more"),
-        (encode(b"x")[:-1], "ends in the midst"),
+        (encode(b"x")[:-1], "ends in the middle"),
         (encode(b"x")[1:], "do not have the digest"),
         ([encode(b"x")[0], encode(b"y")[-1]], "do not have the digest"),
         ([f"ortrim-result-end {hashlib.sha256(b'').hexdigest()} {MOST_BYTES + 1}"], "announces"),

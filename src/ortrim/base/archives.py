@@ -241,9 +241,8 @@ class Members:
 
 
 EVERYTHING: Final = {"": ""}
-OF_THE_DISK: Final = frozenset(
-    {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.EMFILE}
-)
+OF_NAMES: Final = frozenset({errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
+"""What the system says when members' names are at odds with each other or with what it allows."""
 
 
 def unpack(
@@ -276,7 +275,7 @@ def unpack(
 
 
 def _unpack(archive: Path, members: Members, *, zip_links: bool) -> None:
-    with diagnosed(str(archive), members.destination):
+    with diagnosed(str(archive), members.destination, OF_NAMES):
         if _is_zip(archive):
             _unpack_zip(archive, members, links=zip_links)
         else:
@@ -409,15 +408,18 @@ def checked_entries(file: zipfile.ZipFile, where: str, *, links: bool) -> list[z
 
 
 @contextmanager
-def diagnosed(where: str, disk: Path) -> Iterator[None]:
-    """Turn what Python's readers raise on damaged archives into ours; `disk` is the place that may be full."""
+def diagnosed(where: str, disk: Path, of_content: frozenset[int] = frozenset()) -> Iterator[None]:
+    """Turn what Python's readers raise on damaged archives into ours; `disk` is the place that may be full.
+
+    What the system says is no damage, but EINVAL, of a place before the beginning of the file, and `of_content`.
+    """
     try:
         yield
     except TooLarge as error:
         what = f"holds more than {MAXIMUM_ENTRIES:,} entries or {MAXIMUM_BYTES:,} bytes"
         raise StorageError("archive-too-large", what, where=where) from error
     except (*DAMAGE, OSError) as error:
-        if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+        if isinstance(error, OSError) and error.errno not in {None, errno.EINVAL, *of_content}:
             with storage_errors(disk):
                 raise
         what, hint = "is damaged, cut short, or not an archive", "remove it, then download or build it again"

@@ -112,7 +112,7 @@ def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_lin
     """Build an image. The caller holds the lock of its tag.
 
     The engine's temporary files go to `temporary`. Its steps see the user's proxies; `on_line` gets what it prints
-    without their credentials. Raises what `engine_error` returns. If ortrim is killed, the engine stops the container.
+    without their credentials. Raises what `engine_error` returns. If ortrim is killed, the engine's program ends.
     """
     _remove_unfinished(usable, image.tag)
     lines: list[str] = []

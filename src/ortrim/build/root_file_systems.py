@@ -98,7 +98,7 @@ class RootWriter:
     def _add(self, member: tarfile.TarInfo, source: tarfile.TarFile, package: str) -> None:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir() or _is_link(member)):
-            raise unsafe_member(package, member.name, "a name that climbs, or a device")
+            raise unsafe_member(package, member.name, "its name is absolute or contains '..', or it is a device")
         name = str(path)
         if name in self._names or not path.parts:
             return

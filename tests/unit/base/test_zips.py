@@ -1,6 +1,8 @@
 """Zip archives from anywhere: what is refused, always with a diagnostic, and what is read."""
 
+import errno
 import io
+import os
 import struct
 import zipfile
 from contextlib import suppress
@@ -188,3 +190,24 @@ def test_flipped_bytes_give_content_or_a_diagnostic(tmp_path: Path, flips: list[
     path.write_bytes(data)
     with suppress(StorageError):
         read_all(path)
+
+
+def test_what_the_system_says_of_a_file_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder, a link to itself, a network's disk that is away: nobody is told to remove what is whole."""
+    folder, circle, whole = tmp_path / "a.zip", tmp_path / "b.zip", tmp_path / "c.zip"
+    folder.mkdir()
+    circle.symlink_to(circle)
+    whole.write_bytes(archive(("a", b"1")))
+    for path in (folder, circle):
+        with pytest.raises(StorageError) as caught:
+            read_all(path)
+        assert (caught.value.code, "remove" in caught.value.hint) != ("corrupt-archive", True)
+
+    def away(*_: object) -> bytes:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", away)
+    for take in (read_all, lambda path: unpack(path, tmp_path / "out")):
+        with pytest.raises(StorageError) as caught:
+            take(whole)
+        assert caught.value.code == "storage-failed"

@@ -319,7 +319,7 @@ def test_boto3_is_absent(
         ("voices/phones", ("farm-project", "there are: voice")),
         ("voice/phone", ("farm-device-unknown", "there are: phones")),
         ("twins/phones", ("farm-project", "give the ARN")),
-        ("arn:aws:x/phones", ("farm-refused", "mend")),
+        ("arn:aws:x/phones", ("farm-refused", "AWS's message")),
     ],
 )
 def test_names_that_nobody_has(

@@ -73,8 +73,8 @@ def posts(remote: Remote) -> int:
         (answer({"id": 1, "status": None, "conclusion": None}), "github-unexpected-answer", "html_url: missing"),
         (answer([1, 2]), "github-unexpected-answer", "GITHUB_API_URL"),
         (message(403, f"the token {TOKEN} is not welcome"), "github-refused", "the token [token] is"),
-        (Reply(status=301, headers={"Location": "http://evil.invalid/"}), "github-unexpected-answer", "another place"),
-        (Reply(status=301), "github-unexpected-answer", "another place"),
+        (Reply(status=301, headers={"Location": "http://evil.invalid/"}), "github-unexpected-answer", "another host"),
+        (Reply(status=301), "github-unexpected-answer", "another host"),
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_to_do(remote: Remote, reply: Reply, reference: str, told: str) -> None:

@@ -637,7 +637,7 @@ def fake_library(headers: Path, tmp_path: Path) -> Callable[[str], Path]:
         ("abort()", "runner-crashed", "SIGABRT"),
         ("raise(SIGSEGV)", "runner-crashed", "SIGSEGV"),
         ("for (;;) pause()", "runner-timeout", "did not end"),
-        ('puts("noise"); fflush(stdout); _exit(0)', "runner-garbage", "did not print"),
+        ('puts("noise"); fflush(stdout); _exit(0)', "runner-garbage", "printed no report"),
         ("_exit(42)", "runner-failed", "42"),
         ('puts("noise on standard output")', "library-refused", "cannot be loaded"),
     ],

@@ -1,4 +1,4 @@
-"""What all tests share: unit tests first, loopback alone, and the marker `needs` for tools of the machine."""
+"""What all tests share: who runs what, loopback alone, and the marker `needs` for tools of the machine."""
 
 import os
 import signal
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from availability import KNOWN_TOOLS, Availability, is_present, read_unavailable
 from loopback_only import LoopbackOnly
@@ -64,6 +67,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not item.path.is_relative_to(unit))
 
 
+class UnitsThenOthers(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Shares the files of unit tests among the workers; then one worker runs all others, in their order.
+
+    Those build with all processors and measure time: beside each other they would only disturb each other.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/unit/") else "others"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitsThenOthers:
+    """Choose who runs what."""
+    return UnitsThenOthers(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start no worker for single files: that would take longer than most of them."""
+    return None if any(Path(word).is_dir() for word in config.args) else 0
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Keep a test and the fixtures that are made for it on loopback, unless it is marked `network`."""
@@ -85,6 +109,19 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Check the tools before any fixture works for the test."""
     item.config.stash[AVAILABILITY].check(needed_tools(item))
     return (yield)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker did not try to the process that starts workers and prints."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["not_tried"] = session.config.stash[AVAILABILITY].not_tried
+
+
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Take what a worker did not try; one that crashed has left nothing."""
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[AVAILABILITY].add(output.get("not_tried", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -105,8 +105,13 @@ class Availability:
                 pytest.fail(f"{name} is not installed, and this run requires it", pytrace=False)
             if self.strict and reason is None:
                 pytest.fail(f"{name} is not installed, and tests/unavailable.toml does not list it", pytrace=False)
-            self.not_tried[name] = self.not_tried.get(name, 0) + 1
+            self.add({name: 1})
             pytest.skip(f"{name} is not installed" + (f": {reason}" if reason else ""))
+
+    def add(self, not_tried: Mapping[str, int]) -> None:
+        """Count what another process has not tried."""
+        for name, count in not_tried.items():
+            self.not_tried[name] = self.not_tried.get(name, 0) + count
 
     def summary(self) -> tuple[str, ...]:
         """Return the lines that close a run: how many tests were not tried, and for want of what."""

@@ -1,4 +1,5 @@
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -64,6 +65,28 @@ def test_a_run_for_the_sake_of_a_tool_is_not_green_without_it() -> None:
         words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--require", word, NDK_TESTS)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ANDROID")}
         assert run((*words, "-k", "runner_compiles"), cwd=ROOT, environment=environment).returncode == code
+
+
+def test_workers_make_one_list() -> None:
+    """Each test that was not tried is counted once, whichever process had it."""
+    words = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "2",
+        NDK_TESTS,
+        "-k",
+        "runner_compiles",
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANDROID", "CI"))}
+    done = run(words, cwd=ROOT, environment=environment)
+    (skipped,) = re.findall(r"^(\d+) skipped", done.stdout, re.MULTILINE)
+    assert done.stdout.count("not tried for want of") == 1
+    assert f"\n  ndk: {skipped}, " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import IO, Final, Self
+from typing import IO, Any, Final, Self
 
 from ortrim.base.files import FULL_DISK, disk_full
 from ortrim.errors import MemoryShortage, ToolError
@@ -240,6 +240,35 @@ def termination_raises() -> Iterator[list[signal.Signals]]:
             signal.signal(name, signal.SIG_DFL)
 
 
+@contextmanager
+def _signals_held() -> Iterator[Callable[[], None]]:
+    """Hold signals back until the function that is yielded is called, which then hands on those that came.
+
+    An exception inside of `subprocess.Popen`, where the program runs already, would leave it to nobody.
+    """
+    held: list[int] = []
+    handlers: dict[int, Any] = {}
+
+    def release() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        waiting = [(handlers[number], number) for number in held]
+        handlers.clear()
+        held.clear()
+        for handler, number in waiting:
+            handler(number, None)
+
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if callable(handler := signal.getsignal(number)):
+                    handlers[number] = handler
+                    signal.signal(number, lambda came, _frame: held.append(came))
+        yield release
+    finally:
+        release()
+
+
 class _Silence:
     """Watches that a program says something; without a `limit` it may be silent."""
 
@@ -324,8 +353,9 @@ def started(
         what = "cannot be started: it could not be stopped with all its children on this system"
         hint = "on Windows, use the Windows Subsystem for Linux"
         raise ToolError("unsupported-host", what, where=words[0], hint=hint)
-    with termination_raises(), _open(words, cwd, environment, stderr) as process:
+    with termination_raises(), _signals_held() as release, _open(words, cwd, environment, stderr) as process:
         try:
+            release()
             yield process
         except BaseException:
             stop(process)

@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -314,6 +315,24 @@ def test_ending_us_ends_the_grandchildren(child_pid: Path, name: str, rest: str,
     assert len(ended) == 1
     assert done.returncode == code
     assert is_gone(wait_for_pid(child_pid))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_a_program_is_started_stops_it(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """It runs before `Popen` returns: an exception from inside there would leave it to nobody."""
+    started: list[subprocess.Popen[str]] = []
+
+    class Interrupted(subprocess.Popen[str]):
+        def _execute_child(self, *arguments: object) -> None:
+            super()._execute_child(*arguments)  # type: ignore[misc]  # of the standard library, and of no stub
+            started.append(self)
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run([*PYTHON, "import time; time.sleep(60)"])
+    assert is_gone(started[0].pid)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_handlers_of_others_are_respected() -> None:

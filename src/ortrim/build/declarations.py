@@ -1,0 +1,81 @@
+"""What upstream declares of its dependencies: names, addresses and patches, evaluated by CMake itself.
+
+`cmake/external/*.cmake` of ONNX Runtime declare by conditions on the target what is fetched and how it is patched, and
+that changes from version to version: FetchContent's `eigen` became `Eigen3` in 1.22, `onnx_minimal.cmake` became a
+patch of onnx in 1.24. CMake evaluates these files as a script, with a module `FetchContent` of ours that prints what is
+declared; a table of ours would go stale.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import ortrim
+from ortrim.base.command import run
+from ortrim.errors import SourcesError
+
+EVALUATE: Final = Path(ortrim.__file__).parent / "data" / "declarations" / "evaluate.cmake"
+SECONDS: Final = 60
+PATCHED_BY: Final = re.compile(r"patch( --?[\w=-]+)* -p1 < (?P<file>\S+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """A dependency as FetchContent knows it: its name in lower case, its address, its patches in their order."""
+
+    name: str
+    url: str
+    patches: tuple[Path, ...]
+
+
+def declarations(cmake: Path, tree: Path, system: str, processor: str) -> tuple[Declaration, ...]:
+    """Return what upstream's `tree` declares for a target, in the order in which it is made available.
+
+    `system` and `processor` are CMake's `CMAKE_SYSTEM_NAME` and `CMAKE_SYSTEM_PROCESSOR`. All that an execution
+    provider would need is among it. Raises `SourcesError` (`unknown-declarations`) when CMake cannot evaluate the
+    files or a dependency is patched by anything but `patch -p1`.
+    """
+    upstream = tree / "cmake"
+    values = (f"-DUPSTREAM={upstream}", f"-DSYSTEM={system}", f"-DPROCESSOR={processor}")
+    done = run((cmake, *values, "-P", EVALUATE), cwd=upstream, timeout_seconds=SECONDS)
+    lines = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2]
+    if not lines:
+        raise _unknown(tree, "\n".join(done.stderr.strip().splitlines()[:6]) or "no dependency is declared")
+    found = {name: Declaration(name=name, url=url, patches=_patches(patch, tree)) for name, url, patch in lines}
+    return tuple(found.values())
+
+
+def _patches(command: str, tree: Path) -> tuple[Path, ...]:
+    """Return the files of `patch -p1 < FILE && patch -p1 < FILE`."""
+    found = [PATCHED_BY.fullmatch(part.strip()) for part in command.split("&&") if part.strip()]
+    if not all(found):
+        raise _unknown(tree, f"a dependency is patched by: {command[:300]}")
+    return tuple(Path(match["file"]) for match in found if match)
+
+
+def _unknown(tree: Path, why: str) -> SourcesError:
+    what = "the dependencies that this ONNX Runtime declares could not be read"
+    hint = "report it with the version of ONNX Runtime; a version that ortrim lists builds"
+    return SourcesError("unknown-declarations", what, where=str(tree / "cmake/external"), why=why, hint=hint)
+
+
+def apply_patches(folder: Path, patches: Iterable[Path]) -> None:
+    """Apply upstream's patches to the unpacked sources of a dependency, in place.
+
+    git applies what fits exactly; the program `patch` is needed for what fits only nearly, as it does upstream.
+    Raises `SourcesError` (`patch-failed`), and `ToolError` where `patch` is needed and absent.
+    """
+    for file in patches:
+        exact = run(("git", "apply", "-p1", "--ignore-whitespace", "--whitespace=nowarn", file), cwd=folder)
+        if exact.returncode == 0:
+            continue
+        near = run(
+            ("patch", "--batch", "--forward", "--binary", "--ignore-whitespace", "--no-backup-if-mismatch", "-p1", "-i", file),
+            cwd=folder,
+        )
+        if near.returncode != 0:
+            why = "\n".join((near.stdout + near.stderr).strip().splitlines()[-4:])
+            what = f"upstream's {file.name} does not fit the sources that it is for"
+            raise SourcesError("patch-failed", what, where=folder.name, why=why)

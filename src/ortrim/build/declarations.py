@@ -7,17 +7,25 @@ declared; a table of ours would go stale.
 """
 
 import re
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import ortrim
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
+from ortrim.build.source_archives import DEPENDENCIES, parse_dependencies
 from ortrim.errors import SourcesError
+from ortrim.pins.runtime import upstream_names
 
 EVALUATE: Final = Path(ortrim.__file__).parent / "data" / "declarations" / "evaluate.cmake"
 SECONDS: Final = 60
+SYSTEMS: Final = (
+    ("Linux", "x86_64"), ("Linux", "aarch64"), ("Android", "aarch64"), ("Darwin", "arm64"), ("iOS", "arm64"),
+)  # fmt: skip
+"""CMake's names of the systems and processors for which something else is declared."""
+LIST: Final = "dependencies.cmake"
 PATCHED_BY: Final = re.compile(r"patch( --?[\w=-]+)* -p1 < (?P<file>\S+)")
 
 
@@ -71,11 +79,51 @@ def apply_patches(folder: Path, patches: Iterable[Path]) -> None:
         exact = run(("git", "apply", "-p1", "--ignore-whitespace", "--whitespace=nowarn", file), cwd=folder)
         if exact.returncode == 0:
             continue
-        near = run(
-            ("patch", "--batch", "--forward", "--binary", "--ignore-whitespace", "--no-backup-if-mismatch", "-p1", "-i", file),
-            cwd=folder,
-        )
+        options = ("--batch", "--forward", "--binary", "--ignore-whitespace", "--no-backup-if-mismatch")
+        near = run(("patch", *options, "-p1", "-i", file), cwd=folder)
         if near.returncode != 0:
-            why = "\n".join((near.stdout + near.stderr).strip().splitlines()[-4:])
             what = f"upstream's {file.name} does not fit the sources that it is for"
-            raise SourcesError("patch-failed", what, where=folder.name, why=why)
+            raise SourcesError("patch-failed", what, where=folder.name, why=last_lines(near.stdout + near.stderr))
+
+
+def arrange_dependencies(folder: Path, cmake: Path, patched: Mapping[str, bool]) -> None:
+    """Patch the unpacked dependencies in `folder` as upstream does, and write the list that CMake takes them from.
+
+    `folder` has `onnxruntime` and a folder for each of `patched`, by the names of the pins, which says whether upstream's
+    patches are for it: a distribution's sources are taken as they are. Where systems want other patches, each has a
+    folder of its own. Raises as `declarations` and `apply_patches` do.
+    """
+    tree = folder / "onnxruntime"
+    text = (tree / DEPENDENCIES).read_text(encoding="utf-8")
+    components = {each.url: upstream_names().get(each.name, each.name) for each in parse_dependencies(text)}
+    places: dict[str, dict[str, str]] = {}
+    variants: dict[tuple[str, tuple[Path, ...]], str] = {}
+    for system, processor in SYSTEMS:
+        for declared in declarations(cmake, tree, system, processor):
+            component = components.get(declared.url)
+            if component in patched:
+                patches = declared.patches if patched[component] else ()
+                taken = any(component == other for other, _ in variants)
+                name = f"{component}-{system.lower()}" if taken else component
+                places.setdefault(declared.name, {})[system] = variants.setdefault((component, patches), name)
+    for (component, _), name in variants.items():
+        if name != component:
+            shutil.copytree(folder / component, folder / name, symlinks=True)
+    for (_, patches), name in variants.items():
+        apply_patches(folder / name, patches)
+    lines = [line for name, by_system in places.items() for line in _located(name, by_system)]
+    (folder / LIST).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _located(name: str, by_system: Mapping[str, str]) -> Iterable[str]:
+    """Yield the lines of CMake that say where a dependency is."""
+    variable = f"FETCHCONTENT_SOURCE_DIR_{name.upper()}"
+    for place in dict.fromkeys(by_system.values()):
+        line = f'set({variable} "${{CMAKE_CURRENT_LIST_DIR}}/{place}" CACHE PATH "" FORCE)'
+        if len(set(by_system.values())) == 1:
+            yield line
+        else:
+            systems = "|".join(system for system, found in by_system.items() if found == place)
+            yield f'if(CMAKE_SYSTEM_NAME MATCHES "^({systems})$")'
+            yield f"  {line}"
+            yield "endif()"

@@ -17,15 +17,17 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.cache import cache_folder, cached_folder, is_kept
 from ortrim.base.files import require_space
+from ortrim.base.scripts import packages_folder
 from ortrim.build.debian import is_debian_package, write_data_archive
+from ortrim.build.declarations import arrange_dependencies
 from ortrim.build.plan import SourcePin
 from ortrim.build.source_archives import Checkout, check_version, copy_checkout, fetch_archives, fetch_commit, identify
 from ortrim.errors import NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import ComponentPin, GitPin, RuntimePins, licence_ids
-from ortrim.pins.shipped import pin_text
+from ortrim.pins.shipped import pin_text, tool_requirements
 
 AUTO_ORDER: Final = ("archive", "git", "debian")
-LAYOUT_VERSION: Final = 1
+LAYOUT_VERSION: Final = 2
 """To be raised when the same pins come to another tree."""
 
 
@@ -156,6 +158,9 @@ def lay_out(resolution: Resolution, archives: Mapping[str, Path], folder: Path) 
         _lay_out_component(component, archives[component.name], folder / component.name, work)
     for name in EMPTY_COMPONENTS:
         (folder / name).mkdir()
+    patched = {component.name: component.origin == "url" for component in resolution.dependencies}
+    cmake = packages_folder("tools", tool_requirements()) / "cmake" / "data" / "bin" / "cmake"
+    arrange_dependencies(folder, cmake, patched | dict.fromkeys(EMPTY_COMPONENTS, False))
     (folder / LICENCES_FOLDER).mkdir()
     for pin in resolution.pins:
         _settle_licence(folder, pin.name, pin.licence)

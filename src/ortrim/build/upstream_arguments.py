@@ -16,10 +16,10 @@ from ortrim.spec.targets import Architecture, CLibrary, Target
 
 FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}
 
-XNNPACK_SOURCES: Final = {"fxdiv": "FXDIV", "pthreadpool": "PTHREADPOOL", "xnnpack": "GOOGLEXNNPACK"}
-"""Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>; cpuinfo, which it needs too, apart."""
-ARM64_SOURCES: Final = {"kleidiai": "KLEIDIAI"}
-COREML_SOURCES: Final = {"coremltools": "COREMLTOOLS", "fp16": "FP16", "psimd": "PSIMD"}
+XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})
+"""cpuinfo, which it needs too, apart."""
+ARM64_SOURCES: Final = frozenset({"kleidiai"})
+COREML_SOURCES: Final = frozenset({"coremltools", "fp16", "psimd"})
 FUSING_LEVELS: Final = ("extended", "all")
 
 
@@ -29,15 +29,6 @@ def minimal_build(job: BuildJob) -> tuple[str, ...]:
     NNAPI's and CoreML's CMake files stop without it; XNNPACK's does not, and the provider would get no node.
     """
     return ("--minimal_build", "extended") if job.providers else ("--minimal_build",)
-
-
-def _provider_definitions(job: BuildJob) -> tuple[str, ...]:
-    """Return the CMake definitions that say where the sources of a job's providers are."""
-    return tuple(
-        f"FETCHCONTENT_SOURCE_DIR_{name}=${{sources}}/{folder}"
-        for provider in job.providers
-        for folder, name in _fetched(job.target, provider).items()
-    )
 
 
 def provider_sources(target: Target, providers: Iterable[str]) -> frozenset[str]:
@@ -93,22 +84,15 @@ def _require_sources(job: BuildJob, provider: str) -> None:
         raise PlanError("provider-sources-missing", what, where=job.target.identifier, why=why, hint=hint)
 
 
-def _fetched(target: Target, provider: str) -> dict[str, str]:
-    """Return the sources of a provider, by the name of each in the source tree and in CMake."""
+def _fetched(target: Target, provider: str) -> frozenset[str]:
+    """Return the names of a provider's sources in the source tree."""
     match provider:
         case "xnnpack":
-            return XNNPACK_SOURCES | (ARM64_SOURCES if target.architecture is Architecture.ARM64 else {})
+            return XNNPACK_SOURCES | (ARM64_SOURCES if target.architecture is Architecture.ARM64 else frozenset())
         case "coreml":
             return COREML_SOURCES
         case _:
-            return {}
-
-
-# Name in the source tree -> name in CMake's FETCHCONTENT_SOURCE_DIR_<NAME>.
-FETCHED: Final = (
-    "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json", "gsl", "date", "re2", "eigen", "utf8_range",
-    "safeint", "mp11",
-)  # fmt: skip
+            return frozenset()
 
 
 CPUINFO: Final = "cpuinfo"
@@ -136,7 +120,7 @@ RUNNER_SOURCES: Final = (
 DEFINITIONS: Final = (
     "FETCHCONTENT_FULLY_DISCONNECTED=ON",
     "FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER",
-    *(f"FETCHCONTENT_SOURCE_DIR_{name.upper()}=${{sources}}/{name}" for name in FETCHED),
+    "ORTRIM_DEPENDENCIES=${sources}/dependencies.cmake",
     "safeint_SOURCE_DIR=${sources}/safeint",
     "CMAKE_DISABLE_FIND_PACKAGE_Git=TRUE",
     "FLATBUFFERS_BUILD_FLATC=OFF",
@@ -174,7 +158,7 @@ def upstream_arguments(
         *(("--disable_types", *job.without_types) if job.without_types else ()),
         *system,
         *(FLAGS[name] for name in job.providers),
-        *("--cmake_extra_defines", *DEFINITIONS, *_cpuinfo_definitions(job), *_provider_definitions(job)),
+        *("--cmake_extra_defines", *DEFINITIONS, *_cpuinfo_definitions(job)),
         *_hook_definitions(job, demangler_apart=demangler_apart),
         *definitions,
     )
@@ -210,10 +194,9 @@ def _always(target: Target, name: str) -> bool:
 
 
 def _cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
-    """Return the CMake definitions for cpuinfo: where it is, or that it is left out."""
-    if not any(source.name == CPUINFO for source in job.sources):
-        return ("onnxruntime_ENABLE_CPUINFO=OFF",)
-    return ("onnxruntime_ENABLE_CPUINFO=ON", f"FETCHCONTENT_SOURCE_DIR_PYTORCH_CPUINFO=${{sources}}/{CPUINFO}")
+    """Return the CMake definition for cpuinfo: whether it is compiled in."""
+    taken = any(source.name == CPUINFO for source in job.sources)
+    return (f"onnxruntime_ENABLE_CPUINFO={'ON' if taken else 'OFF'}",)
 
 
 def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:

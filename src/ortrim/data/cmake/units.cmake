@@ -2,6 +2,7 @@
 # CMAKE_PROJECT_onnxruntime_INCLUDE names it; upstream's own files stay as they are. See
 # docs/explanation/how-it-works.md.
 #
+# ORTRIM_DEPENDENCIES says where the sources of upstream's dependencies are; see build/declarations.py.
 # The executor writes ORTRIM_SELECTION, which sets
 #   ORTRIM_UNITS        the sources to compile; when it is empty, all of them are
 #   ORTRIM_TYPED_UNITS  the sources whose kernels depend on the operator configuration's types, and, in the same order,
@@ -27,6 +28,7 @@ set(ORTRIM_CONDITIONED_SOURCES "/(nn/layer_norm_impl|bert/skip_layer_norm)\\.cc$
 set(ORTRIM_SHORT_LOOPS "/(framework/transpose_helper|tensor/concat|tensor/split)\\.cc$")
 set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
 
+include("${ORTRIM_DEPENDENCIES}")
 include("${ORTRIM_SELECTION}")
 include("${CMAKE_CURRENT_LIST_DIR}/cxx_runtime.cmake")
 if(ORTRIM_APPLE_CROSS)

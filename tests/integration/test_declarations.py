@@ -145,9 +145,9 @@ def test_a_dependency_that_is_not_there_is_left_out(cmake: Path, sources: Path) 
 
 
 def test_patches_fit_exactly_nearly_or_not(tmp_path: Path) -> None:
-    """Context that changed is forgiven as upstream's own `patch` does; lines to be removed that are not there are not."""
+    """Changed context is forgiven, as upstream's own `patch` does; a line to be removed that is not there is not."""
     text = tmp_path / "text"
-    text.write_text("\n".join(["one", "two", "three", "old", "five", "six", "seven"]) + "\n")
+    text.write_text("one\ntwo\nthree\nold\nfive\nsix\nseven\n")
     near = tmp_path / "near.patch"
     lines = (" ONE", " two", " three", "-old", "+new", " five", " six", " SEVEN")
     near.write_text("\n".join(["--- a/text", "+++ b/text", "@@ -1,7 +1,7 @@", *lines]) + "\n")

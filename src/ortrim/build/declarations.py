@@ -89,9 +89,9 @@ def apply_patches(folder: Path, patches: Iterable[Path]) -> None:
 def arrange_dependencies(folder: Path, cmake: Path, patched: Mapping[str, bool]) -> None:
     """Patch the unpacked dependencies in `folder` as upstream does, and write the list that CMake takes them from.
 
-    `folder` has `onnxruntime` and a folder for each of `patched`, by the names of the pins, which says whether upstream's
-    patches are for it: a distribution's sources are taken as they are. Where systems want other patches, each has a
-    folder of its own. Raises as `declarations` and `apply_patches` do.
+    `folder` has `onnxruntime` and a folder for each of `patched`, by the names of the pins, which says whether
+    upstream's patches are for it: a distribution's sources are taken as they are. Where systems want other patches,
+    each has a folder of its own. Raises as `declarations` and `apply_patches` do.
     """
     tree = folder / "onnxruntime"
     text = (tree / DEPENDENCIES).read_text(encoding="utf-8")

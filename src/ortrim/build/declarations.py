@@ -100,7 +100,7 @@ def arrange_dependencies(folder: Path, cmake: Path, patched: Mapping[str, bool])
     variants: dict[tuple[str, tuple[Path, ...]], str] = {}
     for system, processor in SYSTEMS:
         for declared in declarations(cmake, tree, system, processor):
-            component = components.get(declared.url)
+            component = components.get(declared.url, "")
             if component in patched:
                 patches = declared.patches if patched[component] else ()
                 taken = any(component == other for other, _ in variants)

@@ -14,11 +14,12 @@ from typing import IO, Final
 
 from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.http import LOGIN, BadAddress, TransportError, chunks, opened_at_last
-from ortrim.errors import NetworkError
+from ortrim.base.http import LOGIN, BadAddress, Response, TransportError, chunks, opened_at_last
+from ortrim.errors import NetworkError, UsageError
 
 ATTEMPTS: Final = 4
 MAXIMUM_BYTES: Final = 8 << 30
+PARTIAL: Final = 206
 PAGE: Final = (b"<!doctype html", b"<html")
 
 
@@ -26,7 +27,8 @@ def download(url: str, destination: Path, sha256: str) -> None:
     """Fetch `url` into `destination`, which appears only when its SHA-256 is the one given.
 
     A file that is already there with that digest is kept and nothing is fetched. Server errors, broken connections and
-    links that bring almost nothing are tried again with growing pauses; a refusal (4xx) is not. Two processes that want
+    links that bring almost nothing are tried again with growing pauses, from where they broke off if the server can do
+    that; a refusal (4xx) is not. Two processes that want
     the same file fetch it once. Raises `NetworkError` (`download-refused`, `download-failed`, `download-too-large`,
     `bad-address`, `digest-mismatch`) or `StorageError`.
     """
@@ -39,10 +41,12 @@ def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> 
     Only those who make pins may pass no digest: then whatever comes is kept.
     """
     with locked(destination), storage_errors(destination):
-        if destination.is_file() and _digest_of(destination, algorithm) == expected:
+        if destination.is_file() and digest_of(destination, algorithm) == expected:
             return
         with arriving(destination) as file:
-            _check(url, _fetch(url, file, algorithm), expected, file)
+            _fetch(url, file)
+            file.flush()
+            _check(url, digest_of(Path(file.name), algorithm), expected, file)
 
 
 @contextmanager
@@ -75,14 +79,37 @@ def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None
         raise NetworkError("digest-mismatch", "the download is not what was pinned", where=url, why=why, hint=hint)
 
 
-def _fetch(url: str, file: IO[bytes], algorithm: str) -> str:
-    """Stream `url` into `file`, trying again where that can help; return the digest of what came."""
+def _fetch(url: str, file: IO[bytes]) -> None:
+    """Stream `url` into `file`, trying again where that can help."""
+    begun = ""
     for attempt in range(ATTEMPTS):
         try:
-            return _fetch_once(url, file, algorithm)
+            with opened_at_last(url, headers=_from_where_it_broke_off(file, begun)) as response:
+                begun = _receive(url, response, file)
+                _append(url, response, file)
+                return
         except TransportError as failed:
             _give_up_or_wait(url, failed, attempt)
     raise AssertionError
+
+
+def _from_where_it_broke_off(file: IO[bytes], begun: str) -> dict[str, str]:
+    """Return the headers that ask for the rest of a file, if it is still the one of which `begun` is the mark."""
+    return {"Range": f"bytes={file.tell()}-", "If-Range": begun} if begun and file.tell() else {}
+
+
+def _receive(url: str, response: Response, file: IO[bytes]) -> str:
+    """Put `file` to where the answer goes on, and return the server's mark of this file, empty for none."""
+    if not response.ok:
+        raise TransportError(f"the server answered {response.status_code}", status=response.status_code)
+    rest = response.headers.get("Content-Range", "").startswith(f"bytes {file.tell()}-")
+    if response.status_code != PARTIAL:
+        file.seek(0)
+        file.truncate()
+    elif not rest:
+        raise NetworkError("download-failed", "the server sent another part than was asked for", where=url)
+    mark = response.headers.get("ETag", "")
+    return "" if mark.startswith("W/") or "Content-Encoding" in response.headers else mark
 
 
 def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
@@ -101,28 +128,22 @@ def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
     time.sleep(2**attempt)
 
 
-def _fetch_once(url: str, file: IO[bytes], algorithm: str) -> str:
-    digest = hashlib.new(algorithm, usedforsecurity=False)
-    file.seek(0)
-    file.truncate()
-    with opened_at_last(url) as response:
-        if not response.ok:
-            raise TransportError(f"the server answered {response.status_code}", status=response.status_code)
-        for chunk in chunks(response, unpacked=True):
-            digest.update(chunk)
-            file.write(chunk)
-            if file.tell() > MAXIMUM_BYTES:
-                raise NetworkError("download-too-large", f"is larger than {MAXIMUM_BYTES} bytes", where=url)
-    return digest.hexdigest()
+def _append(url: str, response: Response, file: IO[bytes]) -> None:
+    for chunk in chunks(response, unpacked=True):
+        file.write(chunk)
+        if file.tell() > MAXIMUM_BYTES:
+            raise NetworkError("download-too-large", f"is larger than {MAXIMUM_BYTES} bytes", where=url)
 
 
-def _digest_of(path: Path, algorithm: str) -> str:
+def digest_of(path: Path, algorithm: str) -> str:
+    """Return the digest of a file in hexadecimal, by any algorithm that `hashlib` knows."""
     if algorithm == "sha256":
         return sha256_of(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
+MIRRORS_VARIABLE: Final = "ORTRIM_MIRRORS"
 Mirrors = Sequence[tuple[str, str]]
 """Pairs: the beginning of an address, and what stands in its place."""
 
@@ -133,3 +154,20 @@ def mirrored(url: str, mirrors: Mirrors) -> str:
         if url.startswith(prefix):
             return replacement + url[len(prefix) :]
     return url
+
+
+def mirrors_in(text: str, where: str) -> Mirrors:
+    """Return the mirrors that a text names: words of the form FROM=TO. Raises `UsageError` (`bad-option`)."""
+    pairs = [word.partition("=") for word in text.split()]
+    for prefix, found, replacement in pairs:
+        if not (prefix and found and replacement):
+            what = f"{prefix + found + replacement!r} is not of the form FROM=TO"
+            raise UsageError(
+                "bad-option", what, where=where, hint="for example https://github.com/=https://mirror.example/"
+            )
+    return tuple((prefix, replacement) for prefix, _, replacement in pairs)
+
+
+def site_mirrors() -> Mirrors:
+    """Return the mirrors that this site names in `ORTRIM_MIRRORS`. Raises `UsageError` (`bad-option`)."""
+    return mirrors_in(os.environ.get(MIRRORS_VARIABLE, ""), MIRRORS_VARIABLE)

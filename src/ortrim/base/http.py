@@ -183,7 +183,9 @@ def opened(
 
 
 @contextmanager
-def opened_at_last(url: str, authorize: Authorize | None = None) -> Iterator[Response]:
+def opened_at_last(
+    url: str, authorize: Authorize | None = None, *, headers: Mapping[str, str] | None = None
+) -> Iterator[Response]:
     """Give the answer to a GET at the end of all redirects, whatever its status, its body still to be read.
 
     Another server gets no credentials of the first one's. What is encrypted stays so. Raises `TransportError`.
@@ -191,7 +193,8 @@ def opened_at_last(url: str, authorize: Authorize | None = None) -> Iterator[Res
     first = url
     for _ in range(REDIRECTS + 1):
         own = authorize is None or same_origin(url, first)
-        with new_session(authorize if own else as_it_is) as session, opened(session, "GET", url) as response:
+        session = new_session(authorize if own else as_it_is)
+        with session, opened(session, "GET", url, headers=headers) as response:
             if response.status_code not in MOVED or "Location" not in response.headers:
                 yield response
                 return

@@ -15,7 +15,7 @@ from typing import Final
 
 import ortrim
 from ortrim.base.command import last_lines, run
-from ortrim.build.source_archives import DEPENDENCIES, parse_dependencies
+from ortrim.build.source_archives import read_dependencies
 from ortrim.errors import SourcesError
 from ortrim.pins.runtime import upstream_names
 
@@ -94,8 +94,7 @@ def arrange_dependencies(folder: Path, cmake: Path, patched: Mapping[str, bool])
     each has a folder of its own. Raises as `declarations` and `apply_patches` do.
     """
     tree = folder / "onnxruntime"
-    text = (tree / DEPENDENCIES).read_text(encoding="utf-8")
-    components = {each.url: upstream_names().get(each.name, each.name) for each in parse_dependencies(text)}
+    components = {each.url: upstream_names().get(each.name, each.name) for each in read_dependencies(tree)}
     places: dict[str, dict[str, str]] = {}
     variants: dict[tuple[str, tuple[Path, ...]], str] = {}
     for system, processor in SYSTEMS:

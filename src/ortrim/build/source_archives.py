@@ -1,31 +1,27 @@
 """The archives of components: fetched from wherever their pins say, kept by digest, never opened unchecked.
 
-- Sources from a folder of the user's: what is in it, and a copy of just that.
-- Git, as far as sources need it: one commit, as an archive.
-- What upstream says of its dependencies: `cmake/deps.txt` in ONNX Runtime's own archive.
+- What upstream says of its dependencies: `cmake/deps.txt` in ONNX Runtime's own tree.
+- Archives that git makes anew from a repository, byte for byte as GitHub and GitLab made them.
 """
 
-import hashlib
-import os
-import shutil
+import re
 import sys
 import tempfile
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
-from ortrim.base.archives import DAMAGE, unpack
 from ortrim.base.cache import cache_folder, discard
 from ortrim.base.command import last_lines, run
 from ortrim.base.console import counted
-from ortrim.base.downloads import download
-from ortrim.base.files import require_space, sha256_of, storage_errors
+from ortrim.base.downloads import digest_of, fetch, mirrored, site_mirrors
+from ortrim.base.files import require_space, storage_errors
+from ortrim.build.checkouts import git
 from ortrim.build.debian import fetch_debian
-from ortrim.errors import Diagnostic, NetworkError, SourcesError
-from ortrim.pins.runtime import ComponentPin, GitPin
+from ortrim.errors import NetworkError, SourcesError, ToolError
+from ortrim.pins.runtime import COMPONENTS, OPTIONAL, ComponentPin, licence_ids, replacements, upstream_names
 
 ARCHIVES_BYTES: Final = 96_000_000
 """What the archives of 1.21.0 take together."""
@@ -46,10 +42,10 @@ def fetch_archives(
     debian = [component for component in missing if component.origin.startswith("debian")]
     size = ARCHIVES_BYTES * len(missing) // max(len(components), 1) + (APT_BYTES if debian else 0)
     require_space(cache_folder("downloads"), size, "fetching the sources")
-    for component in missing:
-        if component not in debian:
-            announce(f"fetch {component.file}")
-            _fetch(component)
+    others = [component for component in missing if component not in debian]
+    for number, component in enumerate(others, 1):
+        announce(f"fetch {component.file} ({number} of {len(others)})")
+        _fetch(component)
     if debian:
         announce(f"fetch {counted(len(debian), 'archive')} through apt")
         fetch_debian(debian, suite or "", keep)
@@ -58,18 +54,19 @@ def fetch_archives(
 
 def kept_path(component: ComponentPin) -> Path:
     """Return where the cache keeps a component's archive."""
-    return cache_folder("downloads") / f"{component.sha256[:16]}-{component.file}"
+    return cache_folder("downloads") / f"{component.digest[1][:16]}-{component.file}"
 
 
 def keep(component: ComponentPin, file: Path) -> None:
     """Move a file that came into the cache if it is what was pinned; otherwise remove it and raise."""
+    algorithm, expected = component.digest
     with storage_errors(file):
-        actual = sha256_of(file)
-        if actual == component.sha256:
+        actual = digest_of(file, algorithm)
+        if actual == expected:
             file.replace(kept_path(component))
             return
         file.unlink()
-    why = f"expected {component.sha256}\nactual   {actual}"
+    why = f"expected {expected}\nactual   {actual}"
     hint = "it was changed at its source, or the pin is wrong; do not use it before you know which one"
     what = f"{component.file} is not what was pinned"
     raise SourcesError("digest-mismatch", what, where=component.location, why=why, hint=hint)
@@ -78,7 +75,8 @@ def keep(component: ComponentPin, file: Path) -> None:
 def _is_kept(component: ComponentPin) -> bool:
     path = kept_path(component)
     with storage_errors(path):
-        if path.is_file() and sha256_of(path) != component.sha256:
+        algorithm, expected = component.digest
+        if path.is_file() and digest_of(path, algorithm) != expected:
             discard(path, "it is not what was pinned")
         return path.is_file()
 
@@ -86,8 +84,20 @@ def _is_kept(component: ComponentPin) -> bool:
 def _fetch(component: ComponentPin) -> None:
     if component.origin == "wheel":
         _fetch_wheel(component)
-    else:
-        download(component.location, kept_path(component), component.sha256)
+        return
+    address = mirrored(component.location, site_mirrors())
+    try:
+        fetch(address, kept_path(component), *component.digest)
+    except NetworkError as refused:
+        try:
+            _make_with_git(component)
+        except (SourcesError, ToolError) as failed:
+            what = f"{component.file} could not be fetched in any way"
+            why = f"from its address: {refused}\nmade with git: {failed}"
+            hint = (
+                "behind a firewall, name a mirror: ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
+            )
+            raise SourcesError("archive-unavailable", what, where=address, why=why, hint=hint) from refused
 
 
 def _fetch_wheel(component: ComponentPin) -> None:
@@ -106,156 +116,36 @@ def _fetch_wheel(component: ComponentPin) -> None:
         keep(component, folder / component.file)
 
 
-TIMEOUT_SECONDS: Final = 1800
-SILENT_SECONDS: Final = 300
-"""Of a fetch that is to show its progress, several times a second."""
-AS_STORED: Final = ("-c", "core.autocrlf=false", "-c", "core.eol=lf")
-"""Without these the user's settings could change line ends, and so what is built from one and the same commit."""
+HOSTED: Final = re.compile(
+    r"(?P<repository>https://(?P<host>github\.com|gitlab\.com|gitlab\.arm\.com)/[\w.-]+(?:/[\w.-]+)*?/(?P<name>[\w.-]+))"
+    r"/(?:-/)?archive/(?P<tags>refs/tags/)?(?P<ref>[\w.+-]+?)(?:/[\w.+-]+?)?\.(?P<ending>zip|tar\.gz)"
+)
+"""The address of an archive that a host of repositories makes of a tag or a commit."""
+COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+ZONES: Final = {"github.com": "PST8PDT,M3.2.0,M11.1.0"}
+"""The zone in which a host writes the times of a zip's files, as POSIX spells it; UTC for others."""
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git in `folder` and return what it printed.
-
-    Raises `SourcesError` (`git-failed`) with git's own words, or `ToolError` when there is no git.
-    """
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
-    words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
-    done = run(words, environment=environment, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
-    if done.returncode != 0:
-        why = last_lines(done.stderr)
-        raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why)
-    return done.stdout
-
-
-def fetch_commit(pin: GitPin, work: Path, archive: Path) -> None:
-    """Fetch the pinned tag into `work`, check that it is the pinned commit, and write its files as a tar archive.
-
-    Raises `SourcesError` (`git-failed`, `commit-mismatch`).
-    """
-    work.mkdir(parents=True)
-    git(work, "init", "--quiet", "--bare")
-    git(work, "fetch", "--progress", "--depth", "1", "--no-tags", "--", pin.url, f"refs/tags/{pin.tag}")
-    actual = git(work, "rev-parse", "FETCH_HEAD^{commit}").strip()
-    if actual != pin.commit:
-        why = f"expected {pin.commit}\nactual   {actual}"
-        hint = "the tag was moved, or the pin is wrong; do not use it before you know which one"
-        what = f"the tag {pin.tag} is not the commit that was pinned"
-        raise SourcesError("commit-mismatch", what, where=pin.url, why=why, hint=hint)
-    write_archive(work, pin.commit, archive)
-
-
-def write_archive(repository: Path, commit: str, archive: Path) -> None:
-    """Write the files of a commit as a tar archive, without a leading folder."""
-    git(repository, *AS_STORED, "archive", "--format=tar", f"--output={archive}", commit)
-
-
-def tagged_commit(url: str, tag: str) -> str:
-    """Ask a repository which commit a tag names. Raises `SourcesError` (`git-failed`, `no-such-tag`)."""
-    printed = git(Path(), "ls-remote", "--", url, f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}")
-    names = {name: commit for commit, name in (line.split("\t") for line in printed.splitlines() if "\t" in line)}
-    commit = names.get(f"refs/tags/{tag}^{{}}", names.get(f"refs/tags/{tag}"))
-    if commit is None:
-        raise SourcesError("no-such-tag", f"the repository has no tag {tag}", where=url)
-    return commit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Checkout:
-    """A checkout as found: `digest` is its commit when clean, or else a SHA-256 over its files."""
-
-    path: Path
-    digest: str
-    clean: bool
-
-
-def identify(path: Path | None, version: str) -> Checkout:
-    """Look at a checkout of ONNX Runtime.
-
-    Raises `SourcesError`: `no-checkout`, `not-onnxruntime`, `version-mismatch`.
-    """
-    if path is None or not path.is_dir():
-        hint = "set onnxruntime.path to a checkout of ONNX Runtime, relative to the buildspec"
-        raise SourcesError("no-checkout", "is not a folder", where=str(path or "onnxruntime.path"), hint=hint)
-    root = path.resolve()
-    check_version(root, version)
-    if (commit := _clean_commit(root)) is not None:
-        return Checkout(path=root, digest=commit, clean=True)
-    return Checkout(path=root, digest=_digest(root), clean=False)
-
-
-def check_version(folder: Path, version: str) -> None:
-    """Refuse a folder that is not the source of ONNX Runtime `version`."""
-    where, number = str(folder), folder / "VERSION_NUMBER"
-    if not (folder / "tools/ci_build/build.py").is_file() or not number.is_file():
-        what = "is not the source of ONNX Runtime: tools/ci_build/build.py or VERSION_NUMBER is missing"
-        raise SourcesError("not-onnxruntime", what, where=where)
-    actual = number.read_text(encoding="utf-8", errors="replace").strip()
-    if actual != version:
-        what = f"is ONNX Runtime {actual[:40]}, not {version}"
-        hint = "set onnxruntime.version to the version of the source, since the converter must be of the same"
-        raise SourcesError("version-mismatch", what, where=where, hint=hint)
-
-
-def copy_checkout(checkout: Checkout, destination: Path, work: Path) -> None:
-    """Copy a checkout's files into `destination`: those of its commit, or when it is not clean those it holds now.
-
-    Raises `SourcesError` (`checkout-changed`) when it is no longer what it was when identified.
-    """
-    if checkout.clean:
-        work.mkdir(parents=True, exist_ok=True)
-        write_archive(checkout.path, checkout.digest, work / "checkout.tar")
-        unpack(work / "checkout.tar", destination)
-        return
-    with storage_errors(checkout.path):
-        files = _files(checkout.path)
-        for name in files:
-            (destination / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(checkout.path / name, destination / name, follow_symlinks=False)
-    if _digest_of(destination, files) != checkout.digest:
-        what, hint = "was changed while it was copied", "run the same command again"
-        raise SourcesError("checkout-changed", what, where=str(checkout.path), hint=hint)
-
-
-def _clean_commit(root: Path) -> str | None:
-    """Return the commit that is checked out, or None when the folder holds anything else beside it."""
-    try:
-        if Path(git(root, "rev-parse", "--show-toplevel").strip()) != root:
-            return None
-        if git(root, "status", "--porcelain", "--ignore-submodules=all").strip():
-            return None
-        return git(root, "rev-parse", "HEAD").strip()
-    except Diagnostic:
-        return None
-
-
-def _files(root: Path) -> list[str]:
-    """Return the names of all files that belong to the source, sorted; what git ignores is left out."""
-    try:
-        listed = git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    except Diagnostic:
-        walked = [str(path.relative_to(root)) for path in root.rglob("*")]
-        listed = [name for name in walked if not name.startswith((".git/", "build/"))]
-    return sorted(name for name in listed if name and ((root / name).is_file() or (root / name).is_symlink()))
-
-
-def _digest(root: Path) -> str:
-    with storage_errors(root):
-        return _digest_of(root, _files(root))
-
-
-def _digest_of(root: Path, names: list[str]) -> str:
-    digest = hashlib.sha256()
-    for name in names:
-        path = root / name
-        content = str(path.readlink()).encode(errors="surrogateescape") if path.is_symlink() else path.read_bytes()
-        mode = "link" if path.is_symlink() else "run" if path.stat().st_mode & 0o100 else "file"
-        digest.update(f"{name}\0{mode}\0{hashlib.sha256(content).hexdigest()}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()
+def _make_with_git(component: ComponentPin) -> None:
+    """Make the archive from the repository that its address names. Raises as `git` and `keep` do."""
+    found = HOSTED.fullmatch(component.location)
+    if found is None:
+        raise SourcesError("no-repository", "the address names no repository that git could read")
+    ref = found["ref"] if COMMIT.fullmatch(found["ref"]) else f"refs/tags/{found['ref']}"
+    number = re.sub(r"^v(?=\d)", "", found["ref"]) if found["host"] == "github.com" else found["ref"]
+    prefix, ending = f"--prefix={found['name']}-{number}/", found["ending"]
+    with tempfile.TemporaryDirectory(dir=cache_folder("downloads"), prefix=".git-") as name:
+        folder = Path(name)
+        git(folder, "init", "--quiet", "--bare")
+        repository = mirrored(f"{found['repository']}.git", site_mirrors())
+        git(folder, "fetch", "--progress", "--depth", "1", "--no-tags", "--", repository, ref)
+        written, zone = f"--output={folder / component.file}", ZONES.get(found["host"], "UTC")
+        gzip = ("-c", "tar.tar.gz.command=gzip -cn")
+        git(folder, *gzip, "archive", f"--format={ending}", prefix, written, "FETCH_HEAD", TZ=zone)
+        keep(component, folder / component.file)
 
 
 DEPENDENCIES: Final = "cmake/deps.txt"
-LARGEST_LIST: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,22 +178,43 @@ def version_in(url: str) -> str:
     return name.removeprefix("v")
 
 
-def read_dependency_list(archive: Path, commit: str) -> str:
-    """Return `cmake/deps.txt` from ONNX Runtime's archive, once the archive says that it is of the tag's commit."""
-    try:
-        with zipfile.ZipFile(archive) as file:
-            _check_commit(archive, file.comment.decode("ascii", "replace"), commit)
-            name = next((name for name in file.namelist() if name.split("/", 1)[-1] == DEPENDENCIES), None)
-            if name is None or file.getinfo(name).file_size > LARGEST_LIST:
-                raise SourcesError("bad-dependency-list", "is missing or far too long", where=DEPENDENCIES)
-            return file.read(name).decode("utf-8", "replace")
-    except DAMAGE as error:
-        raise NetworkError("corrupt-download", "is not a zip archive", where=str(archive), why=str(error)) from error
+def read_dependencies(tree: Path) -> tuple[Dependency, ...]:
+    """Return what the list in a tree of ONNX Runtime's names. Raises `SourcesError` (`bad-dependency-list`)."""
+    file = tree / DEPENDENCIES
+    if not file.is_file():
+        raise SourcesError("bad-dependency-list", "is missing", where=str(file))
+    with storage_errors(file):
+        return parse_dependencies(file.read_text(encoding="utf-8", errors="replace"))
 
 
-def _check_commit(archive: Path, comment: str, commit: str) -> None:
-    """Compare with git's own mark: `git archive` writes the commit into the comment of a zip file."""
-    if comment != commit:
-        why = f"expected {commit}\nactual   {comment[:64] or '(none)'}"
-        what = "the archive of ONNX Runtime does not name the tag's commit"
-        raise SourcesError("commit-mismatch", what, where=str(archive), why=why)
+def declared_components(
+    dependencies: Iterable[Dependency], known: Mapping[str, str], optional: frozenset[str]
+) -> tuple[ComponentPin, ...]:
+    """Return those of upstream's dependencies that a library is made of, by ortrim's own names.
+
+    `known` has SHA-256 by SHA-1. Of what only some libraries need, those named by `optional` are among them. What is
+    gone from its address is taken from where the same can be had. Raises `SourcesError` (`bad-dependency-list`) for a
+    list that lacks what every library needs.
+    """
+    listed = {each.name: each for each in dependencies}
+    needed = [upstream for upstream, name in upstream_names().items() if name in COMPONENTS and upstream not in listed]
+    if needed:
+        raise SourcesError("bad-dependency-list", f"does not list {', '.join(needed)}", where=DEPENDENCIES)
+    wanted = {upstream: name for upstream, name in upstream_names().items() if name not in OPTIONAL or name in optional}
+    return tuple(_component(name, listed[upstream], known) for upstream, name in wanted.items() if upstream in listed)
+
+
+def _component(name: str, listed: Dependency, known: Mapping[str, str]) -> ComponentPin:
+    instead = replacements().get(listed.sha1)
+    url, sha1 = (instead.url, instead.sha1) if instead else (listed.url, listed.sha1)
+    return ComponentPin(
+        name=name,
+        version=version_in(url),
+        licence=licence_ids()[name],
+        origin="url",
+        location=url,
+        file=f"{name}-{PurePosixPath(urlsplit(url).path).name}",
+        sha1=sha1,
+        sha256=known.get(sha1, ""),
+        strip=1,
+    )

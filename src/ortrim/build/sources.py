@@ -9,56 +9,67 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
 from ortrim.base.archives import unpack
 from ortrim.base.cache import cache_folder, cached_folder, is_kept
-from ortrim.base.files import require_space
+from ortrim.base.files import require_space, sha256_of
+from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import packages_folder
+from ortrim.build.checkouts import Checkout, check_version, copy_checkout, identify
+from ortrim.build.commits import fetch_commit
 from ortrim.build.debian import is_debian_package, write_data_archive
 from ortrim.build.declarations import arrange_dependencies
 from ortrim.build.plan import SourcePin
-from ortrim.build.source_archives import Checkout, check_version, copy_checkout, fetch_archives, fetch_commit, identify
+from ortrim.build.source_archives import declared_components, fetch_archives, read_dependencies
 from ortrim.errors import NetworkError, SourcesError, ToolError
-from ortrim.pins.runtime import ComponentPin, GitPin, RuntimePins, licence_ids
+from ortrim.pins.runtime import CommitPin, ComponentPin, RuntimePins, licence_ids, replacements
 from ortrim.pins.shipped import pin_text, tool_requirements
 
-AUTO_ORDER: Final = ("archive", "git", "debian")
-LAYOUT_VERSION: Final = 2
+AUTO_ORDER: Final = ("upstream", "debian")
+LAYOUT_VERSION: Final = 3
 """To be raised when the same pins come to another tree."""
+PINS_FILE: Final = "pins.json"
+"""In a tree: every source with what pins it."""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """One way to get all sources: ONNX Runtime from `runtime`, its dependencies from archives."""
+    """One way to get all sources: ONNX Runtime from `runtime`, its dependencies from archives.
+
+    `dependencies` is None where they are those that `cmake/deps.txt` of `runtime` names, `optional` of those that only
+    some libraries need among them; `known` has their SHA-256 by SHA-1. `suite` is Debian's.
+    """
 
     kind: str
     version: str
-    runtime: ComponentPin | GitPin | Checkout
-    dependencies: tuple[ComponentPin, ...]
-    dependency_kind: str
-    suite: str | None
-
-    @cached_property
-    def pins(self) -> tuple[SourcePin, ...]:
-        """Every source with what pins it."""
-        licence = licence_ids()["onnxruntime"]
-        first = SourcePin(
-            name="onnxruntime", version=self.version, kind=self.kind, digest=_identity(self.runtime), licence=licence
-        )
-        return (first, *(_source_pin(part, self.dependency_kind) for part in self.dependencies))
+    runtime: ComponentPin | CommitPin | Checkout
+    dependencies: tuple[ComponentPin, ...] | None = None
+    optional: frozenset[str] = frozenset()
+    known: Mapping[str, str] = field(default_factory=dict)
+    suite: str = ""
 
     @cached_property
     def folder(self) -> Path:
         """The folder of the cache that holds, or will hold, the unpacked tree."""
-        parts = [asdict(part) for part in self.dependencies]
+        declared = {sha1: asdict(instead) for sha1, instead in replacements().items()}
+        named = [asdict(part) for part in self.dependencies or ()]
+        parts = [sorted(self.optional), declared] if self.dependencies is None else named
         identity = [LAYOUT_VERSION, self.version, _identity(self.runtime), parts]
         if isinstance(self.runtime, ComponentPin):
             identity.append(asdict(self.runtime))
         return cache_folder("sources") / hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def dependency_kind(self) -> str:
+        """The kind of source that dependencies come from."""
+        return "upstream" if self.dependencies is None else "debian"
 
     @property
     def label(self) -> str:
@@ -67,13 +78,15 @@ class Resolution:
         return self.kind if same else f"{self.kind} with dependencies from {self.dependency_kind}"
 
 
-def choices_of(runtime: RuntimePins, kind: str, path: Path | None) -> tuple[tuple[Resolution, ...], tuple[str, ...]]:
+def choices_of(
+    runtime: RuntimePins, kind: str, path: Path | None, optional: frozenset[str] = frozenset()
+) -> tuple[tuple[Resolution, ...], tuple[str, ...]]:
     """Return the ways to get the sources, in the order to try them, and a note for each kind that is not pinned.
 
     Raises `SourcesError` (`unpinned-source`) when there is none.
     """
     kinds = AUTO_ORDER if kind == "auto" else (kind,)
-    found = {each: _choices_of_kind(runtime, each, path) for each in kinds}
+    found = {each: _choices_of_kind(runtime, each, path, optional) for each in kinds}
     notes = tuple(f"{each}: not pinned for ONNX Runtime {runtime.version}" for each in kinds if not found[each])
     choices = tuple(choice for each in kinds for choice in found[each])
     if not choices:
@@ -83,37 +96,34 @@ def choices_of(runtime: RuntimePins, kind: str, path: Path | None) -> tuple[tupl
     return choices, notes
 
 
-def _choices_of_kind(runtime: RuntimePins, kind: str, path: Path | None) -> list[Resolution]:
-    if kind == "path":
-        origin: GitPin | Checkout | None = identify(path, runtime.version) if runtime.sources else None
-    elif kind == "git":
-        origin = runtime.git
-    else:
-        return [
-            Resolution(kind, runtime.version, every.components[0], every.components[1:], kind, every.suite)
-            for every in runtime.sources
-            if every.kind == kind
-        ]
-    if origin is None:
-        return []
-    return [
-        Resolution(kind, runtime.version, origin, every.components[1:], every.kind, every.suite)
-        for every in runtime.sources
-    ]
+def _choices_of_kind(
+    runtime: RuntimePins, kind: str, path: Path | None, optional: frozenset[str]
+) -> tuple[Resolution, ...]:
+    known = runtime.commit.archives if runtime.commit else {}
+    version, debian = runtime.version, runtime.debian
+    if kind == "upstream":
+        return (Resolution(kind, version, runtime.commit, None, optional, known),) if runtime.commit else ()
+    if kind == "debian":
+        named = debian.components if debian else ()
+        return (Resolution(kind, version, named[0], named[1:], suite=debian.suite),) if debian else ()
+    checkout = identify(path, version)
+    own = Resolution(kind, version, checkout, None, optional, known)
+    return (own, Resolution(kind, version, checkout, debian.components[1:], suite=debian.suite)) if debian else (own,)
 
 
-def _identity(part: ComponentPin | GitPin | Checkout) -> str:
+def _identity(part: ComponentPin | CommitPin | Checkout) -> str:
     match part:
         case ComponentPin():
             return part.sha256
-        case GitPin():
+        case CommitPin():
             return part.commit
         case Checkout():
             return part.digest
 
 
-def _source_pin(part: ComponentPin, kind: str) -> SourcePin:
-    return SourcePin(name=part.name, version=part.version, kind=kind, digest=part.sha256, licence=part.licence)
+def _source_pin(part: ComponentPin, archive: Path, kind: str) -> SourcePin:
+    digest = part.sha256 or sha256_of(archive)
+    return SourcePin(name=part.name, version=part.version, kind=kind, digest=digest, licence=part.licence)
 
 
 LICENCES_FOLDER: Final = "licences"
@@ -145,37 +155,57 @@ LICENCE_NAMES: Final = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENSE.MIT", "
 WORK: Final = ".work"
 
 
-def lay_out(resolution: Resolution, archives: Mapping[str, Path], folder: Path) -> None:
-    """Fill `folder` with a subfolder for each component, and with their licences.
+def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -> None:
+    """Fill `folder` with a subfolder for each component, their licences, and what pins them.
 
-    Raises `SourcesError` or `StorageError` for whatever is not as it should be.
+    Raises `SourcesError`, `NetworkError` or `StorageError` for whatever is not as it should be.
     """
     work = folder / WORK
     work.mkdir()
-    _lay_out_runtime(resolution.runtime, archives, folder / "onnxruntime", work)
-    check_version(folder / "onnxruntime", resolution.version)
-    for component in resolution.dependencies:
+    archives: dict[str, Path] = {}
+    dependencies = choice.dependencies
+    if isinstance(choice.runtime, ComponentPin):
+        archives = fetch_archives((choice.runtime, *(dependencies or ())), choice.suite, announce)
+    require_space(folder.parent, UNPACKED_BYTES, "unpacking the sources")
+    _lay_out_runtime(choice.runtime, archives, folder / "onnxruntime", work, announce)
+    check_version(folder / "onnxruntime", choice.version)
+    if dependencies is None:
+        dependencies = declared_components(read_dependencies(folder / "onnxruntime"), choice.known, choice.optional)
+    archives = archives or fetch_archives(dependencies, choice.suite, announce)
+    announce("unpack the sources")
+    for component in dependencies:
         _lay_out_component(component, archives[component.name], folder / component.name, work)
     for name in EMPTY_COMPONENTS:
         (folder / name).mkdir()
-    patched = {component.name: component.origin == "url" for component in resolution.dependencies}
+    patched = {component.name: component.origin == "url" for component in dependencies}
     cmake = packages_folder("tools", tool_requirements()) / "cmake" / "data" / "bin" / "cmake"
     arrange_dependencies(folder, cmake, patched | dict.fromkeys(EMPTY_COMPONENTS, False))
+    pins = (
+        SourcePin(
+            name="onnxruntime", version=choice.version, kind=choice.kind, digest=_identity(choice.runtime),
+            licence=licence_ids()["onnxruntime"],
+        ),
+        *(_source_pin(part, archives[part.name], choice.dependency_kind) for part in dependencies),
+    )  # fmt: skip
     (folder / LICENCES_FOLDER).mkdir()
-    for pin in resolution.pins:
+    for pin in pins:
         _settle_licence(folder, pin.name, pin.licence)
+    (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8")
     shutil.rmtree(work)
 
 
 def _lay_out_runtime(
-    runtime: ComponentPin | GitPin | Checkout, archives: Mapping[str, Path], folder: Path, work: Path
+    runtime: ComponentPin | CommitPin | Checkout,
+    archives: Mapping[str, Path],
+    folder: Path,
+    work: Path,
+    announce: Callable[[str], None],
 ) -> None:
     match runtime:
         case ComponentPin():
             _lay_out_component(runtime, archives[runtime.name], folder, work)
-        case GitPin():
-            fetch_commit(runtime, work / "git", work / "git.tar")
-            unpack(work / "git.tar", folder)
+        case CommitPin():
+            fetch_commit(runtime, folder, work, announce)
         case Checkout():
             copy_checkout(runtime, folder, work / "checkout")
 
@@ -227,20 +257,22 @@ def fetch_sources(
     path: Path | None = None,
     announce: Callable[[str], None] = _silent,
     *,
+    optional: frozenset[str] = frozenset(),
     unread: bool = False,
 ) -> SourceTree:
     """Return the unpacked sources of a version, fetching and checking what is not in the cache.
 
-    `kind` is `archive`, `git`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives)
-    or `auto`: the first kind that is pinned and works. A tree in the cache is used without any network; it is checked
-    unless it is to stay `unread` until `sound_sources` is asked for its folder.
-    `announce` gets each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
+    `kind` is `upstream`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives) or `auto`:
+    the first kind that is pinned and works. `optional` names what only some libraries need, and these do. A tree in
+    the cache is used without any network; it is checked unless it is to stay `unread` until `sound_sources` is asked
+    for its folder. `announce` gets each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
     `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
     """
-    choices, notes = choices_of(runtime, kind, path)
+    choices, notes = choices_of(runtime, kind, path, optional)
     cached = next((choice for choice in choices if choice.folder.is_dir()), None)
     if cached is not None and (unread or is_kept(cached.folder, large=True)):
-        return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
+        with suppress(OSError, ValidationError):  # a tree that is not whole is made anew
+            return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
     return _first_that_works(choices, notes if kind == "auto" else (), announce)
 
 
@@ -252,7 +284,7 @@ def sound_sources(tree: SourceTree, announce: Callable[[str], None] = _silent) -
 
 
 def _publish(choice: Resolution, announce: Callable[[str], None]) -> None:
-    cached_folder(choice.folder, partial(_fill, choice, announce), large=True)
+    cached_folder(choice.folder, lambda folder: lay_out(choice, folder, announce), large=True)
 
 
 def _first_that_works(
@@ -274,15 +306,6 @@ def _first_that_works(
     raise SourcesError("no-source-works", "none of the pinned sources could be fetched", why=why, hint=hint)
 
 
-def _fill(choice: Resolution, announce: Callable[[str], None], folder: Path) -> None:
-    archives = list(choice.dependencies)
-    if isinstance(choice.runtime, ComponentPin):
-        archives.insert(0, choice.runtime)
-    kept = fetch_archives(archives, choice.suite, announce)
-    announce("unpack the sources")
-    require_space(folder.parent, UNPACKED_BYTES, "unpacking the sources")
-    lay_out(choice, kept, folder)
-
-
 def _tree(choice: Resolution, notes: tuple[str, ...]) -> SourceTree:
-    return SourceTree(folder=choice.folder, kind=choice.kind, pins=choice.pins, notes=notes, resolution=choice)
+    pins = from_json(tuple[SourcePin, ...], (choice.folder / PINS_FILE).read_bytes())
+    return SourceTree(folder=choice.folder, kind=choice.kind, pins=pins, notes=notes, resolution=choice)

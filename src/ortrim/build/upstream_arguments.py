@@ -38,6 +38,11 @@ def provider_sources(target: Target, providers: Iterable[str]) -> frozenset[str]
     return frozenset((*(name for provider in asked for name in _fetched(target, provider)), *cpuinfo))
 
 
+def optional_sources(libraries: Iterable[tuple[Target, Iterable[str]]]) -> frozenset[str]:
+    """Return what has to be fetched beside what every library is made of, for libraries with these providers."""
+    return frozenset({CPUINFO}).union(*(provider_sources(target, providers) for target, providers in libraries))
+
+
 def is_provider_source(name: str) -> bool:
     """Whether a source is of use to a provider alone."""
     return any(name in sources for sources in (XNNPACK_SOURCES, ARM64_SOURCES, COREML_SOURCES))

@@ -8,7 +8,7 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.base.console import Console
-from ortrim.base.downloads import Mirrors
+from ortrim.base.downloads import Mirrors, mirrors_in, site_mirrors
 from ortrim.build.container_engines import first_that_works
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, help_for, request_from
@@ -20,11 +20,12 @@ from ortrim.pins.new_versions import (
     build_versions,
     make_unit_index,
     pin_new_versions,
+    pin_version,
     proposal_body,
     released_versions,
     upstream_client,
 )
-from ortrim.pins.update import update_action_pins, update_image_pins, update_pins, update_requirements
+from ortrim.pins.update import update_action_pins, update_image_pins, update_requirements
 from ortrim.report.summary import verdict_text
 
 PROPOSAL: Final = Path("artifacts/proposal")
@@ -72,7 +73,7 @@ def update(
                 written = (update_image_pins(usable, mirrors=_mirrors(mirror), announce=step.note),)
         else:
             with console.step(f"pin ONNX Runtime {version}") as step:
-                written = update_pins(version, mirrors=_mirrors(mirror), announce=step.note)
+                written = pin_version(version, step.note, _mirrors(mirror))
         for path in written:
             console.result(str(path))
 
@@ -129,9 +130,4 @@ def _rendering_note() -> str:
 
 
 def _mirrors(mirror: str) -> Mirrors:
-    if not mirror:
-        return ()
-    prefix, found, replacement = mirror.partition("=")
-    if not found:
-        raise UsageError("bad-option", f"{mirror!r} is not of the form FROM=TO", where="--mirror")
-    return ((prefix, replacement),)
+    return (*mirrors_in(mirror, "--mirror"), *site_mirrors())

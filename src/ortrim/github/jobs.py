@@ -21,11 +21,11 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.binaries.apple import XCFRAMEWORK
+from ortrim.build.checkouts import git
 from ortrim.build.dead_kernels import KINDS
 from ortrim.build.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, SourcePin, Toolchain, digest
-from ortrim.build.source_archives import git
 from ortrim.build.sources import SourceTree, fetch_sources
-from ortrim.build.upstream_arguments import compiled_sources
+from ortrim.build.upstream_arguments import compiled_sources, optional_sources
 from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.workflow_files import WorkflowInputs
@@ -65,7 +65,7 @@ def _compile(target: PlannedTarget, sources: Path, destination: Path, console: C
         return archive
 
 
-ELSEWHERE: Final = ("archive", "git", "debian")
+ELSEWHERE: Final = ("upstream", "debian")
 """Kinds of sources that another machine can fetch, too."""
 VERSION: Final = re.compile(r"[0-9]+(\.[0-9]+){1,2}")
 SPEC_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -95,7 +95,8 @@ def accept(plan: BuildPlan, console: Console) -> AcceptedDelivery:
             "the sources", f"of the kind {', '.join(sorted(kinds)) or 'none'}; possible: {', '.join(ELSEWHERE)}"
         )
     with console.step("fetch sources") as step:
-        tree = fetch_sources(runtime_pins(plan.ort_version), kinds.pop(), announce=step.note)
+        optional = optional_sources((target.job.target, target.job.providers) for target in plan.targets)
+        tree = fetch_sources(runtime_pins(plan.ort_version), kinds.pop(), announce=step.note, optional=optional)
     for target in plan.targets:
         require_ours(target, plan.ort_version, tree.pins)
     return AcceptedDelivery(plan=plan, sources=tree)

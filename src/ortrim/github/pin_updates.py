@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError
 from ortrim.github.credentials import gh
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.console import Console, Step, counted
+from ortrim.base.console import Console, counted
 from ortrim.base.downloads import Mirrors, mirrored
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_json
 from ortrim.build.native import NativeExecutor, finish, require_success
 from ortrim.build.plan import BuildJob, CompiledUnits
 from ortrim.build.translation_units import UnitIndex, render_index
-from ortrim.errors import BuildError, Diagnostic, Interrupted, SourcesError, StorageError
+from ortrim.errors import BuildError, Diagnostic, Interrupted, SourcesError, SpecError, StorageError
 from ortrim.github.client import GitHub, everything
 from ortrim.github.credentials import API, Service, find_service, find_token
 from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, refused_by, write_update
@@ -29,7 +29,7 @@ from ortrim.github.repositories import Repository
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
 from ortrim.pins.report import against
-from ortrim.pins.runtime import runtime_pins, supported_versions, versions_file
+from ortrim.pins.runtime import known_version, runtime_pins, supported_versions, versions_file
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.pins.update import VERSIONS_FILE, converter_text, pin_sources, release_number, with_version
 from ortrim.pipeline.building import build
@@ -128,7 +128,7 @@ def pin_new_versions(released: Iterable[str], console: Console, *, mirrors: Mirr
     for version in wanted_versions(released, last):
         with console.step(f"pin ONNX Runtime {version}") as step:
             try:
-                _pin(version, step, mirrors)
+                pin_version(version, step.note, mirrors)
                 done.append(version)
             except (Interrupted, StorageError):
                 raise
@@ -149,19 +149,27 @@ def wanted_versions(released: Iterable[str], last: str) -> tuple[str, ...]:
     known = versions_file()["versions"]
     newer = (version for version in released if release_number(version) and _number(version) >= _number(last))
     whole = (version for version in newer if "known_broken" not in known.get(version, {}))
-    return tuple(sorted((version for version in whole if not _has_archives(version)), key=_number))
+    return tuple(sorted((version for version in whole if not _has_commit(version)), key=_number))
 
 
-def _pin(version: str, step: Step, mirrors: Mirrors) -> None:
-    """Find out all before the entry is written that makes a version known."""
+def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors = ()) -> tuple[Path, ...]:
+    """Pin the sources of a version, and of one that ortrim does not know what else it takes; return what was written.
+
+    Everything is found out before the entry is written that makes a version known. Raises as `pin_sources`,
+    `converter_text` and `model_limits` do, and `SpecError` for a version that is known to be broken or that is none.
+    """
     if version in versions_file()["versions"]:
-        pin_sources(version, mirrors=mirrors, announce=step.note)
-        return
-    requirements = converter_text(version, step.note)
-    step.note("try which models it loads")
+        known_version(version)
+        return (pin_sources(version, mirrors=mirrors, announce=announce).file,)
+    if release_number(version) is None:
+        what, hint = f"{version!r} is no release", "give a number such as 1.24.4"
+        raise SpecError("unknown-version", what, where="--version", hint=hint)
+    requirements = converter_text(version, announce)
+    announce("try which models it loads")
     limits = model_limits(full_runtime(version, requirements))
-    sources = pin_sources(version, mirrors=mirrors, announce=step.note)
-    write_atomically(writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt", requirements)
+    sources = pin_sources(version, mirrors=mirrors, announce=announce)
+    converter = writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt"
+    write_atomically(converter, requirements)
     written = with_version(
         shipped_text(VERSIONS_FILE),
         version,
@@ -171,16 +179,16 @@ def _pin(version: str, step: Step, mirrors: Mirrors) -> None:
     )
     write_atomically(writable_pins_folder() / VERSIONS_FILE, written)
     versions_file.cache_clear()
+    return (sources.file, converter, writable_pins_folder() / VERSIONS_FILE)
 
 
 def _is_pinned(version: str) -> bool:
     pins = runtime_pins(version)
-    return bool(pins.sources) or pins.git is not None
+    return pins.commit is not None or pins.debian is not None
 
 
-def _has_archives(version: str) -> bool:
-    known = version in versions_file()["versions"]
-    return known and any(each.kind == "archive" for each in runtime_pins(version).sources)
+def _has_commit(version: str) -> bool:
+    return version in versions_file()["versions"] and runtime_pins(version).commit is not None
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """The versions of ONNX Runtime that ortrim knows.
 
-- Reading the files that pin sources; an entry that says where but not what is refused.
-- Pinned sources: what is known of each before it is fetched.
+- Upstream's commit of a version, which pins everything: its `cmake/deps.txt` names each dependency by its SHA-1.
+- Sets of archives from a distribution, each pinned by its SHA-256; an entry that says where but not what is refused.
 """
 
 import re
@@ -27,12 +27,14 @@ OPTIONAL: Final = ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai", "co
 """What a set may lack. Debian's mirrors do not all serve cpuinfo, without which ONNX Runtime reads the kernel's own
 bits; the others are for the execution providers XNNPACK and CoreML, which cannot be chosen without them.
 """
+REPOSITORY: Final = "https://github.com/microsoft/onnxruntime"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentPin:
     """One archive: where it comes from (`location` by `origin`), its digest, and what is taken of it.
 
+    A dependency that upstream names has a `sha1`, and a `sha256` where that is known, too; all else has a `sha256`.
     `strip` and `take` are as for `unpack`. `interface` names the CMake target that a library of headers
     below `include` is offered as, when its archive holds no CMake project.
     """
@@ -43,18 +45,32 @@ class ComponentPin:
     origin: Origin
     location: str
     file: str
-    sha256: str
+    sha256: str = ""
+    sha1: str = ""
     strip: int = 0
     take: tuple[tuple[str, str], ...] = (("", ""),)
     interface: str | None = None
 
+    @property
+    def digest(self) -> tuple[str, str]:
+        """The algorithm and the digest that decide whether a file is this archive."""
+        return ("sha256", self.sha256) if self.sha256 else ("sha1", self.sha1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentSource:
+    """Where the same files can be had as in an archive that is gone, the archive's SHA-1, and why that is needed."""
+
+    url: str
+    sha1: str
+    why: str
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSet:
-    """All components from one kind of source; `suite` is that of Debian."""
+    """All components from a suite of Debian."""
 
-    kind: Literal["archive", "debian"]
-    suite: str | None
+    suite: str
     components: tuple[ComponentPin, ...]
 
 
@@ -65,6 +81,8 @@ ORIGINS: Final[dict[str, Origin]] = {
     "wheel": "wheel",
 }
 CONFIG: Final = ConfigDict(extra="forbid")
+GitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+TreePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+~-]*$")]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:=_-]*$")]
@@ -91,21 +109,29 @@ class _Component:
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
 class _Set:
     components: dict[str, _Component]
-    suite: Word | None = None
+    suite: Word
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
-class GitPin:
-    """ONNX Runtime's own repository at one commit; the tag says which release it is."""
+class CommitPin:
+    """A release of ONNX Runtime by upstream's commit.
 
-    # A leading dash would be an option to git.
-    url: Annotated[str, Field(pattern=r"^[^-\s]\S*$")]
-    tag: Word
-    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+    `tree` is git's id of its files, and `left_out` those of folders and submodules that no build reads, `tree ID` or
+    `commit ID`: with them an archive of the commit can be checked, too. `archives` has the SHA-256 of dependencies by
+    the SHA-1 that upstream names. `witnesses` says who agrees on the commit.
+    """
+
+    commit: GitId
+    tree: GitId | None = None
+    witnesses: tuple[str, ...] = ()
+    left_out: dict[TreePath, Annotated[str, Field(pattern=r"^(tree|commit) [0-9a-f]{40}$")]] = Field(
+        default_factory=dict
+    )
+    archives: dict[GitId, Sha256] = Field(default_factory=dict)
 
 
-def read_source_set(text: str, kind: Literal["archive", "debian"], name: str, licences: dict[str, str]) -> SourceSet:
-    """Read a pin file of one kind.
+def read_source_set(text: str, name: str, licences: dict[str, str]) -> SourceSet:
+    """Read the pin file of a set of archives.
 
     Raises `SourcesError`: `pin-without-digest` for an entry that says where but not what, `bad-pin-file`.
     """
@@ -120,17 +146,15 @@ def read_source_set(text: str, kind: Literal["archive", "debian"], name: str, li
         raise _bad(name, f"missing components: {missing}; unknown components: {unknown}")
     names = (*COMPONENTS, *(component for component in OPTIONAL if component in content.components))
     pins = tuple(_pin(component, content.components[component], licences, name) for component in names)
-    if content.suite is None and any(pin.origin.startswith("debian") for pin in pins):
-        raise _bad(name, "a Debian component needs `suite`")
-    return SourceSet(kind=kind, suite=content.suite, components=pins)
+    return SourceSet(suite=content.suite, components=pins)
 
 
-def read_git_pin(text: str, name: str) -> GitPin:
-    """Read a pin file of the kind `git`. Raises `SourcesError` as `read_source_set` does."""
+def read_commit_pin(text: str, name: str) -> CommitPin:
+    """Read the pin file of upstream's commit. Raises `SourcesError` as `read_source_set` does."""
     data = parsed(text, name)
     if "commit" not in data:
         raise _without_digest(name, "commit")
-    return validated(GitPin, data, name)
+    return validated(CommitPin, data, name)
 
 
 def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> ComponentPin:
@@ -203,18 +227,17 @@ class ApplePins:
 class RuntimePins:
     """One version of ONNX Runtime: what it can load and where its sources are pinned.
 
-    `sources` holds the sets that are pinned, in the order in which `auto` tries them; `git` is the commit when
-    pinned. `converter_requirements` is the text of a requirements file, None when that is not pinned. `ndk` is the
-    version of Android's NDK that upstream builds with, `apple` what it builds for Apple's systems; None when that is
-    not known.
+    `commit` is upstream's, and `debian` a set of a distribution's archives; None for what is not pinned.
+    `converter_requirements` is the text of a requirements file, None when that is not pinned. `ndk` is the version of
+    Android's NDK that upstream builds with, `apple` what it builds for Apple's systems; None when that is not known.
     """
 
     version: str
     max_opset: int
     max_ir_version: int
     converter_requirements: str | None
-    sources: tuple[SourceSet, ...]
-    git: GitPin | None
+    commit: CommitPin | None = None
+    debian: SourceSet | None = None
     ndk: str | None = None
     apple: ApplePins | None = None
 
@@ -241,6 +264,11 @@ def upstream_names() -> dict[str, str]:
     return {entry["upstream"]: name for name, entry in components.items() if "upstream" in entry}
 
 
+def replacements() -> dict[str, ComponentSource]:
+    """Return what is fetched instead of archives that are gone from where upstream names them, by their SHA-1."""
+    return {sha1: ComponentSource(**entry) for sha1, entry in versions_file()["replaced"].items()}
+
+
 def runtime_pins(version: str) -> RuntimePins:
     """Return what is pinned for one version of ONNX Runtime.
 
@@ -252,8 +280,8 @@ def runtime_pins(version: str) -> RuntimePins:
         max_opset=entry["max_opset"],
         max_ir_version=entry["max_ir_version"],
         converter_requirements=converter_requirements(version),
-        sources=_source_sets(version),
-        git=_git_pin(version),
+        commit=_commit_pin(version),
+        debian=_debian_set(version),
         ndk=entry.get("ndk"),
         apple=_apple_pins(entry.get("apple")),
     )
@@ -282,19 +310,16 @@ def pin_file_name(version: str, kind: str) -> str:
     return f"onnxruntime-{version}-{kind}.toml"
 
 
-def _source_sets(version: str) -> tuple[SourceSet, ...]:
-    sets = []
-    for kind in ("archive", "debian"):
-        name = pin_file_name(version, kind)
-        if (text := pin_text(name)) is not None:
-            sets.append(read_source_set(text, kind, name, licence_ids()))
-    return tuple(sets)
-
-
-def _git_pin(version: str) -> GitPin | None:
-    name = pin_file_name(version, "git")
+def _debian_set(version: str) -> SourceSet | None:
+    name = pin_file_name(version, "debian")
     text = pin_text(name)
-    return None if text is None else read_git_pin(text, name)
+    return None if text is None else read_source_set(text, name, licence_ids())
+
+
+def _commit_pin(version: str) -> CommitPin | None:
+    name = pin_file_name(version, "upstream")
+    text = pin_text(name)
+    return None if text is None else read_commit_pin(text, name)
 
 
 def _nearest(version: str) -> str:

@@ -9,40 +9,24 @@
 
 import re
 import tempfile
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
-from urllib.parse import urlsplit
 
-from ortrim.base.archives import DAMAGE
 from ortrim.base.downloads import Mirrors, fetch, mirrored
 from ortrim.base.files import sha256_of, write_atomically
+from ortrim.build.checkouts import git, tagged_commit
+from ortrim.build.commits import fetch_objects, left_out_of
 from ortrim.build.container_engines import UsableEngine
 from ortrim.build.container_runs import pulled_digest
-from ortrim.build.source_archives import (
-    DEPENDENCIES,
-    git,
-    parse_dependencies,
-    read_dependency_list,
-    tagged_commit,
-    version_in,
-)
+from ortrim.build.source_archives import DEPENDENCIES, declared_components, parse_dependencies
 from ortrim.errors import NetworkError, SourcesError
 from ortrim.models.full_runtime import DISTRIBUTION
 from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
 from ortrim.pins.requirements import PYTHONS, WantedRequirement, pinned_text
-from ortrim.pins.runtime import (
-    GitPin,
-    known_version,
-    licence_ids,
-    pin_file_name,
-    read_git_pin,
-    read_source_set,
-    upstream_names,
-)
+from ortrim.pins.runtime import OPTIONAL, REPOSITORY, CommitPin, ComponentPin, pin_file_name, read_commit_pin
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.platforms.android.ndk import LIST, listed_archive
 from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
@@ -52,7 +36,6 @@ ENTRY: Final = re.compile(r'^\[versions\."(?P<version>[^"]+)"\]\n(?:[a-z_]+ = .*
 RELEASE: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 NDK_TEMPLATE: Final = "tools/ci_build/github/azure-pipelines/templates/use-android-ndk.yml"
 NDK: Final = re.compile(r'name: AndroidNdkVersion\s+(?:[a-zA-Z]+: .*\s+)*?default: "?([0-9]+\.[0-9]+\.[0-9]+)"?\s')
-LARGEST_TEMPLATE: Final = 1 << 16
 
 
 def release_number(version: str) -> tuple[int, ...] | None:
@@ -76,56 +59,18 @@ def with_version(text: str, version: str, *, max_opset: int, max_ir_version: int
     return f"{text[:end]}\n{entry}{text[end:]}"
 
 
-def ndk_of(archive: Path) -> str | None:
-    """Return the version of Android's NDK that upstream builds with, as its archive says; None when it does not.
-
-    Raises `NetworkError` `corrupt-download`.
-    """
-    try:
-        with zipfile.ZipFile(archive) as file:
-            name = next((name for name in file.namelist() if name.split("/", 1)[-1] == NDK_TEMPLATE), None)
-            if name is None or file.getinfo(name).file_size > LARGEST_TEMPLATE:
-                return None
-            found = NDK.search(file.read(name).decode("utf-8", "replace"))
-    except DAMAGE as error:
-        raise NetworkError("corrupt-download", "is not a zip archive", where=str(archive), why=str(error)) from error
+def ndk_of(template: str) -> str | None:
+    """Return the version of Android's NDK that upstream builds with, as its template says; None when it does not."""
+    found = NDK.search(template)
     return found[1] if found else None
-
-
-REPOSITORY: Final = "https://github.com/microsoft/onnxruntime"
-ARCHIVE: Final = "onnxruntime.zip"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PinnedSources:
-    """The pin files of a version's sources, and the NDK that upstream builds it with, None when not known."""
+    """The pin file of a version's sources, and the NDK that upstream builds it with, None when not known."""
 
-    files: tuple[Path, ...]
+    file: Path
     ndk: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Fetched:
-    name: str
-    version: str
-    url: str
-    file: str
-    sha256: str
-
-
-def update_pins(
-    version: str,
-    *,
-    mirrors: Mirrors = (),
-    destination: Path | None = None,
-    announce: Callable[[str], None] = lambda _: None,
-) -> tuple[Path, ...]:
-    """Pin the sources of a version that ortrim knows, and return the files written.
-
-    Raises `SpecError` for one that is unknown or broken, and as `pin_sources` does.
-    """
-    known_version(version)
-    return pin_sources(version, mirrors=mirrors, destination=destination, announce=announce).files
 
 
 def pin_sources(
@@ -135,80 +80,73 @@ def pin_sources(
     destination: Path | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> PinnedSources:
-    """Pin the sources of any version: the commit of its tag, and the SHA-256 of every archive it needs.
+    """Pin the sources of any version: the commit of its tag, git's ids of its files, and SHA-256 of its dependencies.
 
-    Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives, and ONNX Runtime's
-    archive must say that it was made of the tag's commit. `mirrors` are pairs (prefix of an address, what to
-    fetch from instead); the pins keep upstream's addresses. Nothing is written before all of it was checked.
-    The files lie in `destination` or else where ortrim reads them. Raises `SourcesError` (`commit-mismatch`,
-    `bad-dependency-list`, `git-failed`, `no-such-tag`) or `NetworkError` (`digest-mismatch` for a wrong SHA-1, ...).
+    Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives; of one that cannot be
+    fetched, that alone stays what decides. `mirrors` are pairs (prefix of an address, what to fetch from instead); the
+    pins keep upstream's addresses. The file is written last, in `destination` or else where ortrim reads it. Raises
+    `SourcesError` (`bad-dependency-list`, `git-failed`, `no-such-tag`).
     """
-    url, tag = f"{REPOSITORY}.git", f"v{version}"
+    tag = f"v{version}"
     announce(f"ask for the commit of {tag}")
-    git = GitPin(url=url, tag=tag, commit=tagged_commit(mirrored(url, mirrors), tag))
+    commit = tagged_commit(mirrored(f"{REPOSITORY}.git", mirrors), tag)
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
-        fetched = _fetch_all(version, git.commit, mirrors, Path(name), announce)
-        ndk = ndk_of(Path(name) / ARCHIVE)
-    texts = {"archive": _archive_text(version, fetched), "git": _git_text(version, git)}
-    return PinnedSources(files=_write(version, texts, destination or writable_pins_folder()), ndk=ndk)
+        folder = Path(name)
+        fetch_objects(folder, commit, mirrors)
+        tree, left_out = git(folder, "rev-parse", f"{commit}^{{tree}}").strip(), left_out_of(folder, commit)
+        listed = parse_dependencies(_file_of(folder, commit, DEPENDENCIES))
+        ndk = ndk_of(_file_of(folder, commit, NDK_TEMPLATE))
+        archives = _digests_of(declared_components(listed, {}, frozenset(OPTIONAL)), folder, mirrors, announce)
+    witnesses = (f"tag {tag} of {REPOSITORY}",)
+    pin = CommitPin(commit=commit, tree=tree, witnesses=witnesses, left_out=left_out, archives=archives)
+    file, text = pin_file_name(version, "upstream"), commit_text(version, pin)
+    read_commit_pin(text, file)
+    path = (destination or writable_pins_folder()) / file
+    write_atomically(path, text)
+    return PinnedSources(file=path, ndk=ndk)
 
 
-def _fetch_all(
-    version: str, commit: str, mirrors: Mirrors, folder: Path, announce: Callable[[str], None]
-) -> list[_Fetched]:
-    url = f"{REPOSITORY}/archive/refs/tags/v{version}.zip"
-    announce(f"fetch {url}")
-    fetch(mirrored(url, mirrors), folder / ARCHIVE, "sha256", None)
-    dependencies = {each.name: each for each in parse_dependencies(read_dependency_list(folder / ARCHIVE, commit))}
-    result = [_fetched("onnxruntime", version, url, folder / ARCHIVE)]
-    for upstream, name in upstream_names().items():
-        dependency = dependencies.get(upstream)
-        if dependency is None:
-            raise SourcesError("bad-dependency-list", f"does not list {upstream}", where=f"{DEPENDENCIES} of {version}")
-        announce(f"fetch {dependency.url}")
-        archive = folder / f"{name}.archive"
-        fetch(mirrored(dependency.url, mirrors), archive, "sha1", dependency.sha1)
-        result.append(_fetched(name, version_in(dependency.url), dependency.url, archive))
-    return result
+def _file_of(repository: Path, commit: str, name: str) -> str:
+    """Return a file's text, empty for one that the commit lacks."""
+    there = git(repository, "ls-tree", "--name-only", commit, "--", name)
+    return git(repository, "show", f"{commit}:{name}") if there.strip() else ""
 
 
-def _fetched(name: str, version: str, url: str, archive: Path) -> _Fetched:
-    file = f"{name}-{PurePosixPath(urlsplit(url).path).name}"
-    return _Fetched(name=name, version=version, url=url, file=file, sha256=sha256_of(archive))
+def _digests_of(
+    components: Iterable[ComponentPin], folder: Path, mirrors: Mirrors, announce: Callable[[str], None]
+) -> dict[str, str]:
+    """Return the SHA-256 of each archive that has its SHA-1, by that."""
+    digests = {}
+    for component in components:
+        announce(f"fetch {component.location}")
+        archive = folder / component.file
+        try:
+            fetch(mirrored(component.location, mirrors), archive, "sha1", component.sha1)
+        except NetworkError as error:
+            announce(f"{component.name}: no SHA-256, its SHA-1 alone counts: {error.code}: {error.what}")
+        else:
+            digests[component.sha1] = sha256_of(archive)
+            archive.unlink()
+    return digests
 
 
-def _archive_text(version: str, fetched: Sequence[_Fetched]) -> str:
+def commit_text(version: str, pin: CommitPin) -> str:
+    """Return the pin file of a commit."""
     lines = [
-        f"# ONNX Runtime {version} and the dependencies of its cmake/deps.txt, each checked against the SHA-1 there."
+        f"# ONNX Runtime {version}: upstream's commit, which pins everything.",
+        f"# `invoke pins.update --version {version}` writes this file anew.",
+        "",
+        f'commit = "{pin.commit}"',
+        *([f'tree = "{pin.tree}"'] if pin.tree else []),
+        *("witnesses = [", *(f'    "{witness}",' for witness in pin.witnesses), "]"),
     ]
-    lines.append("# Made by: invoke pins.update")
-    for each in fetched:
-        lines += [
-            "",
-            f"[components.{each.name}]",
-            f'version = "{each.version}"',
-            f'url = "{each.url}"',
-            f'file = "{each.file}"',
-            f'sha256 = "{each.sha256}"',
-            "strip = 1",
-        ]
+    if pin.left_out:
+        lines += ["", "# What no build reads, by git's ids.", "[left_out]"]
+        lines += [f'"{name}" = "{number}"' for name, number in sorted(pin.left_out.items())]
+    if pin.archives:
+        lines += ["", "# SHA-256 of the dependencies by the SHA-1 in upstream's cmake/deps.txt.", "[archives]"]
+        lines += [f'"{sha1}" = "{sha256}"' for sha1, sha256 in sorted(pin.archives.items())]
     return "\n".join(lines) + "\n"
-
-
-def _git_text(version: str, git: GitPin) -> str:
-    lines = [f"# The commit of ONNX Runtime {version}.", "# Made by: invoke pins.update", ""]
-    lines += [f'url = "{git.url}"', f'tag = "{git.tag}"', f'commit = "{git.commit}"']
-    return "\n".join(lines) + "\n"
-
-
-def _write(version: str, texts: dict[str, str], folder: Path) -> tuple[Path, ...]:
-    """Write the pin files once they read back."""
-    names = {kind: pin_file_name(version, kind) for kind in texts}
-    read_source_set(texts["archive"], "archive", names["archive"], licence_ids())
-    read_git_pin(texts["git"], names["git"])
-    for kind, text in texts.items():
-        write_atomically(folder / names[kind], text)
-    return tuple(folder / name for name in names.values())
 
 
 HOST: Final = "https://github.com/"

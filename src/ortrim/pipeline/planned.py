@@ -16,6 +16,7 @@ from ortrim.base.json import to_canonical_json
 from ortrim.build.dead_kernels import unused_types
 from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.build.sources import SourceTree, fetch_sources
+from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError
 from ortrim.models.hot_operators import hot_file, read_hot, required_of
 from ortrim.models.ort_format import read_uses
@@ -128,7 +129,8 @@ def _planned(
 ) -> Planned:
     models = converted_models(loaded, console)
     cases = _cases(models)
-    sources = _sources(models, console)
+    libraries = ((TARGETS[each.id], platform_of(TARGETS[each.id]).providers(loaded.spec, each)) for each in targets)
+    sources = _sources(models, optional_sources(libraries), console)
     plan = make_plan(
         loaded.spec,
         models.operators,
@@ -155,11 +157,11 @@ def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> t
     return required
 
 
-def _sources(models: Models, console: Console) -> SourceTree:
+def _sources(models: Models, optional: frozenset[str], console: Console) -> SourceTree:
     wanted = models.loaded.spec.onnxruntime
     with console.step("fetch sources") as step:
         path = models.loaded.resolve(wanted.path) if wanted.path else None
-        tree = fetch_sources(models.pins, wanted.source, path, announce=step.note, unread=True)
+        tree = fetch_sources(models.pins, wanted.source, path, announce=step.note, optional=optional, unread=True)
         for note in tree.notes:
             step.note(note)
     return tree

@@ -284,7 +284,7 @@ class RuntimeSpec:
 
     version: Annotated[str, Field(pattern=VERSION)] = "1.21.0"
     """ONNX Runtime version; models are converted by the full runtime of exactly this version."""
-    source: Literal["auto", "archive", "git", "debian", "path"] = "auto"
+    source: Literal["auto", "upstream", "debian", "path"] = "auto"
     """Kind of source; `auto` takes the first that is pinned and can be reached here."""
     path: Path | None = None
     """Checkout to build from when `source` is `path`, relative to the buildspec."""

@@ -67,12 +67,16 @@ class Android(Platform):
             hint = "use linkage = 'shared' for this target"
             yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
+    def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
+        """Return NNAPI and XNNPACK, where they are asked for."""
+        return tuple(sorted(set(android_of(spec, target).providers or ())))
+
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
         """Return the job with its API level, its C++ library and its execution providers."""
         chosen = android_of(spec, target)
         assert chosen.api is not None
         assert chosen.stl is not None
-        providers = tuple(sorted(set(chosen.providers or ())))
+        providers = self.providers(spec, target)
         return replace(job, android=AndroidBuild(api=chosen.api, stl=chosen.stl, providers=providers))
 
     def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
@@ -115,7 +119,7 @@ class Android(Platform):
         return tuple(
             f"{target.id}: Android 15 deprecates nnapi; xnnpack, on the processor's cores, is what stays"
             for target in targets
-            if "nnapi" in (android_of(spec, target).providers or ())
+            if "nnapi" in self.providers(spec, target)
         )
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:

@@ -106,12 +106,15 @@ class Apple(Platform):
             return replace(target, apple=replace(chosen, ios_deployment_target=minimum))
         return replace(target, apple=replace(chosen, macos_deployment_target=minimum))
 
+    def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
+        """Return CoreML, where it is asked for."""
+        return tuple(sorted(set(apple_of(spec, target).providers or ())))
+
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
         """Return the job with its deployment target and its execution providers; see `with_defaults`."""
         minimum = deployment_target_of(spec, target)
         assert minimum is not None
-        providers = tuple(sorted(set(apple_of(spec, target).providers or ())))
-        return replace(job, apple=AppleBuild(deployment_target=minimum, providers=providers))
+        return replace(job, apple=AppleBuild(deployment_target=minimum, providers=self.providers(spec, target)))
 
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
@@ -193,7 +196,7 @@ class Apple(Platform):
         """Refuse what zig cannot do: it has no frameworks of Apple's, and joins no static libraries."""
         if self.linkage(spec, target) == "static":
             raise _needs_mac(target, "a static framework is joined with the linker of Xcode")
-        if apple_of(spec, target).providers:
+        if self.providers(spec, target):
             raise _needs_mac(target, "CoreML is a framework of Apple's, which comes only with Xcode")
 
     def _xcodes_version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:

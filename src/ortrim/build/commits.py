@@ -1,0 +1,141 @@
+"""The files of upstream's commit: fetched in whatever way works, and proved by git's own ids.
+
+A commit's id is the SHA-1 of what it says, its tree's id among it, and that is the SHA-1 of the names and the ids of
+files: so content decides, not the way on which it came.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.archives import unpack
+from ortrim.base.downloads import Mirrors, fetch, mirrored, site_mirrors
+from ortrim.base.files import storage_errors
+from ortrim.build.checkouts import git
+from ortrim.errors import Diagnostic, NetworkError, SourcesError, StorageError, ToolError
+from ortrim.pins.runtime import REPOSITORY, CommitPin
+
+LEFT_OUT: Final = (
+    "csharp", "docs", "js", "onnxruntime/contrib_ops/cuda", "onnxruntime/test", "orttraining/orttraining/test", "rust",
+    "samples", "winml",
+)  # fmt: skip
+"""Folders that no build reads: 330 of the 430 MB of 1.24.4's files."""
+AS_STORED: Final = "* -text -eol -ident -filter -working-tree-encoding -export-subst -export-ignore\n"
+"""As git's attributes, which would otherwise let the user's settings and upstream's change line ends."""
+DAMAGED: Final = frozenset({"archive-too-large", "corrupt-archive", "nothing-unpacked", "unsafe-archive"})
+
+
+def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[str], None]) -> None:
+    """Fill the new `folder` with the files of a commit, without those that no build reads.
+
+    First with git, which fetches no more than these; then, if the tree is pinned, as an archive of the commit. `work`
+    is a folder for what is needed meanwhile. Raises `SourcesError` (`commit-unavailable` with the reason of each way,
+    `tree-mismatch`, `git-failed`), `NetworkError`, `ToolError` where there is no git, or `StorageError`.
+    """
+    ways = {"with git": _with_git} | ({"as an archive": _as_archive} if pin.tree else {})
+    failures: list[Diagnostic] = []
+    for words, way in ways.items():
+        announce(f"fetch ONNX Runtime's commit {pin.commit[:10]} {words}")
+        try:
+            way(pin, folder, work)
+        except (NetworkError, SourcesError, StorageError, ToolError) as error:
+            if isinstance(error, StorageError) and error.code not in DAMAGED:
+                raise
+            failures.append(error)
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            return
+    if len(failures) == 1:
+        raise failures[0]
+    what = f"the commit {pin.commit} could not be fetched in any way"
+    why = "\n".join(f"{words}: {failure}" for words, failure in zip(ways, failures, strict=True))
+    hint = "behind a firewall, name a mirror: ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
+    raise SourcesError("commit-unavailable", what, where=REPOSITORY, why=why, hint=hint)
+
+
+def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:
+    folder.mkdir()
+    fetch_objects(folder, pin.commit, site_mirrors())
+    (folder / ".git" / "info" / "attributes").write_text(AS_STORED)
+    left_out = dict(pin.left_out) or left_out_of(folder, pin.commit)
+    patterns = ("/*", *(f"!/{name}/" for name in left_out))
+    git(folder, "sparse-checkout", "set", "--no-cone", *patterns)
+    git(folder, "checkout", "--quiet", "--detach", pin.commit)
+    tree = git(folder, "rev-parse", f"{pin.commit}^{{tree}}").strip()
+    shutil.rmtree(folder / ".git")
+    require_tree(folder, tree, left_out)
+
+
+def fetch_objects(repository: Path, commit: str, mirrors: Mirrors) -> None:
+    """Make a repository of `repository` and fetch one commit into it, without the content of files where possible.
+
+    git fetches that as soon as it is needed. Raises as `git` does.
+    """
+    git(repository, "init", "--quiet")
+    git(repository, "remote", "add", "origin", mirrored(f"{REPOSITORY}.git", mirrors))
+    git(repository, "fetch", "--progress", "--depth", "1", "--no-tags", "--filter=blob:none", "origin", commit)
+
+
+def left_out_of(repository: Path, commit: str) -> dict[str, str]:
+    """Return the ids of a commit's folders that no build reads, and of its submodules."""
+    lines = git(repository, "ls-tree", "-r", "-t", commit).splitlines()
+    entries = [(line.split("\t", 1)[1], *line.split()[1:3]) for line in lines]
+    return {name: f"{kind} {number}" for name, kind, number in entries if kind == "commit" or name in LEFT_OUT}
+
+
+def _as_archive(pin: CommitPin, folder: Path, work: Path) -> None:
+    archive = work / f"{pin.commit}.zip"
+    fetch(mirrored(f"{REPOSITORY}/archive/{pin.commit}.zip", site_mirrors()), archive, "sha256", None)
+    unpack(archive, folder, strip=1, zip_links=True)
+    archive.unlink()
+    for name in pin.left_out:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    require_tree(folder, pin.tree or "", pin.left_out)
+
+
+def require_tree(folder: Path, tree: str, left_out: Mapping[str, str]) -> None:
+    """Refuse a folder whose files are not those of git's tree; those `left_out` are known by their ids.
+
+    Raises `SourcesError` (`tree-mismatch`).
+    """
+    with storage_errors(folder):
+        actual = tree_id(folder, left_out)
+    if actual != tree:
+        what = "the files are not those of the commit that was pinned"
+        why = f"expected the tree {tree}\nactual            {actual}"
+        hint = "something on the way changed them; do not use them before you know what"
+        raise SourcesError("tree-mismatch", what, where=str(folder), why=why, hint=hint)
+
+
+def tree_id(folder: Path, left_out: Mapping[str, str]) -> str:
+    """Return git's id of a folder's files. `left_out` has the ids of folders below that are not there."""
+    entries = []
+    below = {name.split("/", 1)[0] for name in left_out}
+    for name in {path.name for path in folder.iterdir()} | below:
+        path = folder / name
+        if path.is_symlink():
+            entries.append(("120000", name, _object_id("blob", str(path.readlink()).encode())))
+        elif path.is_file():
+            mode = "100755" if path.stat().st_mode & 0o100 else "100644"
+            entries.append((mode, name, _object_id("blob", path.read_bytes())))
+        elif name in left_out:
+            kind, number = left_out[name].split()
+            entries.append(("160000" if kind == "commit" else "40000", name, number))
+        elif any(path.iterdir()) or name in below:  # git knows no empty folders
+            inner = {key.split("/", 1)[1]: left_out[key] for key in left_out if key.startswith(f"{name}/")}
+            entries.append(("40000", name, tree_id(path, inner)))
+    return _object_id("tree", b"".join(_entry(*each) for each in _in_gits_order(entries)))
+
+
+def _in_gits_order(entries: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return sorted(entries, key=lambda entry: entry[1].encode() + (b"/" if entry[0] == "40000" else b""))
+
+
+def _entry(mode: str, name: str, number: str) -> bytes:
+    return f"{mode} {name}".encode() + b"\0" + bytes.fromhex(number)
+
+
+def _object_id(kind: str, content: bytes) -> str:
+    return hashlib.sha1(f"{kind} {len(content)}".encode() + b"\0" + content, usedforsecurity=False).hexdigest()

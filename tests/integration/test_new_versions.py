@@ -1,6 +1,5 @@
 """New versions of ONNX Runtime: releases from the stand-in of GitHub, sources from a likeness of upstream."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,15 +11,16 @@ from github_checks import OCTO, Remote, refused, running_remote
 from github_service import answer, message
 from github_state import Release
 from ortrim.base.console import Console
+from ortrim.build.checkouts import git
 from ortrim.errors import NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import _entry, full_runtime
 from ortrim.pins import new_versions
 from ortrim.pins.new_versions import model_limits, newest_pinned, pin_new_versions, released_versions, wanted_versions
-from ortrim.pins.runtime import runtime_pins, supported_versions
+from ortrim.pins.runtime import pin_file_name, runtime_pins, supported_versions
 from ortrim.pins.update import converter_text
 from upstream_likeness import NDK, Upstream, running_upstream
 
-NEW = "1.99.0"
+FIRST, NEW = "1.98.0", "1.99.0"
 REQUIREMENTS = f"onnxruntime=={NEW} \\\n    --hash=sha256:{'0' * 64}\n"
 
 
@@ -34,10 +34,11 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
 
 @pytest.fixture
 def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
-    """Serve a likeness of upstream that has released one more version; its wheel is that of the installed one."""
+    """Serve a likeness of upstream that has released two more versions; their wheel is that of the installed one."""
     with running_upstream(tmp_path, monkeypatch) as running:
+        running.release(running.digests, FIRST)
         running.release(running.digests, NEW)
-        monkeypatch.setattr(new_versions, "converter_text", lambda *_: REQUIREMENTS)
+        monkeypatch.setattr(new_versions, "converter_text", lambda version, _: REQUIREMENTS.replace(NEW, version))
         monkeypatch.setattr(new_versions, "full_runtime", lambda *_: full_runtime("1.21.0", None))
         yield running
 
@@ -81,47 +82,51 @@ def test_a_list_that_cannot_be_had_is_reported(remote: Remote, reply: Any, refer
 
 @pytest.mark.needs("git")
 def test_new_versions_are_pinned_whole(upstream: Upstream) -> None:
-    """A known one gets its archives, an unknown one its converter, limits and NDK, too; a broken one nothing."""
+    """With converter, limits and NDK; what is older than the newest pinned one, and what is broken, is left alone."""
     last = newest_pinned()
-    update = pin_new_versions(("1.20.0", "1.22.0", "1.22.1", NEW), Console(), mirrors=upstream.mirrors)
-    assert (update.last, update.pinned, update.refused) == (last, ("1.22.0", NEW), ())
+    update = pin_new_versions(("1.20.0", "1.22.1", FIRST, NEW), Console(), mirrors=upstream.mirrors)
+    assert (update.last, update.pinned, update.refused) == (last, (FIRST, NEW), ())
     pins = runtime_pins(NEW)
     assert (pins.max_opset, pins.max_ir_version, pins.ndk) == (22, 10, NDK)
     assert pins.converter_requirements == REQUIREMENTS
     assert supported_versions()[-1] == newest_pinned() == NEW
-    (archives,) = pins.sources
-    served = upstream.served / f"microsoft/onnxruntime/archive/refs/tags/v{NEW}.zip"
-    assert archives.components[0].sha256 == hashlib.sha256(served.read_bytes()).hexdigest()
-    assert wanted_versions(("1.22.0", NEW), last) == ()
+    assert pins.commit is not None
+    assert pins.commit.commit == upstream.commit
+    assert wanted_versions((FIRST, NEW), last) == ()
 
 
 @pytest.mark.needs("git")
-def test_the_newest_pinned_version_gets_upstreams_archives_too(
-    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Elsewhere there may be no mirror of Debian's; it is not new for that."""
-    upstream.release(upstream.digests, "1.21.0")
-    update = pin_new_versions(("1.21.0",), Console(), mirrors=upstream.mirrors)
-    assert (update.last, update.pinned, update.refused) == ("1.21.0", (), ())
-    assert [each.kind for each in runtime_pins("1.21.0").sources] == ["archive", "debian"]
+def test_the_newest_version_gets_what_its_pin_lacks(upstream: Upstream) -> None:
+    """One that was pinned by its commit alone gets the ids of its files; it is not new for that."""
+    last = newest_pinned()
+    upstream.pins.mkdir()
+    (upstream.pins / pin_file_name(last, "upstream")).write_text(f'commit = "{"a" * 40}"\n')
+    upstream.release(upstream.digests, last)
+    update = pin_new_versions((last,), Console(), mirrors=upstream.mirrors)
+    assert (update.last, update.pinned, update.refused) == (last, (), ())
+    pin = runtime_pins(last).commit
+    assert pin is not None
+    assert (pin.commit, bool(pin.tree)) == (upstream.commit, True)
 
 
 def no_tag(upstream: Upstream, _: pytest.MonkeyPatch) -> None:
     """Let the likeness forget the version."""
-    upstream.serve("HEAD~1", NEW)
+    git(upstream.repository, "tag", "--delete", f"v{NEW}")
 
 
 def no_converter(_: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be no wheel."""
+    """Let there be no wheel of one version."""
 
-    def absent(*_: object) -> str:
+    def absent(version: str, *_: object) -> str:
+        if version != NEW:
+            return REQUIREMENTS.replace(NEW, version)
         raise SourcesError("no-converter", "there is no wheel", why="one\ntwo")
 
     monkeypatch.setattr(new_versions, "converter_text", absent)
 
 
 @pytest.mark.needs("git")
-@pytest.mark.parametrize(("spoil", "reference"), [(no_tag, "commit-mismatch"), (no_converter, "no-converter")])
+@pytest.mark.parametrize(("spoil", "reference"), [(no_tag, "no-such-tag"), (no_converter, "no-converter")])
 def test_a_version_that_cannot_be_pinned_stops_no_other(
     upstream: Upstream,
     monkeypatch: pytest.MonkeyPatch,
@@ -130,8 +135,8 @@ def test_a_version_that_cannot_be_pinned_stops_no_other(
 ) -> None:
     """The record says why; nothing of it is written."""
     spoil(upstream, monkeypatch)
-    update = pin_new_versions(("1.22.0", NEW), Console(), mirrors=upstream.mirrors)
-    assert update.pinned == ("1.22.0",)
+    update = pin_new_versions((FIRST, NEW), Console(), mirrors=upstream.mirrors)
+    assert update.pinned == (FIRST,)
     (refusal,) = update.refused
     assert (refusal.version, refusal.reference) == (NEW, reference)
     assert NEW not in supported_versions()
@@ -142,14 +147,16 @@ def test_a_version_that_cannot_be_pinned_stops_no_other(
 def test_an_interrupted_version_is_not_known(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its entry is written last; those before it stay, and the next run goes on."""
 
-    def interrupt(*_: object) -> str:
+    def interrupt(version: str, *_: object) -> str:
+        if version != NEW:
+            return REQUIREMENTS.replace(NEW, version)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(new_versions, "converter_text", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        pin_new_versions(("1.22.0", NEW), Console(), mirrors=upstream.mirrors)
+        pin_new_versions((FIRST, NEW), Console(), mirrors=upstream.mirrors)
     assert NEW not in supported_versions()
-    assert wanted_versions(("1.22.0", NEW), "1.21.0") == (NEW,)
+    assert wanted_versions((FIRST, NEW), "1.21.0") == (NEW,)
 
 
 @pytest.mark.needs("git")

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.network
 PLANS: Final = Path(__file__).parents[1] / "unit" / "platforms" / "data" / "plans"
 GOLDEN: Final = sorted(PLANS.glob("*.json"))
 PROVIDERS: Final = tuple(
-    SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="MIT")
+    SourcePin(name=name, version="1", kind="upstream", digest="c" * 64, licence="MIT")
     for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai", "coremltools", "fp16", "psimd")
 )
 

@@ -27,7 +27,7 @@ from github_service import GitHubService
 from github_state import Release, VirtualClock
 from ndk_layout import NDK_VERSION
 from ortrim.base.cache import cache_folder
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import with_sums
 from ortrim.github.pin_updates import read_update

@@ -9,7 +9,7 @@ import pytest
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS, check_sums
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.errors import ExitCode
 from ortrim.github.workflow_files import WorkflowInputs, read_inputs
 from ortrim.package.manifest import FACTS

@@ -11,7 +11,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.github.workflow_files import CompileJob, DeliverJob
 
 pytestmark = pytest.mark.network

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pytest
 
-from ortrim.pins.runtime import COMPONENTS, ComponentPin, GitPin, RuntimePins, SourceSet
+from ortrim.pins.runtime import COMPONENTS, CommitPin, ComponentPin, RuntimePins, SourceSet
 
 NO_LINKS: Mapping[str, str] = MappingProxyType({})
 RUNTIME_FILES = {"VERSION_NUMBER": "1.21.0\n", "tools/ci_build/build.py": "# build\n", "LICENSE": "MIT\n"}
@@ -66,15 +66,16 @@ class FakeSources:
         """Change fields of a component's pin."""
         self.components[name] = replace(self.components[name], **changes)  # type: ignore[arg-type]
 
-    def runtime(self, *kinds: str, git: GitPin | None = None) -> RuntimePins:
-        """Return the pins of version 1.21.0 with a set of each of `kinds`."""
+    def runtime(self, commit: CommitPin | None = None) -> RuntimePins:
+        """Return the pins of version 1.21.0: the archives as a distribution's set, and upstream's commit if given."""
         components = tuple(self.components.values())
-        sets = tuple(
-            SourceSet(kind="archive" if kind == "archive" else "debian", suite="trixie", components=components)
-            for kind in kinds
-        )
         return RuntimePins(
-            version="1.21.0", max_opset=22, max_ir_version=10, converter_requirements=None, sources=sets, git=git
+            version="1.21.0",
+            max_opset=22,
+            max_ir_version=10,
+            converter_requirements=None,
+            commit=commit,
+            debian=SourceSet(suite="trixie", components=components),
         )
 
 

@@ -55,7 +55,7 @@ def small_stages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
     monkeypatch.setattr(request, "full_runtime", lambda *_: runtime)
     monkeypatch.setattr(request, "convert", stage("convert", _converted))
     monkeypatch.setattr(request, "prepare", stage("prepare", prepare))
-    tree = SourceTree(folder=folder, kind="archive", pins=SOURCES, notes=("archive: taken from the cache",))
+    tree = SourceTree(folder=folder, kind="upstream", pins=SOURCES, notes=("upstream: taken from the cache",))
     monkeypatch.setattr(planned, "fetch_sources", stage("sources", lambda *_, **__: tree))
     monkeypatch.setattr(planned, "host_target", lambda: TARGETS["linux-x64"])
     return made

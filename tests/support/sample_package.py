@@ -26,7 +26,7 @@ MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))
 SOURCES = (
     SourcePin(name="onnxruntime", version="1.21.0", kind="debian", digest="3" * 64, licence="MIT"),
     SourcePin(name="abseil_cpp", version="20240722.0", kind="git", digest="a" * 40, licence="Apache-2.0"),
-    SourcePin(name="eigen", version="3.4.0", kind="archive", digest="e" * 64, licence="MPL-2.0 AND BSD-3-Clause"),
+    SourcePin(name="eigen", version="3.4.0", kind="upstream", digest="e" * 64, licence="MPL-2.0 AND BSD-3-Clause"),
 )
 
 

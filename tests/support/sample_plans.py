@@ -15,8 +15,8 @@ from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec
 from ortrim.spec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 
 SOURCES = (
-    SourcePin(name="onnxruntime", version="1.21.0", kind="archive", digest="a" * 64, licence="MIT"),
-    SourcePin(name="eigen", version="3.4.0", kind="archive", digest="b" * 64, licence="MPL-2.0"),
+    SourcePin(name="onnxruntime", version="1.21.0", kind="upstream", digest="a" * 64, licence="MIT"),
+    SourcePin(name="eigen", version="3.4.0", kind="upstream", digest="b" * 64, licence="MPL-2.0"),
 )
 MODELS = (
     PlannedModel(

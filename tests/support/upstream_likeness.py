@@ -12,15 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.source_archives import git
-from ortrim.pins.runtime import upstream_names, versions_file
-from ortrim.pins.update import NDK_TEMPLATE, REPOSITORY, update_pins
+from ortrim.build.checkouts import git
+from ortrim.pins.runtime import REPOSITORY, upstream_names, versions_file
+from ortrim.pins.update import NDK_TEMPLATE, pin_sources
 
 VERSION = "1.22.0"
 NDK = "28.0.13004108"
 FILES = {
     "tools/ci_build/build.py": "# build\n",
     "LICENSE": "MIT\n",
+    "csharp/OnnxRuntime.sln": "left out",
+    "onnxruntime/core/windows.cc": "one\r\ntwo\r\n",
+    "onnxruntime/test/test.cc": "left out",
+    ".gitattributes": "* text=auto\n*.sln text eol=crlf\n",
+    "include/unix.h": "one\ntwo\n",
     NDK_TEMPLATE: f'parameters:\n- name: AndroidNdkVersion\n  type: string\n  default: "{NDK}"  # LTS version\n',
 }
 
@@ -39,8 +44,10 @@ class Upstream:
         self.pins = folder / "pins"
         self.served = folder / "served"
         self.repository = folder / "onnxruntime"
+        self.dependency = folder / "re2"
         self.mirrors = (
             (f"{REPOSITORY}.git", str(self.repository)),
+            ("https://github.com/a/re2.git", str(self.dependency)),
             ("https://github.com/", f"http://127.0.0.1:{port}/"),
         )
         self.served.mkdir()
@@ -51,42 +58,76 @@ class Upstream:
         """Make an archive for each dependency; return the SHA-1 of each."""
         digests = {}
         for name in upstream_names():
-            path = self.served / f"{name}/archive/v1.2.zip"
+            path = self.archive_of(name)
             path.parent.mkdir(parents=True)
             with zipfile.ZipFile(path, "w") as file:
                 file.writestr(f"{name}-1.2/LICENSE", f"licence of {name}")
                 file.writestr(f"{name}-1.2/include/{name}.h", "")
             digests[name] = hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()
-        return digests
+        return digests | {"re2": self.make_repository()}
+
+    def make_repository(self) -> str:
+        """Make a repository of one dependency, and its archive as GitHub does; return the archive's SHA-1."""
+        self.dependency.mkdir()
+        (self.dependency / "LICENSE").write_text("licence of re2")
+        (self.dependency / "link").symlink_to("LICENSE")
+        commit_all(self.dependency, "v1.2")
+        path = self.archive_of("re2")
+        git(self.dependency, "archive", "--prefix=re2-1.2/", f"--output={path}", "v1.2", TZ="America/Los_Angeles")
+        return hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()
+
+    def archive_of(self, name: str) -> Path:
+        """Return where a dependency's archive is served."""
+        return self.served / f"a/{name}/archive/refs/tags/v1.2.zip"
 
     def release(self, digests: dict[str, str], version: str = VERSION) -> None:
         """Commit, tag and serve a version with a `cmake/deps.txt` of these digests."""
-        lines = [f"{name};https://github.com/{name}/archive/v1.2.zip;{sha1}" for name, sha1 in digests.items()]
+        address = "https://github.com/a/{}/archive/refs/tags/v1.2.zip"
+        lines = [f"{name};{address.format(name)};{sha1}" for name, sha1 in digests.items()]
         listed = "\n".join(["#Name;Url;SHA1", *lines, "unused;https://x.org;" + "0" * 40])
         files = FILES | {"VERSION_NUMBER": f"{version}\n", "cmake/deps.txt": listed}
         for name, text in files.items():
             (self.repository / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.repository / name).write_text(text)
-        git(self.repository, "init", "--quiet")
-        git(self.repository, "add", "--all")
-        git(self.repository, "commit", "--quiet", "--message", "release")
-        git(self.repository, "tag", "--force", "--annotate", "--message", "release", f"v{version}")
-        self.serve(f"v{version}", version)
+            (self.repository / name).write_bytes(text.encode())
+        (self.repository / "tools/ci_build/build.py").chmod(0o755)
+        commit_all(self.repository, f"v{version}")
+        git(self.repository, "config", "uploadpack.allowFilter", "true")
+        self.serve(f"v{version}")
 
-    def serve(self, reference: str, version: str = VERSION) -> None:
-        """Serve the archive of a commit as that of a version's tag."""
-        path = self.served / f"microsoft/onnxruntime/archive/refs/tags/v{version}.zip"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        git(self.repository, "archive", f"--prefix=onnxruntime-{version}/", f"--output={path}", reference)
+    @property
+    def commit(self) -> str:
+        """The commit of the last release."""
+        return git(self.repository, "rev-parse", "HEAD").strip()
 
-    def update(self) -> tuple[Path, ...]:
+    @property
+    def served_commit(self) -> Path:
+        """Where the archive of the last release's commit is served."""
+        return self.served / f"microsoft/onnxruntime/archive/{self.commit}.zip"
+
+    def serve(self, reference: str) -> None:
+        """Serve the files of a commit as the archive of the last release."""
+        self.served_commit.parent.mkdir(parents=True, exist_ok=True)
+        prefix = f"--prefix=onnxruntime-{self.commit}/"
+        git(self.repository, "archive", prefix, f"--output={self.served_commit}", reference)
+
+    def update(self) -> Path:
         """Run the update."""
-        return update_pins(VERSION, mirrors=self.mirrors, destination=self.pins)
+        return pin_sources(VERSION, mirrors=self.mirrors, destination=self.pins).file
+
+
+def commit_all(repository: Path, tag: str) -> None:
+    """Commit all files of a folder as they are, with an annotated tag."""
+    git(repository, "init", "--quiet")
+    (repository / ".git/info/attributes").write_text("* -text\n")
+    git(repository, "add", "--all")
+    (repository / ".git/info/attributes").unlink()
+    git(repository, "commit", "--quiet", "--message", "release")
+    git(repository, "tag", "--force", "--annotate", "--message", "release", tag)
 
 
 @contextmanager
 def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
-    """Serve a likeness of upstream on loopback, with pins and a cache of the test's own."""
+    """Serve a likeness of upstream, which declares nothing to CMake, on loopback; pins and cache are the test's own."""
     versions_file.cache_clear()
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "A")
@@ -101,7 +142,11 @@ def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     thread.start()
     with closing(server.socket):
         try:
-            yield Upstream(tmp_path, server.server_port)
+            upstream = Upstream(tmp_path, server.server_port)
+            monkeypatch.setenv("ORTRIM_MIRRORS", " ".join("=".join(mirror) for mirror in upstream.mirrors))
+            monkeypatch.setattr("ortrim.build.sources.packages_folder", lambda *_: tmp_path)
+            monkeypatch.setattr("ortrim.build.sources.arrange_dependencies", lambda *_: None)
+            yield upstream
         finally:
             server.shutdown()
             thread.join()

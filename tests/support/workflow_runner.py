@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ROOT / "tests" / "integration" / "data" / "workflow-tools.txt"

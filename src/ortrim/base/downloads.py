@@ -85,7 +85,7 @@ def _fetch(url: str, file: IO[bytes]) -> None:
     for attempt in range(ATTEMPTS):
         try:
             with opened_at_last(url, headers=_from_where_it_broke_off(file, begun)) as response:
-                begun = _receive(url, response, file)
+                begun = _receive(response, file)
                 _append(url, response, file)
                 return
         except TransportError as failed:
@@ -98,7 +98,7 @@ def _from_where_it_broke_off(file: IO[bytes], begun: str) -> dict[str, str]:
     return {"Range": f"bytes={file.tell()}-", "If-Range": begun} if begun and file.tell() else {}
 
 
-def _receive(url: str, response: Response, file: IO[bytes]) -> str:
+def _receive(response: Response, file: IO[bytes]) -> str:
     """Put `file` to where the answer goes on, and return the server's mark of this file, empty for none."""
     if not response.ok:
         raise TransportError(f"the server answered {response.status_code}", status=response.status_code)
@@ -107,7 +107,9 @@ def _receive(url: str, response: Response, file: IO[bytes]) -> str:
         file.seek(0)
         file.truncate()
     elif not rest:
-        raise NetworkError("download-failed", "the server sent another part than was asked for", where=url)
+        file.seek(0)
+        file.truncate()
+        raise TransportError("the server sent another part than was asked for")
     mark = response.headers.get("ETag", "")
     return "" if mark.startswith("W/") or "Content-Encoding" in response.headers else mark
 

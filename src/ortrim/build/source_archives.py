@@ -89,8 +89,11 @@ def _fetch(component: ComponentPin) -> None:
     try:
         fetch(address, kept_path(component), *component.digest)
     except NetworkError as refused:
+        hosted = HOSTED.fullmatch(component.location)
+        if hosted is None:
+            raise
         try:
-            _make_with_git(component)
+            _make_with_git(component, hosted)
         except (SourcesError, ToolError) as failed:
             what = f"{component.file} could not be fetched in any way"
             why = f"from its address: {refused}\nmade with git: {failed}"
@@ -126,11 +129,8 @@ ZONES: Final = {"github.com": "PST8PDT,M3.2.0,M11.1.0"}
 """The zone in which a host writes the times of a zip's files, as POSIX spells it; UTC for others."""
 
 
-def _make_with_git(component: ComponentPin) -> None:
+def _make_with_git(component: ComponentPin, found: re.Match[str]) -> None:
     """Make the archive from the repository that its address names. Raises as `git` and `keep` do."""
-    found = HOSTED.fullmatch(component.location)
-    if found is None:
-        raise SourcesError("no-repository", "the address names no repository that git could read")
     ref = found["ref"] if COMMIT.fullmatch(found["ref"]) else f"refs/tags/{found['ref']}"
     number = re.sub(r"^v(?=\d)", "", found["ref"]) if found["host"] == "github.com" else found["ref"]
     prefix, ending = f"--prefix={found['name']}-{number}/", found["ending"]
@@ -172,10 +172,9 @@ def _dependency(line: str) -> Dependency:
 
 def version_in(url: str) -> str:
     """Return what an archive's address says of its version: a tag or a commit."""
-    name = PurePosixPath(urlsplit(url).path).name
-    for ending in (".zip", ".tar.gz", ".tgz"):
-        name = name.removesuffix(ending)
-    return name.removeprefix("v")
+    if hosted := HOSTED.fullmatch(url):
+        return hosted["ref"].removeprefix("v")
+    return PurePosixPath(urlsplit(url).path).name.removesuffix(".zip").removesuffix(".tar.gz").removeprefix("v")
 
 
 def read_dependencies(tree: Path) -> tuple[Dependency, ...]:

@@ -120,7 +120,7 @@ def pin_new_versions(released: Iterable[str], console: Console, *, mirrors: Mirr
     """Pin every released version that is newer than the newest pinned one, each whole or not at all.
 
     A version that cannot be pinned stops no other: the record says why. Versions that are known to be broken are left
-    out. The newest pinned one gets the pins of upstream's archives, too, where it has others alone. Raises
+    out. The newest pinned one gets what its pin lacks. Raises
     `StorageError`: a full disk is no version's fault.
     """
     last = newest_pinned()
@@ -149,7 +149,7 @@ def wanted_versions(released: Iterable[str], last: str) -> tuple[str, ...]:
     known = versions_file()["versions"]
     newer = (version for version in released if release_number(version) and _number(version) >= _number(last))
     whole = (version for version in newer if "known_broken" not in known.get(version, {}))
-    return tuple(sorted((version for version in whole if not _has_commit(version)), key=_number))
+    return tuple(sorted((version for version in whole if not _is_whole(version)), key=_number))
 
 
 def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors = ()) -> tuple[Path, ...]:
@@ -187,8 +187,10 @@ def _is_pinned(version: str) -> bool:
     return pins.commit is not None or pins.debian is not None
 
 
-def _has_commit(version: str) -> bool:
-    return version in versions_file()["versions"] and runtime_pins(version).commit is not None
+def _is_whole(version: str) -> bool:
+    """Whether a version is pinned with the ids of its files, so that an archive of it can be checked, too."""
+    commit = runtime_pins(version).commit if version in versions_file()["versions"] else None
+    return commit is not None and commit.tree is not None
 
 
 def _number(version: str) -> tuple[int, ...]:

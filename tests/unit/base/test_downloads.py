@@ -25,6 +25,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
         self.asked: list[str] = []
+        self.parts: list[int] = []
 
     def url(self, path: str) -> str:
         """Return the address of `path`."""
@@ -50,8 +51,26 @@ class Answers(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/ok" if name == "redirect" else "/loop")
             self.end_headers()
+        elif name.startswith("marked"):
+            self._send_marked(name, times)
         else:
             self._send(cut=name == "cut" or (name == "cut-once" and times == 1), labelled=name == "labelled")
+
+    def _send_marked(self, name: str, times: int) -> None:
+        """Cut the first answer; then send the rest of the file, if it is still the one with the mark, or all of it."""
+        mark = '"2"' if name == "marked-changed" and times > 1 else '"1"'
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        whole = self.headers.get("If-Range") != mark
+        self.server.parts.append(0 if whole else start)
+        self.send_response(200 if whole else 206)
+        self.send_header("ETag", mark)
+        self.send_header("Content-Length", str(len(CONTENT) - self.server.parts[-1]))
+        if not whole:
+            first = start - 1 if name == "marked-wrong" and times == 2 else start
+            self.send_header("Content-Range", f"bytes {first}-{len(CONTENT) - 1}/{len(CONTENT)}")
+        self.end_headers()
+        self.wfile.write(CONTENT[self.server.parts[-1] : len(CONTENT) // 2 if times == 1 else None])
+        self.close_connection = True
 
     def _send(self, *, cut: bool, labelled: bool) -> None:
         self.send_response(200)
@@ -113,9 +132,24 @@ def test_refusal_is_not_tried_again(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["flaky", "cut-once"])
 def test_trouble_that_passes_is_overcome(server: Server, tmp_path: Path, path: str) -> None:
-    """A server error or a cut connection is tried again, from the start."""
+    """A server error or a cut connection is tried again, from the start where the file has no mark."""
     download(server.url(path), tmp_path / "file", DIGEST)
     assert server.asked == [path, path]
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("marked", [0, len(CONTENT) // 2]),
+        ("marked-changed", [0, 0]),
+        ("marked-wrong", [0, len(CONTENT) // 2, 0]),
+    ],
+)
+def test_a_download_goes_on_where_it_broke_off(server: Server, tmp_path: Path, path: str, parts: list[int]) -> None:
+    """If the server says that it is still the same file, and sends just the rest; else it begins anew."""
+    download(server.url(path), tmp_path / "file", DIGEST)
+    assert server.parts == parts
     assert (tmp_path / "file").read_bytes() == CONTENT
 
 

@@ -66,7 +66,7 @@ def test_the_right_file_arrives(proxy: LyingProxy, tmp_path: Path, way: str) -> 
         ("circle", "bad-address", 31),
         ("to a file", "bad-address", 1),
         ("trouble that stays", "download-failed", 4),
-        ("a part", "digest-mismatch", 1),
+        ("a part", "download-failed", 4),
         ("nothing", "digest-mismatch", 1),
     ],
 )

@@ -4,10 +4,9 @@ from pathlib import Path
 import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
-from ortrim.build.source_archives import copy_checkout, git, identify, tagged_commit
+from ortrim.build.checkouts import copy_checkout, git, identify, tagged_commit
 from ortrim.build.sources import fetch_sources
 from ortrim.errors import SourcesError
-from ortrim.pins.runtime import GitPin
 
 
 def make_files(folder: Path) -> Path:
@@ -114,13 +113,13 @@ def test_change_while_copying_is_noticed(plain: Path, tmp_path: Path) -> None:
 def test_path_becomes_a_tree_and_stays_untouched(fake: FakeSources, plain: Path) -> None:
     """A checkout is copied, its dependencies come from archives, and a change gives another tree."""
     before = sorted(plain.rglob("*"))
-    tree = fetch_sources(fake.runtime("archive"), "path", plain)
+    tree = fetch_sources(fake.runtime(), "path", plain)
     assert sorted(plain.rglob("*")) == before
     assert tree.pins[0].kind == "path"
-    assert tree.pins[1].kind == "archive"
+    assert tree.pins[1].kind == "debian"
     assert (tree.folder / "onnxruntime/LICENSE").read_text() == "MIT\n"
     (plain / "LICENSE").write_text("MIT, changed\n")
-    changed = fetch_sources(fake.runtime("archive"), "path", plain)
+    changed = fetch_sources(fake.runtime(), "path", plain)
     assert (changed.folder / "onnxruntime/LICENSE").read_text() == "MIT, changed\n"
     assert (tree.folder / "onnxruntime/LICENSE").read_text() == "MIT\n"
 
@@ -129,42 +128,19 @@ def test_path_becomes_a_tree_and_stays_untouched(fake: FakeSources, plain: Path)
 def test_clean_repository_becomes_a_tree_of_its_commit(fake: FakeSources, repository: Path) -> None:
     """Of a clean checkout exactly the commit is taken: what git ignores is not copied."""
     (repository / "ignored").write_text("")
-    tree = fetch_sources(fake.runtime("archive"), "path", repository)
+    tree = fetch_sources(fake.runtime(), "path", repository)
     assert not (tree.folder / "onnxruntime/ignored").exists()
     assert (tree.folder / "onnxruntime/tools/ci_build/build.py").is_file()
 
 
 @pytest.mark.needs("git")
-def test_git_fetches_the_pinned_commit(fake: FakeSources, repository: Path) -> None:
-    """The tag is fetched, found to be the pinned commit, and laid out without its history."""
-    commit = tagged_commit(str(repository), "v1.21.0")
-    assert commit == git(repository, "rev-parse", "HEAD").strip()
-    pin = GitPin(url=str(repository), tag="v1.21.0", commit=commit)
-    tree = fetch_sources(fake.runtime("debian", git=pin), "git")
-    assert (tree.kind, tree.pins[0].digest, tree.pins[1].kind) == ("git", commit, "debian")
-    assert not (tree.folder / "onnxruntime/.git").exists()
-    assert not (tree.folder / ".work").exists()
-
-
-@pytest.mark.needs("git")
-def test_moved_tag_is_refused(fake: FakeSources, repository: Path, cache: Path) -> None:
-    """A tag that now names another commit than the pinned one is refused, with both shown."""
-    pin = GitPin(url=str(repository), tag="v1.21.0", commit="0" * 40)
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime("debian", git=pin), "git")
-    assert caught.value.code == "commit-mismatch"
-    assert "expected " + "0" * 40 in caught.value.why
-    assert all(path.name.endswith(".lock") for path in (cache / "sources").iterdir())
-
-
-@pytest.mark.needs("git")
-def test_repository_that_is_not_there(fake: FakeSources, tmp_path: Path, repository: Path) -> None:
-    """A repository that cannot be reached, or lacks the tag, is a diagnostic in git's own words."""
-    pin = GitPin(url=str(tmp_path / "absent"), tag="v1.21.0", commit="0" * 40)
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime("debian", git=pin), "git")
-    assert caught.value.code == "git-failed"
-    assert "absent" in caught.value.why
+def test_the_commit_of_a_tag(repository: Path, tmp_path: Path) -> None:
+    """An annotated tag names its commit; one that is not there, and no repository, are told apart."""
+    assert tagged_commit(str(repository), "v1.21.0") == git(repository, "rev-parse", "HEAD").strip()
     with pytest.raises(SourcesError) as caught:
         tagged_commit(str(repository), "v9.9.9")
     assert caught.value.code == "no-such-tag"
+    with pytest.raises(SourcesError) as caught:
+        tagged_commit(str(tmp_path / "absent"), "v1.21.0")
+    assert caught.value.code == "git-failed"
+    assert "absent" in caught.value.why

@@ -15,14 +15,15 @@ import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.base.command import Completed
-from ortrim.build import debian, source_archives
+from ortrim.build import commits, debian, source_archives
 from ortrim.build import sources as fetch_module
 from ortrim.build.debian import Mirror
 from ortrim.build.sources import fetch_sources, licences, sound_sources
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
-from ortrim.pins.runtime import ComponentPin, RuntimePins
+from ortrim.pins.runtime import CommitPin, RuntimePins
 
 SPAWN: Final = get_context("spawn")
+COMMIT: Final = CommitPin(commit="c" * 40, tree="d" * 40)
 
 
 def visible(folder: Path) -> list[str]:
@@ -48,34 +49,36 @@ def fetch_slowly(runtime: RuntimePins, entered: Event) -> None:
         time.sleep(60)
 
     with patch.object(fetch_module, "lay_out", hang):
-        fetch_sources(runtime, "archive")
+        fetch_sources(runtime, "debian")
 
 
 def test_sources_for_which_there_is_no_room_are_not_begun(
     fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither fetched nor unpacked; no other kind of source is tried, which would need the same."""
-    runtime = fake.runtime("archive")
+    runtime = fake.runtime()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
     with pytest.raises(StorageError) as caught:
-        fetch_sources(runtime, "archive")
+        fetch_sources(runtime, "debian")
     assert caught.value.what == "unpacking the sources takes about 492 MB, and 10 MB are free"
     for archive in (cache / "downloads").iterdir():
         archive.unlink()
     with pytest.raises(StorageError) as caught:
-        fetch_sources(runtime, "archive")
+        fetch_sources(runtime, "debian")
     assert caught.value.what == "fetching the sources takes about 96 MB, and 10 MB are free"
     assert nothing_published(cache)
 
 
 def test_tree_has_one_folder_for_each_component(fake: FakeSources) -> None:
     """The tree's names are ours, the empty component is there, and nothing else is."""
-    tree = fetch_sources(fake.runtime("archive"), "archive")
-    assert visible(tree.folder) == sorted([*fake.components, "utf8_range", "licences", "dependencies.cmake"])
+    tree = fetch_sources(fake.runtime(), "debian")
+    assert visible(tree.folder) == sorted(
+        [*fake.components, "utf8_range", "licences", "dependencies.cmake", "pins.json"]
+    )
     assert (tree.folder / "onnxruntime/tools/ci_build/build.py").read_text() == "# build\n"
     assert (tree.folder / "re2/include/x.h").read_text() == "re2"
     assert not list((tree.folder / "utf8_range").iterdir())
-    assert tree.kind == "archive"
+    assert tree.kind == "debian"
     assert [pin.digest for pin in tree.pins] == [pin.sha256 for pin in fake.components.values()]
 
 
@@ -83,7 +86,7 @@ def test_licences_are_found_for_every_component(fake: FakeSources) -> None:
     """Each component comes with its licence's identifier and text; a known text stands in for one that lacks it."""
     fake.add("eigen", {"include/Eigen/Core": ""})
     fake.change("eigen", licence="MPL-2.0", interface="Eigen3::Eigen")
-    tree = fetch_sources(fake.runtime("archive"), "archive")
+    tree = fetch_sources(fake.runtime(), "debian")
     found = {name: (licence, path.read_text()) for name, licence, path in licences(tree)}
     assert set(found) == set(fake.components)
     assert found["re2"] == ("MIT", "re2")
@@ -97,7 +100,7 @@ def test_a_zip_of_git_may_have_links_and_lack_the_boost_licence(fake: FakeSource
     fake.add_zip("mp11", {"include/boost/mp11.hpp": ""})
     fake.change("mp11", licence="BSL-1.0")
     fake.add_zip("re2", {"LICENSE": "re2's own"}, links={"python/LICENSE": "../LICENSE"})
-    tree = fetch_sources(fake.runtime("archive"), "archive")
+    tree = fetch_sources(fake.runtime(), "debian")
     found = {name: path.read_text() for name, _, path in licences(tree)}
     assert found["mp11"].startswith("Boost Software License - Version 1.0")
     assert (tree.folder / "re2/python/LICENSE").read_text() == found["re2"] == "re2's own"
@@ -108,7 +111,7 @@ def test_a_wheel_has_no_links(fake: FakeSources, cache: Path) -> None:
     fake.add_zip("re2", {"LICENSE": "text"}, links={"python/LICENSE": "../LICENSE"})
     fake.change("re2", origin="wheel", location="re2==1")
     with pytest.raises(StorageError) as caught:
-        fetch_sources(fake.runtime("archive"), "archive")
+        fetch_sources(fake.runtime(), "debian")
     assert caught.value.code == "unsafe-archive"
     assert nothing_published(cache)
 
@@ -117,17 +120,17 @@ def test_missing_licence_is_refused(fake: FakeSources, cache: Path) -> None:
     """Sources whose licence text is nowhere cannot be shipped, so they are not used."""
     fake.add("re2", {"re2.h": ""})
     with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime("archive"), "archive")
+        fetch_sources(fake.runtime(), "debian")
     assert caught.value.code == "licence-missing"
     assert nothing_published(cache)
 
 
 def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree that is there is used without network, apt or unpacking."""
-    runtime = fake.runtime("debian")
+    runtime = fake.runtime()
     first = fetch_sources(runtime, "auto")
     monkeypatch.setattr(source_archives, "fetch_debian", fail_on_use)
-    monkeypatch.setattr(source_archives, "download", fail_on_use)
+    monkeypatch.setattr(source_archives, "fetch", fail_on_use)
     monkeypatch.setattr(fetch_module, "fetch_archives", fail_on_use)
     again = fetch_sources(runtime, "auto")
     assert again.folder == first.folder
@@ -136,69 +139,68 @@ def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: 
 
 def test_a_source_that_was_edited_is_not_compiled(fake: FakeSources) -> None:
     """One literal in an unpacked file: the tree is unpacked anew when it is looked at, and before it is read at all."""
-    tree = fetch_sources(fake.runtime("archive"), "archive")
+    tree = fetch_sources(fake.runtime(), "debian")
     file = tree.folder / "onnxruntime/tools/ci_build/build.py"
 
     def found_again() -> Path:
-        return fetch_sources(fake.runtime("archive"), "archive").folder
+        return fetch_sources(fake.runtime(), "debian").folder
 
     for look in (found_again, partial(sound_sources, tree)):
         file.chmod(0o644)
         file.write_text("# built\n")
-        assert fetch_sources(fake.runtime("archive"), "archive", unread=True).folder == tree.folder
+        assert fetch_sources(fake.runtime(), "debian", unread=True).folder == tree.folder
         assert file.read_text() == "# built\n"
         assert look() == tree.folder
         assert file.read_text() == "# build\n"
 
 
-@pytest.mark.parametrize("kind", ["auto", "archive", "git", "debian"])
+@pytest.mark.parametrize("kind", ["auto", "upstream", "debian"])
 def test_unpinned_sources_are_refused(fake: FakeSources, cache: Path, kind: str) -> None:
     """What has no digest is not fetched; the hint names the command that pins it."""
     with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime(), kind)
+        fetch_sources(replace(fake.runtime(), debian=None), kind)
     assert caught.value.code == "unpinned-source"
     assert caught.value.exit_code == ExitCode.SOURCES
     assert "invoke pins.update --version 1.21.0" in caught.value.hint
     assert not (cache / "sources").exists()
 
 
-def test_auto_falls_to_the_next_and_says_why(fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the first pinned kind cannot be reached the next is taken, with a note for each that was passed over."""
-    for file in (cache / "downloads").iterdir():
-        file.rename(cache / file.name)
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let neither git nor an address reach upstream."""
 
     def refuse(url: str, *_: object) -> None:
         raise NetworkError("download-failed", "no network", where=url)
 
-    def deliver(components: list[ComponentPin], *_: object) -> None:
-        for pin in components:
-            source_archives.keep(pin, cache / source_archives.kept_path(pin).name)
+    def refuse_git(*_: object, **__: object) -> str:
+        raise SourcesError("git-failed", "git fetch failed")
 
-    monkeypatch.setattr(source_archives, "download", refuse)
-    monkeypatch.setattr(source_archives, "fetch_debian", deliver)
-    archive = fake.runtime("archive")
-    for name in fake.components:
-        fake.change(name, origin="debian-source")
-    runtime = replace(archive, sources=archive.sources + fake.runtime("debian").sources)
-    tree = fetch_sources(runtime, "auto")
+    monkeypatch.setattr(commits, "fetch", refuse)
+    monkeypatch.setattr(commits, "git", refuse_git)
+    monkeypatch.setattr(source_archives, "fetch", refuse)
+    monkeypatch.setattr(source_archives, "git", refuse_git)
+
+
+@pytest.mark.usefixtures("unreachable")
+def test_auto_falls_to_the_next_and_says_why(fake: FakeSources) -> None:
+    """When upstream cannot be reached a distribution's archives are taken, with a note of what was passed over."""
+    tree = fetch_sources(fake.runtime(COMMIT), "auto")
     assert tree.kind == "debian"
-    assert tree.notes == ("git: not pinned for ONNX Runtime 1.21.0", "archive: download-failed: no network")
+    (note,) = tree.notes
+    assert note == f"upstream: commit-unavailable: the commit {COMMIT.commit} could not be fetched in any way"
 
 
-def test_all_ways_failing_lists_them_all(fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When no kind works, the diagnostic tells of each."""
+@pytest.mark.usefixtures("unreachable")
+def test_all_ways_failing_lists_them_all(fake: FakeSources, cache: Path) -> None:
+    """When no kind works, the diagnostic tells of each and of each way that was tried."""
     for file in (cache / "downloads").iterdir():
         file.unlink()
-
-    def refuse(url: str, *_: object) -> None:
-        raise NetworkError("download-failed", "no network", where=url)
-
-    monkeypatch.setattr(source_archives, "download", refuse)
     with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime("archive", "debian"), "auto")
+        fetch_sources(fake.runtime(COMMIT), "auto")
     assert caught.value.code == "no-source-works"
-    assert "archive: download-failed" in caught.value.why
-    assert "debian: download-failed" in caught.value.why
+    assert "with git: error: git-failed" in caught.value.why
+    assert "as an archive: error: download-failed" in caught.value.why
+    assert "debian: download-failed: no network" in caught.value.why
     assert nothing_published(cache)
 
 
@@ -210,8 +212,8 @@ def test_damaged_download_in_the_cache_is_not_opened(
     path = source_archives.kept_path(pin)
     good = path.read_bytes()
     path.write_bytes(good + b"damage")
-    monkeypatch.setattr(source_archives, "download", lambda _url, destination, _digest: destination.write_bytes(good))
-    tree = fetch_sources(fake.runtime("archive"), "archive")
+    monkeypatch.setattr(source_archives, "fetch", lambda _url, destination, *_: destination.write_bytes(good))
+    tree = fetch_sources(fake.runtime(), "debian")
     assert (tree.folder / "onnx/include/x.h").is_file()
 
 
@@ -226,7 +228,7 @@ def test_wrong_runtime_is_refused(fake: FakeSources, cache: Path, files: dict[st
     """An archive that is of another version, or not ONNX Runtime at all, does not become a tree."""
     fake.add("onnxruntime", files)
     with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime("archive"), "archive")
+        fetch_sources(fake.runtime(), "debian")
     assert caught.value.code == reference
     assert nothing_published(cache)
 
@@ -234,21 +236,21 @@ def test_wrong_runtime_is_refused(fake: FakeSources, cache: Path, files: dict[st
 def test_killed_in_the_middle_leaves_the_cache_usable(fake: FakeSources, cache: Path) -> None:
     """After SIGKILL while unpacking there is no tree; the next run makes it and clears up."""
     entered = SPAWN.Event()
-    child = SPAWN.Process(target=fetch_slowly, args=(fake.runtime("archive"), entered))
+    child = SPAWN.Process(target=fetch_slowly, args=(fake.runtime(), entered))
     child.start()
     assert entered.wait(60)
     assert child.pid is not None
     os.kill(child.pid, signal.SIGKILL)
     child.join(30)
     assert all(".partial-" in name for name in visible(cache / "sources"))
-    tree = fetch_sources(fake.runtime("archive"), "archive")
+    tree = fetch_sources(fake.runtime(), "debian")
     assert visible(cache / "sources") == [tree.folder.name]
 
 
 def test_no_tool_is_needed_for_archives(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sources of the kind `archive` need no program at all."""
+    """Archives that are there need no program at all."""
     monkeypatch.setenv("PATH", "")
-    assert fetch_sources(fake.runtime("archive"), "archive").kind == "archive"
+    assert fetch_sources(fake.runtime(), "debian").kind == "debian"
 
 
 def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +264,6 @@ def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, m
     monkeypatch.setattr(debian, "run", hang)
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
     with pytest.raises(ToolError) as caught:
-        fetch_sources(fake.runtime("debian"), "auto")
+        fetch_sources(fake.runtime(), "auto")
     assert caught.value.code == "tool-timeout"
     assert visible(cache / "apt") == []

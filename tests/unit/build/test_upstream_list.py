@@ -1,4 +1,3 @@
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -6,8 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.build.source_archives import Dependency, parse_dependencies, read_dependency_list, version_in
-from ortrim.errors import Diagnostic, NetworkError, SourcesError
+from ortrim.build.source_archives import (
+    Dependency,
+    declared_components,
+    parse_dependencies,
+    read_dependencies,
+    version_in,
+)
+from ortrim.errors import SourcesError
+from ortrim.pins.runtime import COMPONENTS, upstream_names
 
 RECORDED = """\
 #Name;Url;SHA1
@@ -17,16 +23,6 @@ abseil_cpp;https://github.com/abseil/abseil-cpp/archive/refs/tags/20240722.0.zip
 # Issue link: https://gitlab.com/libeigen/eigen/-/issues/2744
 eigen;https://gitlab.com/libeigen/eigen/-/archive/1d8b82b/eigen-1d8b82b.zip;5ea4d05e62d7f954a46b3213f9b2535bdd866803
 """
-COMMIT = "a" * 40
-
-
-def archive(path: Path, files: dict[str, str], comment: str = COMMIT) -> Path:
-    """Make a zip archive as git does, with the commit in its comment."""
-    with zipfile.ZipFile(path, "w") as file:
-        for name, text in files.items():
-            file.writestr(name, text)
-        file.comment = comment.encode()
-    return path
 
 
 def test_recorded_list_is_read() -> None:
@@ -61,6 +57,8 @@ def test_any_text_ends_in_a_list_or_a_diagnostic(text: str) -> None:
         ("https://x.org/archive/refs/tags/v3.11.3.zip", "3.11.3"),
         ("https://x.org/archive/refs/tags/2024-07-02.zip", "2024-07-02"),
         ("https://x.org/archive/refs/tags/boost-1.82.0.tar.gz?x=1", "boost-1.82.0"),
+        ("https://github.com/a/b/archive/1d8b82b/eigen-1d8b82b.zip", "1d8b82b"),
+        ("https://gitlab.com/a/b/c/-/archive/v1.5/c-v1.5.tar.gz", "1.5"),
     ],
 )
 def test_version_is_what_the_address_says(url: str, version: str) -> None:
@@ -68,34 +66,44 @@ def test_version_is_what_the_address_says(url: str, version: str) -> None:
     assert version_in(url) == version
 
 
-def test_list_of_the_right_commit_is_returned(tmp_path: Path) -> None:
-    """The list comes out of the archive when that is of the commit asked for."""
-    path = archive(tmp_path / "a.zip", {"onnxruntime-1/cmake/deps.txt": RECORDED})
-    assert read_dependency_list(path, COMMIT) == RECORDED
+def listed(**others: str) -> list[Dependency]:
+    """Return a list of all that upstream names, with other SHA-1 for some."""
+    return [
+        Dependency(
+            name=name, url=f"https://github.com/a/{name}/archive/refs/tags/v1.2.zip", sha1=others.get(name, "a" * 40)
+        )
+        for name in (*upstream_names(), "something_else")
+    ]
 
 
-@pytest.mark.parametrize(
-    ("files", "comment", "reference"),
-    [
-        ({"o/cmake/deps.txt": RECORDED}, "b" * 40, "commit-mismatch"),
-        ({"o/cmake/deps.txt": RECORDED}, "", "commit-mismatch"),
-        ({"o/README": ""}, COMMIT, "bad-dependency-list"),
-        ({"o/cmake/deps.txt": "#" * (2 << 20)}, COMMIT, "bad-dependency-list"),
-    ],
-)
-def test_archives_that_do_not_fit_are_refused(
-    tmp_path: Path, files: dict[str, str], comment: str, reference: str
-) -> None:
-    """An archive of another commit, of none, without the list or with a giant one, is refused."""
+def test_what_a_library_is_made_of_has_our_names() -> None:
+    """Of what some libraries alone need, that which is asked for; all else that upstream lists is left alone."""
+    found = {pin.name: pin for pin in declared_components(listed(), {"a" * 40: "b" * 64}, frozenset({"cpuinfo"}))}
+    assert set(found) == {*COMPONENTS, "cpuinfo"} - {"onnxruntime"}
+    json = found["nlohmann_json"]
+    assert (json.version, json.file, json.digest) == ("1.2", "nlohmann_json-v1.2.zip", ("sha256", "b" * 64))
+    (unknown, *_) = declared_components(listed(), {}, frozenset())
+    assert unknown.digest == ("sha1", "a" * 40)
+
+
+def test_what_is_gone_is_taken_from_elsewhere() -> None:
+    """GitLab's archive of Eigen has had other bytes since May 2025; a mirror of the repository has its files."""
+    gone = "5ea4d05e62d7f954a46b3213f9b2535bdd866803"
+    found = {pin.name: pin for pin in declared_components(listed(eigen=gone), {}, frozenset())}
+    assert found["eigen"].location.startswith("https://github.com/eigen-mirror/")
+    assert found["eigen"].sha1 != gone
+
+
+def test_a_list_that_lacks_one_is_refused() -> None:
+    """Nothing could be built of it; of what only some libraries need it may lack anything."""
+    short = [each for each in listed() if each.name not in {"re2", "kleidiai"}]
     with pytest.raises(SourcesError) as caught:
-        read_dependency_list(archive(tmp_path / "a.zip", files, comment), COMMIT)
-    assert caught.value.code == reference
+        declared_components(short, {}, frozenset({"kleidiai"}))
+    assert (caught.value.code, caught.value.what) == ("bad-dependency-list", "does not list re2")
 
 
-def test_page_instead_of_an_archive(tmp_path: Path) -> None:
-    """A login page in place of the archive is a diagnostic."""
-    (tmp_path / "a.zip").write_text("<html>")
-    with pytest.raises(Diagnostic) as caught:
-        read_dependency_list(tmp_path / "a.zip", COMMIT)
-    assert isinstance(caught.value, NetworkError)
-    assert caught.value.code == "corrupt-download"
+def test_a_tree_without_a_list_is_refused(tmp_path: Path) -> None:
+    """A folder of the user's may be anything."""
+    with pytest.raises(SourcesError) as caught:
+        read_dependencies(tmp_path)
+    assert caught.value.code == "bad-dependency-list"

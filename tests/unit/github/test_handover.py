@@ -6,7 +6,7 @@ import pytest
 
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.json import from_json
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.errors import StorageError
 from ortrim.github.jobs import add_reports, checked_out_commit, hand_over
 from ortrim.package.manifest import FACTS, DeliveryFacts

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.errors import ExitCode, StorageError
 from ortrim.github.credentials import TOKEN
 from ortrim.github.pin_updates import LARGEST, propose, take_pins

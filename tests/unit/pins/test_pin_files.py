@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.pins.runtime import SourceSet, licence_ids, read_git_pin, read_source_set
+from ortrim.pins.runtime import SourceSet, licence_ids, read_commit_pin, read_source_set
 from ortrim.pins.shipped import pin_text
 
 SHIPPED: Final = pin_text("onnxruntime-1.21.0-debian.toml") or ""
-GIT: Final = f'url = "https://github.com/microsoft/onnxruntime.git"\ntag = "v1.21.0"\ncommit = "{"a" * 40}"\n'
+COMMIT: Final = pin_text("onnxruntime-1.21.0-upstream.toml") or ""
 
 
 def read(text: str) -> SourceSet:
-    """Read a text as the pin file of the kind `debian`."""
-    return read_source_set(text, "debian", "file.toml", licence_ids())
+    """Read a text as the pin file of a set of archives."""
+    return read_source_set(text, "file.toml", licence_ids())
 
 
 def refused(text: str, reference: str) -> SourcesError:
@@ -45,12 +45,15 @@ def test_entry_without_a_digest_is_refused() -> None:
     assert "components.re2" in refused(text, "pin-without-digest").where
 
 
-def test_git_without_a_commit_is_refused() -> None:
-    """A tag alone pins nothing: tags can be moved."""
+def test_a_version_without_a_commit_is_refused() -> None:
+    """All else in the file follows from it."""
     with pytest.raises(SourcesError) as caught:
-        read_git_pin(GIT.replace("commit", "# commit"), "git.toml")
+        read_commit_pin(COMMIT.replace("commit = ", "# commit = ", 1), "upstream.toml")
     assert caught.value.code == "pin-without-digest"
-    assert read_git_pin(GIT, "git.toml").commit == "a" * 40
+    pin = read_commit_pin(COMMIT, "upstream.toml")
+    assert pin.commit == "e0b66cad282043d4377cea5269083f17771b6dfc"
+    assert pin.left_out["onnxruntime/test"].startswith("tree ")
+    assert len(pin.witnesses) > 1
 
 
 @pytest.mark.parametrize(
@@ -87,18 +90,26 @@ def test_other_toml_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("https://github.com", "--upload-pack=x"), ('tag = "v', 'tag = "-v'), ("a" * 40, "a" * 10), ("tag", "tags")],
+    [
+        ('commit = "e0b66', 'commit = "0b66'),
+        ('tree = "', 'tree = "--'),
+        ('"csharp" =', '"../csharp" ='),
+        ('"csharp" =', '"-csharp" ='),
+        ('"csharp" = "tree', '"csharp" = "blob'),
+        ("[archives]", "[archive]"),
+    ],
 )
-def test_wrong_git_pins_are_refused(old: str, new: str) -> None:
-    """What git would take for an option, or an abbreviated commit, is refused."""
+def test_wrong_commit_pins_are_refused(old: str, new: str) -> None:
+    """An abbreviated commit, what git would take for an option, and paths that lead out are refused."""
+    assert old in COMMIT
     with pytest.raises(SourcesError) as caught:
-        read_git_pin(GIT.replace(old, new), "git.toml")
+        read_commit_pin(COMMIT.replace(old, new, 1), "upstream.toml")
     assert caught.value.code == "bad-pin-file"
 
 
 @given(st.text(alphabet='[]{}="#.,\n abcu123'))
 def test_any_text_ends_in_a_diagnostic(text: str) -> None:
     """No text makes the readers fail with anything but a diagnostic."""
-    with suppress(SourcesError):
-        read(text)
-        read_git_pin(text, "git.toml")
+    for reader in (read, lambda each: read_commit_pin(each, "upstream.toml")):
+        with suppress(SourcesError):
+            reader(text)

@@ -24,9 +24,10 @@ def test_supported_version_has_all_that_a_build_needs() -> None:
     assert (pins.max_opset, pins.max_ir_version) == (22, 10)
     assert pins.converter_requirements is not None
     assert "onnxruntime==1.21.0 " in pins.converter_requirements
-    (debian,) = (every for every in pins.sources if every.kind == "debian")
-    assert tuple(pin.name for pin in debian.components) == COMPONENTS
-    assert debian.suite == "trixie"
+    assert pins.debian is not None
+    assert tuple(pin.name for pin in pins.debian.components) == COMPONENTS
+    assert pins.debian.suite == "trixie"
+    assert pins.commit is not None
 
 
 @pytest.mark.parametrize("version", ["1.22.1", "1.22.2"])
@@ -73,11 +74,11 @@ def test_every_component_has_a_licence_and_a_name_upstream() -> None:
 def test_users_pins_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pin file in the user's folder replaces the shipped one; a damaged one is refused, not ignored."""
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
-    name = pin_file_name("1.22.0", "git")
-    (tmp_path / name).write_text(f'url = "https://example.org/o.git"\ntag = "v1.22.0"\ncommit = "{"a" * 40}"\n')
+    name = pin_file_name("1.22.0", "upstream")
+    (tmp_path / name).write_text(f'commit = "{"a" * 40}"\n')
     pins = runtime_pins("1.22.0")
-    assert pins.git is not None
-    assert pins.git.commit == "a" * 40
+    assert pins.commit is not None
+    assert pins.commit.commit == "a" * 40
     (tmp_path / name).write_text("commit = ")
     with pytest.raises(SourcesError) as caught:
         runtime_pins("1.22.0")
@@ -105,4 +106,4 @@ def test_no_address_of_a_registry_is_shipped() -> None:
 
 def test_missing_file_is_none() -> None:
     """A pin file that does not exist is no error."""
-    assert pin_text("onnxruntime-0.0.0-git.toml") is None
+    assert pin_text("onnxruntime-0.0.0-upstream.toml") is None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.source_archives import git
+from ortrim.build.checkouts import git
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.pins.images import ACTIONS_FILE, action_reference, read_action_pins
 from ortrim.pins.update import HOST, update_action_pins

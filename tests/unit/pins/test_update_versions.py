@@ -1,16 +1,14 @@
-"""Entries of new versions, and what upstream's archive says of them."""
+"""Entries of new versions, and what upstream's files say of them."""
 
 import tomllib
-import zipfile
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.errors import NetworkError
+from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.update import NDK_TEMPLATE, VERSIONS_FILE, ndk_of, release_number, with_version
+from ortrim.pins.update import VERSIONS_FILE, commit_text, ndk_of, release_number, with_version
 
 SHIPPED = pin_text(VERSIONS_FILE) or ""
 TEMPLATE = """\
@@ -60,30 +58,22 @@ def test_any_text_has_a_number_or_none(text: str) -> None:
     assert number is None or len(number) == 3
 
 
-def archive(folder: Path, text: str, name: str = NDK_TEMPLATE) -> Path:
-    """Return an archive as GitHub makes it."""
-    path = folder / "onnxruntime.zip"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr(f"onnxruntime-1.24.1/{name}", text)
-    return path
-
-
-def test_the_ndk_is_upstreams_own(tmp_path: Path) -> None:
+def test_the_ndk_is_upstreams_own() -> None:
     """By the default of its template."""
-    assert ndk_of(archive(tmp_path, TEMPLATE)) == "26.1.10909125"
+    assert ndk_of(TEMPLATE) == "26.1.10909125"
 
 
 @pytest.mark.parametrize("text", ["", 'default: "1.2.3"\n', TEMPLATE.replace("26.1.10909125", "latest"), "\xff" * 99])
-def test_a_template_that_says_nothing_gives_none(tmp_path: Path, text: str) -> None:
-    """Nothing is guessed; so for one of another name, and one that is far too long."""
-    assert ndk_of(archive(tmp_path, text)) is None
-    assert ndk_of(archive(tmp_path, TEMPLATE, "other.yml")) is None
-    assert ndk_of(archive(tmp_path, TEMPLATE + "#" * (1 << 17))) is None
+def test_a_template_that_says_nothing_gives_none(text: str) -> None:
+    """Nothing is guessed."""
+    assert ndk_of(text) is None
 
 
-def test_what_is_no_archive_is_reported(tmp_path: Path) -> None:
-    """A login page, say."""
-    (tmp_path / "x.zip").write_text("<html>")
-    with pytest.raises(NetworkError) as caught:
-        ndk_of(tmp_path / "x.zip")
-    assert caught.value.code == "corrupt-download"
+def test_what_is_written_of_a_commit_reads_back() -> None:
+    """Whole, and with nothing but the commit."""
+    whole = CommitPin(
+        commit="a" * 40, tree="b" * 40, witnesses=("one", "two"), left_out={"docs": f"tree {'c' * 40}"},
+        archives={"d" * 40: "e" * 64},
+    )  # fmt: skip
+    for pin in (whole, CommitPin(commit="a" * 40)):
+        assert read_commit_pin(commit_text("1.24.1", pin), "upstream.toml") == pin

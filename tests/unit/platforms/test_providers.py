@@ -16,11 +16,11 @@ Provider = Literal["nnapi", "xnnpack"]
 OF_ANDROID: tuple[Provider, ...] = ("nnapi", "xnnpack")
 COREML = AppleSpec(ios_deployment_target="15.1", macos_deployment_target="13.3", providers=("coreml",))
 COREML_PINS = tuple(
-    SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="BSD-3-Clause")
+    SourcePin(name=name, version="1", kind="upstream", digest="c" * 64, licence="BSD-3-Clause")
     for name in ("coremltools", "fp16", "psimd")
 )
 XNNPACK = tuple(
-    SourcePin(name=name, version="1", kind="archive", digest="c" * 64, licence="BSD-3-Clause")
+    SourcePin(name=name, version="1", kind="upstream", digest="c" * 64, licence="BSD-3-Clause")
     for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai")
 )
 RUNTIME_STYLE = (replace(MODELS[0], style="runtime"),)

@@ -259,7 +259,7 @@ TARGETS_WANTED = st.builds(TargetSpec, id=st.sampled_from(sorted(TARGETS)), comp
 SPECS = st.builds(
     BuildSpec,
     name=_names(),
-    onnxruntime=st.just(RuntimeSpec(version="1.20.1", source="git")),
+    onnxruntime=st.just(RuntimeSpec(version="1.20.1", source="upstream")),
     exceptions=st.booleans(),
     budgets=st.builds(Budgets, library_ratio=st.floats(1e-9, 10), p50_ms=st.just(1.5), p99_ms=st.just(2.5)),
     models=_unique(MODELS, "name", 1),

@@ -62,7 +62,7 @@ def test_a_compiler_of_the_system_is_asked_by_cmake_what_it_compiles_for() -> No
 
 def test_cpuinfo_is_compiled_in_for_arm_when_the_sources_have_it() -> None:
     """Where it is of no use it is no source of the library, and what the plan says is what the manifest reads."""
-    cpuinfo = SourcePin(name="cpuinfo", version="1", kind="archive", digest="c" * 64, licence="BSD-2-Clause")
+    cpuinfo = SourcePin(name="cpuinfo", version="1", kind="upstream", digest="c" * 64, licence="BSD-2-Clause")
     taking = [name for name in TARGETS if cpuinfo in compiled_sources(TARGETS[name], (*SOURCES, cpuinfo))]
     apple = ["ios-arm64", "ios-simulator-arm64", "macos-arm64", "maccatalyst-arm64"]
     assert taking == ["linux-arm64", "linux-armhf", "android-arm64-v8a", "android-armeabi-v7a", *apple]

@@ -192,18 +192,19 @@ def type_words(kind: onnx.TypeProto) -> str:
     """Return a type in words: `float32`, `sequence(map(int64, float32))`, `no type`."""
     match kind.WhichOneof("value"):
         case "tensor_type":
-            return _element_words(kind.tensor_type.elem_type)
+            return element_words(kind.tensor_type.elem_type)
         case "sequence_type":
             return f"sequence({type_words(kind.sequence_type.elem_type)})"
         case "optional_type":
             return f"optional({type_words(kind.optional_type.elem_type)})"
         case "map_type":
-            return f"map({_element_words(kind.map_type.key_type)}, {type_words(kind.map_type.value_type)})"
+            return f"map({element_words(kind.map_type.key_type)}, {type_words(kind.map_type.value_type)})"
         case other:
             return (other or UNTYPED).removesuffix("_type")
 
 
-def _element_words(number: int) -> str:
+def element_words(number: int) -> str:
+    """Return an element type in words, by its number in ONNX: `float32`, `int4`, `type 99` for an unknown one."""
     if number in ELEMENT_TYPES:
         return ELEMENT_TYPES[number]
     known: dict[int, str] = {value: name for name, value in onnx.TensorProto.DataType.items()}

@@ -40,6 +40,7 @@ LAYERS: Final = (
     ("models",),
     ("binaries",),
     ("spec",),
+    ("pins.versions", "pins.shipped"),
     ("base",),
     ("errors",),
     ("__init__",),

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from ortrim.build.dead_kernels import FLOAT8, FLOAT8_PREFIX, SPARSE
 from ortrim.compat.installed import (
+    FLOAT4,
     FORMAT_VERSIONS,
     ONE_HOT,
     SLOTS,
@@ -36,7 +37,7 @@ from ortrim.models.operators import (
 
 NCHWC: Final = "com.microsoft.nchwc"
 """Operators whose weights lie in blocks as large as the converting processor likes them (upstream's issue 26174)."""
-COMPILED_OUT: Final = {FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
+COMPILED_OUT: Final = {FLOAT4: "4-bit floats", FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
 """Kinds of values that a runtime may be compiled without whatever its operators are. An operator configuration alone
 does not say which."""
 Missing = Literal["operator", "opset", "type"]
@@ -165,8 +166,9 @@ def _rare_kinds(model: ModelUses) -> Iterator[tuple[str, str]]:
     Every value counts, one that no operator reads too: a library without exceptions ends the process at the type of an
     output, whether or not a node makes it.
     """
-    if types := [name for name in model.element_types if name.startswith(FLOAT8_PREFIX)]:
-        yield FLOAT8, f"values of {', '.join(types)}"
+    for kind, prefix in ((FLOAT4, "Float4"), (FLOAT8, FLOAT8_PREFIX)):
+        if types := [name for name in model.element_types if name.startswith(prefix)]:
+            yield kind, f"values of {', '.join(types)}"
     if model.sparse:
         yield SPARSE, "sparse weights"
 

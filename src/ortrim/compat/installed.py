@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ortrim.base.files import storage_errors
 from ortrim.base.json import first_fault, from_json
-from ortrim.build.dead_kernels import AVX512_NCHWC
+from ortrim.build.dead_kernels import AVX512_NCHWC, FLOAT8, SPARSE
 from ortrim.build.plan import Manifest, PlannedModel
 from ortrim.errors import PackageError, UsageError
 from ortrim.inspect.run import inspect_config
@@ -22,6 +22,7 @@ from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
 from ortrim.pins.runtime import supported_versions
+from ortrim.pins.versions import limits_of
 from ortrim.platforms import ANDROID, platform_of
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.spec.targets import TARGETS, Architecture
@@ -29,6 +30,9 @@ from ortrim.spec.targets import TARGETS, Architecture
 KernelVersions = Mapping[tuple[str, str], tuple[tuple[int, int], ...]]
 """First and last opset of each kernel, by domain and name of its operator; a last of `ANY_LATER` is open."""
 ANY_LATER: Final = 2**31 - 1
+FLOAT4: Final = "float4"
+KINDS_LEFT_OUT: Final = (FLOAT4, FLOAT8, SPARSE)
+"""What `--disable_types` compiles out that a model may have as values, in upstream's words; `float4` from 1.28 on."""
 FORMAT_VERSIONS: Final = ("5", "6")
 """Versions of ORT format that a minimal build reads: `IsOrtModelVersionSupported` of `ort_format_version.h`, the same
 since 1.16."""
@@ -41,13 +45,29 @@ _ALWAYS: Final[Mapping[str, Mapping[str, tuple[int, ...]]]] = {
     },
     "com.microsoft": {"DequantizeLinear": (1,), "NhwcMaxPool": (1,), "QLinearConv": (1,), "QuantizeLinear": (1,)},
 }  # fmt: skip
-LAYOUT_OPERATORS: Final = frozenset(
-    OperatorId(domain=domain, opset=opset, name=name)
-    for domain, names in _ALWAYS.items()
-    for name, opsets in names.items()
-    for opset in opsets
-)
-"""What every extended minimal build has: upstream's `layout_transformation_potentially_added_ops.h` of 1.21.0."""
+_RENEWED: Final = (23, 24, 25)
+"""Opsets that have a new form of each of these operators of `ai.onnx` that has one in opset 21."""
+_NHWC_SINCE: Final = 1, 28
+"""The ONNX Runtime in which `NhwcFusedConv` was added."""
+
+
+def layout_operators(ort_version: str) -> frozenset[OperatorId]:
+    """Return what every extended minimal build of a version has.
+
+    Source: upstream's `layout_transformation_potentially_added_ops.h` of 1.21.0, 1.22.0, 1.24.4, 1.28 and 1.30, which
+    gets the opsets of an ONNX release when the version takes them.
+    """
+    limits = limits_of(ort_version)
+    renewed = tuple(opset for opset in _RENEWED if limits and opset <= limits.opset)
+    always = {
+        OperatorId(domain=domain, opset=opset, name=name)
+        for domain, names in _ALWAYS.items()
+        for name, opsets in names.items()
+        for opset in (*opsets, *(renewed if 21 in opsets else ()))
+    }
+    if tuple(map(int, ort_version.split(".")[:2])) >= _NHWC_SINCE:
+        always.add(OperatorId(domain="com.microsoft", opset=1, name="NhwcFusedConv"))
+    return frozenset(always)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +76,7 @@ class InstalledRuntime:
 
     `label` names it for the user, `targets` are its targets' identifiers. `operators` is its configuration.
     `extended` says whether it is an extended minimal build, None when that is not known. `without` are the kinds of
-    types that are compiled out for every operator: `float8`, `sparsetensor`. `conversions` are style and level of the
+    types that are compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are style and level of the
     models that it was made for, the usual one first. `channel_block` is how many channels lie in a block of models that
     are laid out so, where that is known.
     """
@@ -73,7 +93,9 @@ class InstalledRuntime:
     @property
     def present(self) -> frozenset[OperatorId]:
         """The operators that are sure to be there, at the opsets of the configuration."""
-        return frozenset(self.operators.operators) | (LAYOUT_OPERATORS if self.extended else frozenset())
+        return frozenset(self.operators.operators) | (
+            layout_operators(self.ort_version) if self.extended else frozenset()
+        )
 
     def opsets_of(self, operator: OperatorId) -> tuple[int, ...]:
         """Return the opsets at which an operator is there."""
@@ -350,7 +372,7 @@ def _follows(arguments: tuple[str, ...], option: str, word: str) -> bool:
 
 def _without(arguments: tuple[str, ...], always: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds of types that are compiled out, those that the platform `always` leaves out among them."""
-    disabled = {kind for kind in ("float8", "sparsetensor") if _follows(arguments, "--disable_types", kind)}
+    disabled = {kind for kind in KINDS_LEFT_OUT if _follows(arguments, "--disable_types", kind)}
     return tuple(sorted(disabled.union(always)))
 
 

@@ -14,6 +14,7 @@ from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import help_for
 from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.compat.check import check_compatibility, failure_of
+from ortrim.pins.versions import exact_version
 
 HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
@@ -29,7 +30,8 @@ def check_compat(
 ) -> None:
     """Say whether models would run on users' runtimes."""
     with boundary(json_mode=json) as console:
-        answer = check_compatibility(Path(runtime), tuple(map(Path, model)), console, ort_version=ort_version)
+        version = exact_version(ort_version) if ort_version else None
+        answer = check_compatibility(Path(runtime), tuple(map(Path, model)), console, ort_version=version)
         failure = failure_of(answer)
         if json:
             document = {**to_data(answer), "errors": as_data(failure) if failure else []}

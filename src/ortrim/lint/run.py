@@ -36,9 +36,10 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
-from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET, limits_of
+from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
 from ortrim.models.prepare import require_files
 from ortrim.pins.runtime import runtime_pins, supported_versions
+from ortrim.pins.versions import limits_of
 from ortrim.pipeline.preparing import ready_models
 from ortrim.pipeline.request import Request, is_buildspec, load, require_model
 from ortrim.size.accounting import NO_OPERATOR, by_operator, shares
@@ -408,14 +409,14 @@ def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
 
 
 def _runtime_facts(ort_version: str) -> RuntimeFacts:
-    pins, limits = runtime_pins(ort_version), limits_of(ort_version)
+    limits = limits_of(ort_version)
     return RuntimeFacts(
         version=ort_version,
         oldest_opset=OLDEST_OPSET,
         max_bytes=LARGEST_MODEL_BYTES,
-        max_opset=pins.max_opset,
+        max_opset=limits.opset if limits else None,
         max_ml_opset=limits.ml_opset if limits else None,
-        max_ir_version=pins.max_ir_version,
+        max_ir_version=limits.ir_version if limits else None,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from ortrim.base.console import counted
 from ortrim.lint.findings import LintFacts, Operator, ProviderFacts, RunFacts, Shown
 from ortrim.models.graph_facts import NodeFacts, dynamic_dimensions
+from ortrim.pins.versions import needed_for_ir_version, needed_for_opset
 
 
 def no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:
@@ -103,10 +104,12 @@ def opset(facts: LintFacts) -> Iterator[Shown]:
     newest = {"ai.onnx": facts.runtime.max_opset, "ai.onnx.ml": facts.runtime.max_ml_opset}
     for domain, number in facts.graph.model.opsets:
         most, oldest = newest.get(domain), facts.runtime.oldest_opset if domain == "ai.onnx" else 1
-        if number < oldest or (most is not None and number > most):
+        too_new = most is not None and number > most
+        if number < oldest or too_new:
             taken = f"{oldest} to {most}" if most is not None else f"{oldest} and up"
             words = f"opset {number} of {domain}; ONNX Runtime {facts.runtime.version} takes {taken}"
-            yield Shown(place=domain, words=words)
+            needed = f"; {needed_for_opset(domain, number)}" if too_new else ""
+            yield Shown(place=domain, words=words + needed)
 
 
 def ir_version(facts: LintFacts) -> Iterator[Shown]:
@@ -114,6 +117,7 @@ def ir_version(facts: LintFacts) -> Iterator[Shown]:
     own, most = facts.graph.model.ir_version, facts.runtime.max_ir_version
     if most is not None and own > most:
         words = f"IR version {own}; ONNX Runtime {facts.runtime.version} reads up to {most}"
+        words += f"; {needed_for_ir_version(own)}"
         yield Shown(place="model", words=words)
 
 

@@ -14,6 +14,7 @@ from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import HELP, help_for, request_from
 from ortrim.lint.rules import ModelFindings, lines_of
 from ortrim.lint.run import LintRequest, failure_of, lint_models, write_sarif
+from ortrim.pins.versions import exact_version
 
 MOST_PLACES: Final = 5
 
@@ -52,8 +53,9 @@ def lint(
     with boundary(json_mode=json) as console:
         request = request_from(None, target=target, profile=profile)
         models = tuple(map(Path, (model, *also)))
+        version = exact_version(ort_version) if ort_version else None
         asked = LintRequest(
-            models=models, request=request, ort_version=ort_version, library=library, given=given, run=not no_run
+            models=models, request=request, ort_version=version, library=library, given=given, run=not no_run
         )
         linted = lint_models(asked, console)
         failure = failure_of(linted)

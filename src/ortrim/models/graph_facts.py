@@ -19,8 +19,8 @@ from onnx.external_data_helper import uses_external_data
 from ortrim.base.files import sha256_of
 from ortrim.models.models import ModelFacts, TensorInfo
 from ortrim.models.onnx_files import (
-    ELEMENT_TYPES,
     UNTYPED,
+    element_words,
     facts_of,
     graphs_in,
     graphs_of,
@@ -31,6 +31,7 @@ from ortrim.models.onnx_files import (
     with_types,
 )
 from ortrim.models.prepare import external_files, refuse_links
+from ortrim.models.shapes import BITS
 
 NAMELESS: Final = ("?", "-1", "None")
 """What exporters write for a size that they do not know (Paddle's writes `?`): two of them need not be equal."""
@@ -160,13 +161,6 @@ def _node_texts(node: onnx.NodeProto) -> Iterator[tuple[str, str]]:
             yield from _node_texts(inner)
 
 
-BITS: Final = {
-    **dict.fromkeys(("float64", "int64", "uint64"), 64),
-    **dict.fromkeys(("float32", "int32", "uint32"), 32),
-    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 16),
-    **dict.fromkeys(("int8", "uint8", "bool"), 8),
-}
-"""Bits of one element; types that are not listed count by what is stored."""
 SMALL: Final = frozenset({TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL})
 """Types of which a few values are kept."""
 
@@ -178,7 +172,7 @@ def weights_of(model: onnx.ModelProto) -> tuple[WeightFacts, ...]:
 
 def element_type_of(tensor: TensorProto) -> str:
     """Return a tensor's element type in words."""
-    return ELEMENT_TYPES.get(tensor.data_type, f"type {tensor.data_type}")
+    return element_words(tensor.data_type)
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[tuple[str, TensorProto]]:
@@ -194,13 +188,13 @@ def _weight(name: str, tensor: TensorProto) -> WeightFacts:
     element_type, dimensions = element_type_of(tensor), tuple(tensor.dims)
     external = uses_external_data(tensor)
     locations = (entry.value for entry in tensor.external_data if entry.key == "location") if external else iter(())
-    bits = BITS.get(element_type)
+    bits = BITS.get(tensor.data_type)
     count = max(prod(dimensions), 0)
     return WeightFacts(
         name=name,
         element_type=element_type,
         dimensions=dimensions,
-        size_bytes=count * bits // 8 if bits else tensor.ByteSize(),
+        size_bytes=-(-count * bits // 8) if bits else tensor.ByteSize(),
         digest="" if external else _digest(tensor),
         external=next(locations, ""),
         values=() if external else _small_integers(tensor, count),

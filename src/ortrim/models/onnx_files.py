@@ -24,6 +24,7 @@ from ortrim.base.archives import open_zip
 from ortrim.base.command import SHORTAGE, out_of_memory
 from ortrim.errors import ModelError, StorageError
 from ortrim.models.models import ModelFacts, TensorInfo
+from ortrim.pins.versions import limits_of, needed_for_ir_version, needed_for_opset
 
 HEAD_BYTES: Final = 4096
 ZIP: Final = b"PK\x03\x04"
@@ -191,18 +192,19 @@ def type_words(kind: onnx.TypeProto) -> str:
     """Return a type in words: `float32`, `sequence(map(int64, float32))`, `no type`."""
     match kind.WhichOneof("value"):
         case "tensor_type":
-            return _element_words(kind.tensor_type.elem_type)
+            return element_words(kind.tensor_type.elem_type)
         case "sequence_type":
             return f"sequence({type_words(kind.sequence_type.elem_type)})"
         case "optional_type":
             return f"optional({type_words(kind.optional_type.elem_type)})"
         case "map_type":
-            return f"map({_element_words(kind.map_type.key_type)}, {type_words(kind.map_type.value_type)})"
+            return f"map({element_words(kind.map_type.key_type)}, {type_words(kind.map_type.value_type)})"
         case other:
             return (other or UNTYPED).removesuffix("_type")
 
 
-def _element_words(number: int) -> str:
+def element_words(number: int) -> str:
+    """Return an element type in words, by its number in ONNX: `float32`, `int4`, `type 99` for an unknown one."""
     if number in ELEMENT_TYPES:
         return ELEMENT_TYPES[number]
     known: dict[int, str] = {value: name for name, value in onnx.TensorProto.DataType.items()}
@@ -234,48 +236,29 @@ LARGEST_MODEL_BYTES: Final = 2**31 - 1
 """Neither a protobuf message nor a flatbuffer, the ORT format, can be larger."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class VersionLimits:
-    """The newest opset of `ai.onnx`, the newest of `ai.onnx.ml`, and the newest IR version that a version reads."""
-
-    opset: int
-    ml_opset: int
-    ir_version: int
-
-
-LIMITS: Final = {
-    "1.16": VersionLimits(opset=19, ml_opset=3, ir_version=9),
-    "1.17": VersionLimits(opset=20, ml_opset=4, ir_version=9),
-    "1.18": VersionLimits(opset=21, ml_opset=4, ir_version=10),
-    "1.19": VersionLimits(opset=21, ml_opset=4, ir_version=10),
-    "1.20": VersionLimits(opset=21, ml_opset=4, ir_version=10),
-    "1.21": VersionLimits(opset=22, ml_opset=5, ir_version=10),
-}
-"""By minor version. Up to 1.20 from upstream's `docs/reference/compatibility.md`; 1.21 by asking the wheel."""
-
-
-def limits_of(ort_version: str) -> VersionLimits | None:
-    """Return the limits of a version; None when they are not recorded, so that the converter has to judge."""
-    return LIMITS.get(".".join(ort_version.split(".")[:2]))
-
-
 def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
-    """Raise `ModelError` (`unsupported-opset`, `unsupported-ir-version`) for what `ort_version` does not take."""
+    """Raise `ModelError` (`unsupported-opset`, `unsupported-ir-version`) for what `ort_version` does not take.
+
+    A version whose limits are not recorded leaves the judgement to the converter.
+    """
     limits = limits_of(ort_version)
     newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
     for domain, opset in facts.opsets:
-        oldest = OLDEST_OPSET if domain == "ai.onnx" else 1
-        if not oldest <= opset <= newest.get(domain, opset):
-            taken = f"{oldest} to {newest[domain]}" if domain in newest else f"{oldest} and up"
+        oldest, most = OLDEST_OPSET if domain == "ai.onnx" else 1, newest.get(domain)
+        too_new = most is not None and opset > most
+        if too_new or opset < oldest:
+            taken = f"{oldest} and up" if most is None else f"{oldest} to {most}"
             what = f"the model uses opset {opset} of {domain}; ONNX Runtime {ort_version} takes {taken}"
             hint = "convert it with onnx.version_converter, export it with another opset, or change onnxruntime.version"
-            raise ModelError("unsupported-opset", what, where=where, hint=hint)
+            needed = f": {needed_for_opset(domain, opset)}" if too_new else ""
+            raise ModelError("unsupported-opset", what, where=where, hint=hint + needed)
     if limits and facts.ir_version > limits.ir_version:
         what = (
             f"the model has IR version {facts.ir_version}; ONNX Runtime {ort_version} reads up to {limits.ir_version}"
         )
         hint = (
-            "set ir_version when exporting (onnx.helper.make_model(..., ir_version=...)), or change onnxruntime.version"
+            "set ir_version when exporting (onnx.helper.make_model(..., ir_version=...)), or change"
+            f" onnxruntime.version: {needed_for_ir_version(facts.ir_version)}"
         )
         raise ModelError("unsupported-ir-version", what, where=where, hint=hint)
 

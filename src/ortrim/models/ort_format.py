@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.errors import ModelError
-from ortrim.models.operators import ModelUses, OperatorId, OperatorUse
+from ortrim.models.operators import ELEMENT_TYPES, ModelUses, OperatorId, OperatorUse
 
 IDENTIFIER: Final = b"ORTM"
 MAXIMUM_DEPTH: Final = 64
@@ -189,13 +189,6 @@ MAP: Final = 3
 """`TypeInfoValue`."""
 DEEPEST_TYPE: Final = 16
 """Sequences and maps may hold each other; ONNX Runtime knows sequences of maps and no more."""
-ELEMENT_TYPES: Final = {
-    1: "float", 2: "uint8_t", 3: "int8_t", 4: "uint16_t", 5: "int16_t", 6: "int32_t", 7: "int64_t", 8: "std::string",
-    9: "bool", 10: "MLFloat16", 11: "double", 12: "uint32_t", 13: "uint64_t", 16: "BFloat16", 17: "Float8E4M3FN",
-    18: "Float8E4M3FNUZ", 19: "Float8E5M2", 20: "Float8E5M2FNUZ", 21: "UInt4x2", 22: "Int4x2", 23: "Float4E2M1x2",
-}  # fmt: skip
-"""`TensorDataType`, whose numbers are those of ONNX, in the names of upstream's configurations. Complex numbers have
-none: no kernel takes them."""
 
 
 def read_uses(path: Path) -> ModelUses:

@@ -228,8 +228,9 @@ BITS: Final[Mapping[int, int]] = {
     **dict.fromkeys((TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT16, TensorProto.UINT16), 16),
     **dict.fromkeys((TensorProto.INT8, TensorProto.UINT8, TensorProto.BOOL), 8),
     **dict.fromkeys((TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2), 8),
-    **dict.fromkeys((TensorProto.FLOAT8E5M2FNUZ,), 8),
-    **dict.fromkeys((TensorProto.INT4, TensorProto.UINT4), 4),
+    **dict.fromkeys((TensorProto.FLOAT8E5M2FNUZ, TensorProto.FLOAT8E8M0), 8),
+    **dict.fromkeys((TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1), 4),
+    **dict.fromkeys((TensorProto.INT2, TensorProto.UINT2), 2),
     TensorProto.COMPLEX128: 128,
 }
 """Of an element in memory; a text has none that could be known."""

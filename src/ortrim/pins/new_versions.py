@@ -44,6 +44,7 @@ from ortrim.size.library import differences, differs_in_order_alone, differs_in_
 from ortrim.verify.reports import VerifyReport
 
 LEAST_OPSET: Final = 22
+LEAST_ML_OPSET: Final = 5
 LEAST_IR_VERSION: Final = 10
 """What the oldest version that ortrim knows loads."""
 MOST_TRIALS: Final = 64
@@ -51,19 +52,20 @@ MOST_TRIALS: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class ModelLimits:
-    """The highest opset of the default domain, and the highest IR version, that a version of ONNX Runtime loads."""
+    """The highest opsets, of `ai.onnx` and `ai.onnx.ml`, and IR version that a version of ONNX Runtime loads."""
 
     max_opset: int
+    max_ml_opset: int
     max_ir_version: int
 
 
 def model_limits(runtime: FullRuntime) -> ModelLimits:
     """Return the limits of a full runtime. Raises `SourcesError` `no-model-limits`, and as `run_script` does."""
     with tempfile.TemporaryDirectory(prefix="ortrim-limits-") as name:
-        folder = Path(name)
-        opset = _highest(LEAST_OPSET, runtime, lambda value: _loads(runtime, folder, value, LEAST_IR_VERSION))
-        version = _highest(LEAST_IR_VERSION, runtime, lambda value: _loads(runtime, folder, LEAST_OPSET, value))
-    return ModelLimits(max_opset=opset, max_ir_version=version)
+        opset = _highest(LEAST_OPSET, runtime, lambda value: _loads(runtime, Path(name), opset=value))
+        ml_opset = _highest(LEAST_ML_OPSET, runtime, lambda value: _loads(runtime, Path(name), ml_opset=value))
+        version = _highest(LEAST_IR_VERSION, runtime, lambda value: _loads(runtime, Path(name), ir_version=value))
+    return ModelLimits(max_opset=opset, max_ml_opset=ml_opset, max_ir_version=version)
 
 
 def _highest(least: int, runtime: FullRuntime, loads: Callable[[int], bool]) -> int:
@@ -76,19 +78,26 @@ def _highest(least: int, runtime: FullRuntime, loads: Callable[[int], bool]) -> 
     return highest
 
 
-def _loads(runtime: FullRuntime, folder: Path, opset: int, ir_version: int) -> bool:
+def _loads(
+    runtime: FullRuntime,
+    folder: Path,
+    *,
+    opset: int = LEAST_OPSET,
+    ml_opset: int = LEAST_ML_OPSET,
+    ir_version: int = LEAST_IR_VERSION,
+) -> bool:
     model = folder / "model.onnx"
-    model.write_bytes(_model(opset, ir_version))
+    model.write_bytes(_model(opset, ml_opset, ir_version))
     return not run_script(runtime, "load.py", {"model": str(model)}, folder=folder, where=f"opset {opset}")
 
 
-def _model(opset: int, ir_version: int) -> bytes:
+def _model(opset: int, ml_opset: int, ir_version: int) -> bytes:
     """Return a model that hands over what it gets, stamped as said, whether or not there is such a stamp."""
     from onnx import TensorProto, helper  # noqa: PLC0415 - slow to import
 
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", ends[:1], ends[1:])
-    domains = [helper.make_operatorsetid("", opset)]
+    domains = [helper.make_operatorsetid("", opset), helper.make_operatorsetid("ai.onnx.ml", ml_opset)]
     content: bytes = helper.make_model(graph, opset_imports=domains, ir_version=ir_version).SerializeToString()
     return content
 

@@ -20,6 +20,7 @@ from ortrim.models.models import OrtModel, PreparedModel, TensorInfo
 from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.pins.versions import exact_version
 from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table
 from ortrim.spec.build_options import ProfileName
@@ -128,7 +129,7 @@ def load(request: Request) -> LoadedSpec:
     """Load the buildspec, with what the request overrides. Raises `SpecError`."""
     loaded = load_spec(request.spec, target_problems)
     spec = loaded.spec
-    runtime = replace(spec.onnxruntime, version=request.version or spec.onnxruntime.version)
+    runtime = replace(spec.onnxruntime, version=exact_version(request.version or spec.onnxruntime.version))
     return replace(loaded, spec=replace(spec, profile=request.profile or spec.profile, onnxruntime=runtime))
 
 

@@ -16,6 +16,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ortrim.base.json import to_json
+from ortrim.pins.versions import default_version
 from ortrim.spec.build_options import PROFILES, BuildOptions, Optimization, ProfileName
 from ortrim.spec.step_specs import Step
 from ortrim.spec.tolerances import ElementType, Tolerance
@@ -282,8 +283,11 @@ class TargetSpec:
 class RuntimeSpec:
     """Which ONNX Runtime to build and where its sources come from."""
 
-    version: Annotated[str, Field(pattern=VERSION)] = "1.21.0"
-    """ONNX Runtime version; models are converted by the full runtime of exactly this version."""
+    version: Annotated[str, Field(pattern=VERSION)] = Field(default_factory=default_version)
+    """ONNX Runtime version; models are converted by the full runtime of exactly this version. `1.30` is its newest
+    patch that ortrim knows, `newest` the newest version whose sources are pinned; by default the newest that ortrim's
+    own CI has proved.
+    """
     source: Literal["auto", "upstream", "debian", "path"] = "auto"
     """Kind of source; `auto` takes the first that is pinned and can be reached here."""
     path: Path | None = None

@@ -7,10 +7,12 @@ import re
 import stat
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from ortrim.errors import DiagnosticGroup, SpecError
+from ortrim.pins.versions import exact_version
 from ortrim.spec.buildspec import (
     Budgets,
     BuildOptionChoices,
@@ -107,7 +109,13 @@ def spec_from_data(document: dict[str, Any], file: Path, rules: TargetRules) -> 
         rank = _ranking(document)
         problems.sort(key=lambda problem: rank(problem.location))
         raise DiagnosticGroup(tuple(as_error(_explained(problem, document, file), file) for problem in problems))
-    return LoadedSpec(spec=parse(BuildSpec, data), file=file, notes=notes)
+    return LoadedSpec(spec=_with_exact_version(parse(BuildSpec, data)), file=file, notes=notes)
+
+
+def _with_exact_version(spec: BuildSpec) -> BuildSpec:
+    """Replace a version's word by the version, which is all that anything later sees."""
+    runtime = replace(spec.onnxruntime, version=exact_version(spec.onnxruntime.version))
+    return replace(spec, onnxruntime=runtime)
 
 
 def _with_identifiers(data: dict[str, Any]) -> tuple[str, ...]:

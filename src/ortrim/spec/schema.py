@@ -24,7 +24,7 @@ from ortrim.spec.values import APPLE_VERSION, GLIBC, NAME, NDK, PROVIDER, REQUIR
 PATTERN_WORDS: Final = {
     NAME: "1 to 64 lower-case letters, digits, '.', '_' or '-', beginning with a letter or a digit",
     SHA256: "64 lower-case hexadecimal digits",
-    VERSION: "three numbers, such as 1.21.0",
+    VERSION: "a version such as 1.30.0 or 1.30, or 'newest'",
     GLIBC: "a glibc version, such as 2.17",
     NDK: "the whole version of an NDK, such as 27.2.12479018",
     APPLE_VERSION: "a version of iOS or macOS, such as 15.1",

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 CONFIG = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
 NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 SHA256: Final = r"^[0-9a-f]{64}$"
-VERSION: Final = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+VERSION: Final = r"^([0-9]+\.[0-9]+(\.[0-9]+)?|newest)$"
 GLIBC: Final = r"^2\.[0-9]+$"
 NDK: Final = r"^[1-9][0-9]\.[0-9]{1,2}\.[0-9]{6,9}$"
 XCODE: Final = r"^[1-9][0-9]\.[0-9]{1,2}(\.[0-9]{1,2})?$"

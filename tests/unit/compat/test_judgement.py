@@ -92,6 +92,18 @@ def test_an_extended_build_has_the_operators_of_layouts() -> None:
     assert judge(runtime(CONFIG, extended=True), wanted, {}).fits
 
 
+@pytest.mark.parametrize(
+    ("version", "renewed"),
+    [("1.22.0", ()), ("1.23.2", (23,)), ("1.24.4", (23, 24, 25)), ("1.30.0", (23, 24, 25)), ("9.9.9", ())],
+)
+def test_an_extended_build_has_them_in_the_opsets_of_its_version(version: str, renewed: tuple[int, ...]) -> None:
+    """New forms of operators came with the opsets that a version takes; of an unknown one they are not supposed."""
+    installed = replace(runtime(CONFIG, extended=True), ort_version=version)
+    wanted = [OperatorId(domain="ai.onnx", opset=opset, name="Transpose") for opset in range(22, 26)]
+    assert tuple(each.opset for each in wanted if installed.has(each, {})) == renewed
+    assert installed.opsets_of(OperatorId(domain="ai.onnx", opset=23, name="Gather")) == (1, 11, 13)
+
+
 def test_saved_optimizations_count_where_they_may_be_applied() -> None:
     """A plain minimal build leaves them alone; of a build of unknown kind the worst is assumed."""
     made = OperatorId(domain="com.microsoft", opset=1, name="QLinearAdd")

@@ -167,6 +167,17 @@ def shown(reference: str, sample: Sample) -> list[Shown]:
     return list(BY_CODE[reference].check(sample()))
 
 
+def test_what_is_too_new_says_which_version_takes_it() -> None:
+    """Of an opset and of an IR version; what is too old has no such version."""
+    assert [each.words for each in shown("unsupported-opset", lambda: _opset(24))] == [
+        "opset 24 of ai.onnx; ONNX Runtime 1.21.0 takes 7 to 22; opset 24 of ai.onnx needs ONNX Runtime 1.24.4 or later"
+    ]
+    assert shown("unsupported-opset", lambda: _opset(6))[0].words.endswith("takes 7 to 22")
+    assert shown("unsupported-ir-version", lambda: _opset(17, 11))[0].words.endswith(
+        "needs ONNX Runtime 1.23.2 or later"
+    )
+
+
 def test_every_rule_has_its_two_models() -> None:
     """One that shows it, one that it must leave alone."""
     assert list(SAMPLES) == [rule.code for rule in RULES]

@@ -31,6 +31,20 @@ def test_nodes_have_inferred_types_and_scopes(tmp_path: Path) -> None:
     assert by_operator["Tanh"].outputs[0] == TensorInfo(name="e", element_type="float32", shape=(1,))
 
 
+@pytest.mark.parametrize(
+    ("kind", "words", "size"),
+    [("INT4", "int4", 5), ("UINT2", "uint2", 3), ("FLOAT4E2M1", "float4e2m1", 5), ("FLOAT8E8M0", "float8e8m0", 9)],
+)
+def test_weights_of_small_types_have_the_size_of_their_elements(
+    tmp_path: Path, kind: str, words: str, size: int
+) -> None:
+    """Several lie in a byte, also where the file has them otherwise."""
+    weights = helper.make_tensor("w", getattr(TensorProto, kind), [9], [1.0] * 9)
+    path = write(tmp_path / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=[weights]))
+    (weight,) = read_graph(path).weights
+    assert (weight.element_type, weight.size_bytes) == (words, size)
+
+
 def test_weights_have_sizes_and_digests(tmp_path: Path) -> None:
     """Equal ones share a digest whatever they are called; few integers are kept as values."""
     arrays: dict[str, np.ndarray[Any, Any]] = {

@@ -171,12 +171,13 @@ def test_a_new_ir_version_is_refused(base: Path, root: Path) -> None:
 
 def test_limits_are_those_of_the_version_that_is_built(base: Path, root: Path) -> None:
     """A copy made for one version is not taken for another that cannot run it."""
-    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 22)], ir_version=10))
-    prepared(base, root)
+    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 25)], ir_version=13))
     spec = ModelSpec(name="m", path=Path("m.onnx"))
+    prepare(spec, base=base, root=root, ort_version="1.24.4", where=WHERE)
     with pytest.raises(ModelError) as caught:
-        prepare(spec, base=base, root=root, ort_version="1.20.1", where=WHERE)
+        prepare(spec, base=base, root=root, ort_version="1.23.2", where=WHERE)
     assert caught.value.code == "unsupported-opset"
+    assert caught.value.hint.endswith("opset 25 of ai.onnx needs ONNX Runtime 1.24.4 or later")
 
 
 def test_an_unknown_version_leaves_the_judgement_to_the_converter(base: Path, root: Path) -> None:

@@ -43,7 +43,7 @@ def test_broken_versions_are_refused_with_what_to_use_instead(version: str) -> N
 
 @pytest.mark.parametrize(
     ("version", "nearest"),
-    [("1.21.7", "1.21.1"), ("1.22.9", "1.22.0"), ("2.0.0", "1.23.2"), ("0.0.0", "1.21.0"), ("", "1.21.0")],
+    [("1.21.7", "1.21.1"), ("1.22.9", "1.22.0"), ("2.0.0", "1.32.0"), ("0.0.0", "1.21.0"), ("", "1.21.0")],
 )
 def test_unknown_versions_name_the_nearest(version: str, nearest: str) -> None:
     """A version that ortrim does not know is refused with the nearest that it does."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ortrim.base.console import Console
 from ortrim.base.json import to_data
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
+from ortrim.pins.versions import default_version
 from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import (
     Budgets,
@@ -291,3 +292,13 @@ def test_a_date_is_not_taken_for_its_text() -> None:
     document = {"name": dt.date(2020, 1, 1), "models": [{"name": "m", "url": "https://a/b", "sha256": "0" * 64}]}
     with pytest.raises(DiagnosticGroup, match="'name' is a date or time, which is not a type of any key"):
         spec_from_data(document, FILE, target_problems)
+
+
+@pytest.mark.parametrize(
+    ("given", "version"),
+    [({}, default_version()), ({"version": "1.30"}, "1.30.0"), ({"version": "1.24.4"}, "1.24.4")],
+)
+def test_everything_later_sees_the_exact_version(given: dict[str, str], version: str) -> None:
+    """A minor version and none at all are words for one."""
+    document = {**SOUND, "onnxruntime": given}
+    assert spec_from_data(document, FILE, target_problems).spec.onnxruntime.version == version

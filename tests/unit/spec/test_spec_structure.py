@@ -200,12 +200,12 @@ not a table""",
     "version with a letter": (
         'onnxruntime.version = "1.21.0rc1"' + MODEL,
         """error: bad-value
-  kws.toml: 'onnxruntime.version' must be three numbers, such as 1.21.0, not '1.21.0rc1'""",
+  kws.toml: 'onnxruntime.version' must be a version such as 1.30.0 or 1.30, or 'newest', not '1.21.0rc1'""",
     ),
     "version in other digits": (
         'onnxruntime.version = "१.२.३"' + MODEL,
         """error: bad-value
-  kws.toml: 'onnxruntime.version' must be three numbers, such as 1.21.0, not '१.२.३'""",
+  kws.toml: 'onnxruntime.version' must be a version such as 1.30.0 or 1.30, or 'newest', not '१.२.३'""",
     ),
     "name with a slash": (
         'name = "../kws"' + MODEL,

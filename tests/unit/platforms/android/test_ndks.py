@@ -127,7 +127,7 @@ def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.
     assert make_planned(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
 
 
-@pytest.mark.parametrize("version", ["1.21.1", "1.22.0", "1.23.2"])
+@pytest.mark.parametrize("version", ["1.31.1", "1.32.0"])
 def test_a_runtime_whose_ndk_nobody_looked_up_asks_for_one(stages: Stages, version: str) -> None:
     """No version is invented; the key that says it is named."""
     error = refused(stages, f'[onnxruntime]\nversion = "{version}"\n', to_run=False)

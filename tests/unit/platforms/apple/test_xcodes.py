@@ -56,9 +56,11 @@ def test_the_oldest_system_is_the_lowest_that_the_version_has(stages: Stages) ->
     assert found == {**phone, **mac, "maccatalyst-arm64": PINS.maccatalyst}
 
 
-@pytest.mark.parametrize(("version", "macos"), [("1.21.0", "13.3"), ("1.22.0", "13.3"), ("1.23.2", "13.4")])
+@pytest.mark.parametrize(
+    ("version", "macos"), [("1.21.0", "13.3"), ("1.22.0", "13.3"), ("1.23.2", "13.4"), ("1.30.0", "14.0")]
+)
 def test_every_version_has_its_own_lowest(stages: Stages, version: str, macos: str) -> None:
-    """Upstream raised it for Macs with 1.23."""
+    """Upstream raised it for Macs with 1.23, and again with 1.24."""
     assert jobs(stages, "macos-arm64", version=version)["macos-arm64"].apple.deployment_target == macos
 
 

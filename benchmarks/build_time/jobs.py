@@ -14,6 +14,8 @@ from ortrim.spec.build_options import PROFILES
 
 OURS: Final = ("CMAKE_PROJECT_onnxruntime_INCLUDE=", "ORTRIM_", "FLATBUFFERS_BUILD_FLATC=")
 """How the CMake definitions begin with which ortrim makes a build shorter."""
+PLACES: Final = "ORTRIM_DEPENDENCIES="
+"""How the one begins that says where the dependencies are; without our hook CMake reads that list by itself."""
 PHASES: Final = ("--update", "--build")
 
 ADDITIONS: Final = """\
@@ -33,12 +35,15 @@ ai.onnx;14;GRU
 def upstream_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Return `build.py`'s arguments as upstream's documentation has them: all default targets, flatc, no hook.
 
-    See https://onnxruntime.ai/docs/build/custom.html. What says which library is built stays.
+    See https://onnxruntime.ai/docs/build/custom.html. What says which library is built stays, and where its sources
+    are.
     """
     kept: list[str] = []
     for word in arguments:
         if kept and kept[-1] == "--target":
             kept.pop()
+        elif word.startswith(PLACES):
+            kept.append(f"CMAKE_PROJECT_onnxruntime_INCLUDE={word.removeprefix(PLACES)}")
         elif word not in PHASES and not word.startswith(OURS):
             kept.append(word)
     return (*PHASES, *kept)

@@ -204,16 +204,23 @@ def test_a_clang_of_today_refuses_that_word(tmp_path: Path) -> None:
     assert [build.words for build in image.builds] == ["ios maccatalyst 15.1"]
 
 
-def test_every_definition_is_one_that_upstreams_cmake_reads(upstream: Upstream) -> None:
-    """Its own options by their names, and each dependency under the name with which it is declared."""
+def test_every_definition_of_upstreams_is_one_that_its_cmake_reads(upstream: Upstream) -> None:
+    """By its whole name."""
     text = upstream.cmake()
-    declared = {name.upper() for name in re.findall(r"onnxruntime_fetchcontent_declare\(\s*(\w+)", text)}
-    fetched = {name.upper() for name in re.findall(r"FetchContent_Declare\(\s*(\w+)", text, re.IGNORECASE)} | declared
     for name in {word.partition("=")[0] for job in JOBS.values() for word in definitions_of(job)}:
-        if name.startswith("FETCHCONTENT_SOURCE_DIR_"):
-            assert name.removeprefix("FETCHCONTENT_SOURCE_DIR_") in fetched, name
-        elif name.startswith("onnxruntime_"):
+        if name.startswith("onnxruntime_"):
             assert re.search(rf"\b{name}\b", text), name
+
+
+def test_every_dependency_is_listed_by_the_name_with_which_it_is_declared(upstream: Upstream) -> None:
+    """And lies where the list says, whichever system's patches it has."""
+    text = upstream.cmake()
+    declared = set(re.findall(r"(?:onnxruntime_fetchcontent|FetchContent)_declare\(\s*(\w+)", text, re.IGNORECASE))
+    lines = (upstream.sources.parent / "dependencies.cmake").read_text(encoding="utf-8")
+    places = re.findall(r'FETCHCONTENT_SOURCE_DIR_(\w+) "\$\{CMAKE_CURRENT_LIST_DIR\}/([^"]+)"', lines)
+    assert {name for name, _ in places} <= {name.upper() for name in declared}
+    assert all((upstream.sources.parent / folder).is_dir() for _, folder in places)
+    assert "ABSEIL_CPP" in dict(places)
 
 
 def definitions_of(job: BuildJob) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from fake_engine import FakeEngine, fake_engine
 from fake_sources import FakeSources, private_cache
+from ortrim.build.declarations import LIST
 from workshop import Workshop
 
 
@@ -16,8 +17,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def fake(cache: Path) -> FakeSources:
-    """Give the test small sources whose archives are in the cache already."""
+def fake(cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSources:
+    """Give the test small sources whose archives are in the cache already, and which declare nothing to CMake."""
+    monkeypatch.setattr("ortrim.build.sources.packages_folder", lambda *_: cache)
+    monkeypatch.setattr("ortrim.build.sources.arrange_dependencies", lambda folder, *_: (folder / LIST).touch())
     return FakeSources(cache / "downloads")
 
 

@@ -71,7 +71,7 @@ def test_sources_for_which_there_is_no_room_are_not_begun(
 def test_tree_has_one_folder_for_each_component(fake: FakeSources) -> None:
     """The tree's names are ours, the empty component is there, and nothing else is."""
     tree = fetch_sources(fake.runtime("archive"), "archive")
-    assert visible(tree.folder) == sorted([*fake.components, "utf8_range", "licences"])
+    assert visible(tree.folder) == sorted([*fake.components, "utf8_range", "licences", "dependencies.cmake"])
     assert (tree.folder / "onnxruntime/tools/ci_build/build.py").read_text() == "# build\n"
     assert (tree.folder / "re2/include/x.h").read_text() == "re2"
     assert not list((tree.folder / "utf8_range").iterdir())

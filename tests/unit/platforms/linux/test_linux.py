@@ -7,7 +7,7 @@ import pytest
 
 from ortrim.base.files import shipped_folder
 from ortrim.build.plan import BuildJob, SourcePin, digest
-from ortrim.build.upstream_arguments import DEFINITIONS, FETCHED, RUNNER_SOURCES, compiled_sources
+from ortrim.build.upstream_arguments import DEFINITIONS, RUNNER_SOURCES, compiled_sources
 from ortrim.platforms import BY_SYSTEM, LINUX
 from ortrim.platforms.linux.platform import PROCESSOR
 from ortrim.spec.buildspec import TargetSpec
@@ -45,7 +45,6 @@ def test_every_definition_is_one_definition() -> None:
         assert value
         assert " " not in definition
     assert len({definition.partition("=")[0] for definition in DEFINITIONS}) == len(DEFINITIONS)
-    assert len(set(FETCHED)) == len(FETCHED)
 
 
 @pytest.mark.parametrize("target", [name for name in TARGETS if name.startswith("linux-")])

@@ -49,6 +49,7 @@ from ortrim.build.trees import (
     write_facts,
 )
 from ortrim.build.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy
+from ortrim.build.upstream_options import require_known
 from ortrim.errors import BuildError, StorageError
 
 
@@ -66,6 +67,8 @@ def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) 
 RUNNER: Final = "runner"
 TREE_BYTES: Final = 110_000_000
 """What the smallest tree of a pruned build takes, half of it the precompiled header."""
+CONFIGURED: Final = "CMakeCache.txt"
+"""What CMake has left in a tree that was configured."""
 LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
 """CMake's names of languages -> the names that launchers have among a toolchain's wrappers."""
 
@@ -136,6 +139,8 @@ class NativeExecutor:
                 require_space(tree.path, TREE_BYTES, "building")
             with own_zig(tree.path, job.toolchain):
                 paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
+                if not (paths.configured / CONFIGURED).exists():
+                    require_known(job, paths.sources / "onnxruntime", paths.tools)
                 forget_unreached(paths, job)
                 with self._compiler_cache(paths) as cache:
                     yield self._selective(job, paths, cache, tree)

@@ -1,6 +1,6 @@
 """The part of upstream's `build.py` arguments that all platforms share. Pure.
 
-Facts about the flags: upstream's `tools/ci_build/build.py` of 1.21.0 and `cmake/external/`.
+Facts about the flags: upstream's `tools/ci_build/` of 1.21.0, 1.22.0, 1.24.4, and main before 1.28 and 1.30.
 
 - Execution providers beside the CPU's: what each asks of upstream's build, and what keeps it from working. Pure.
 """
@@ -10,6 +10,7 @@ from typing import Final
 
 from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
 from ortrim.build.plan import BuildJob, PlannedModel, SourcePin
+from ortrim.build.upstream_options import versioned_options
 from ortrim.errors import PlanError
 from ortrim.models.operators import parse_config
 from ortrim.spec.targets import Architecture, CLibrary, Target
@@ -130,15 +131,17 @@ DEFINITIONS: Final = (
     "CMAKE_DISABLE_FIND_PACKAGE_Git=TRUE",
     "FLATBUFFERS_BUILD_FLATC=OFF",
     "onnxruntime_BUILD_UNIT_TESTS=OFF",
+    "onnxruntime_USE_TELEMETRY=OFF",
     "CMAKE_MAKE_PROGRAM=${tools}/bin/ninja",
     "CMAKE_AR=${wrappers}/ar",
     "CMAKE_RANLIB=${wrappers}/ranlib",
 )
-"""CMake definitions that keep the build to what was fetched and pinned.
+"""CMake definitions that keep the build to what was fetched and pinned, and the library from sending anything.
 
 `FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. Without git, upstream's
 `CMakeLists.txt` writes neither the commit of whatever repository the cache lies in into the library, nor whether the
-machine has git. flatc is a tool that the library does not need.
+machine has git. flatc is a tool that the library does not need. Every version knows the word for telemetry; from 1.30
+on (upstream's commit 4489503269) `build.py` has it on for builds with exceptions, which what is defined here overrules.
 """
 
 
@@ -156,7 +159,7 @@ def upstream_arguments(
         *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
         *("--cmake_generator", "Ninja", "--cmake_path", "${tools}/cmake/data/bin/cmake"),
         *("--ctest_path", "", "--path_to_protoc_exe", "${tools}/protoc/data/bin/protoc"),
-        *("--build_shared_lib", *minimal_build(job), "--disable_rtti"),
+        *("--build_shared_lib", *minimal_build(job), "--disable_rtti", *versioned_options(job.ort_version)),
         *(() if job.exceptions else ("--disable_exceptions",)),
         *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
         *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),

@@ -18,8 +18,16 @@ from ortrim.spec.targets import Architecture, Target
 
 APPLE_MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
 
-REWRITES: Final = {Architecture.ARM64: (("-march=armv8.2-a+dotprod", "-mcpu=apple_m1"),), Architecture.X64: ()}
-"""zig refuses `-march` with extensions; every arm64 Mac has the dot product."""
+REWRITES: Final = {
+    Architecture.ARM64: (
+        ("-march=armv8.2-a+dotprod", "-mcpu=apple_m1"),
+        ("-march=armv8.2-a+i8mm", "-mcpu=apple_m1+i8mm"),
+    ),
+    Architecture.X64: (),
+}
+"""zig refuses `-march` with extensions. Every arm64 Mac has the dot product; int8 matrix products, which one file of
+1.24 and newer wants, came with the M2, and upstream chooses those kernels at run time.
+"""
 
 
 def zig_apple_toolchain(target: Target, deployment_target: str, version: str) -> Toolchain:

@@ -18,13 +18,14 @@ def test_the_oldest_system_is_in_the_triple(target: str, triple: str) -> None:
     assert f"# zig 0.17.0 {triple}\n" in compilers["ar"]
 
 
-def test_the_one_flag_that_zig_refuses_is_said_in_its_words() -> None:
-    """Upstream asks for the dot product in one source for arm64, which every such Mac has."""
+def test_flags_that_zig_refuses_are_said_in_its_words() -> None:
+    """Upstream asks for the dot product, which every arm64 Mac has, and for int8 matrix products, which M1 has not."""
     arm64, intel = (
         dict(zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0").wrappers)
         for target in ("macos-arm64", "macos-x86_64")
     )
     assert '-march=armv8.2-a+dotprod) set -- "$@" -mcpu=apple_m1 ;;' in arm64["c++"]
+    assert '-march=armv8.2-a+i8mm) set -- "$@" -mcpu=apple_m1+i8mm ;;' in arm64["c++"]
     assert "-mcpu" not in intel["c++"]
 
 

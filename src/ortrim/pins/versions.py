@@ -13,7 +13,7 @@ from ortrim.pins.shipped import pin_text, shipped_text
 
 NEWEST: Final = "newest"
 MINOR: Final = re.compile(r"[0-9]+\.[0-9]+")
-SOURCE_PINS: Final = ("archive", "git", "debian")
+SOURCE_PINS: Final = ("upstream", "debian")
 """The kinds of pin files that say where a version's sources are."""
 
 

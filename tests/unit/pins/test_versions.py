@@ -38,7 +38,7 @@ def test_the_newest_has_pinned_sources(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
     before = exact_version("newest")
     assert before in supported_versions()
-    (tmp_path / "onnxruntime-1.32.0-git.toml").write_text("")
+    (tmp_path / "onnxruntime-1.32.0-upstream.toml").write_text("")
     assert exact_version("newest") == "1.32.0"
 
 

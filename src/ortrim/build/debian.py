@@ -8,6 +8,7 @@
 """
 
 import os
+import platform
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,12 +51,27 @@ class _Entry:
 
 
 def host_mirrors(suite: str, etc: Path = Path("/etc/apt"), release: Path = Path("/etc/os-release")) -> list[Mirror]:
-    """Return the mirrors from which the host takes its distribution, in the order of its configuration."""
+    """Return the mirrors from which the host takes Debian, in the order of its configuration.
+
+    On Debian all of its own mirrors count, since each has every suite; another distribution's do not.
+    """
     names = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
     files = [(path.suffix, path.read_text(encoding="utf-8", errors="replace")) for path in names if path.is_file()]
-    codename = _codename(release.read_text(encoding="utf-8", errors="replace") if release.is_file() else "")
+    facts = _release(release)
+    is_debian = facts.get("ID", "debian") == "debian"
+    own = ALIASES | {facts.get("VERSION_CODENAME", "")} if is_debian else frozenset[str]()
     texts = [(suffix == ".sources", text) for suffix, text in files if suffix in {".sources", ".list"}]
-    return mirrors_in(texts, frozenset({codename, suite}) | ALIASES)
+    return mirrors_in(texts, own | {suite})
+
+
+def no_mirror(suite: str, needed_for: str, release: Path = Path("/etc/os-release")) -> SourcesError:
+    """Return the diagnostic for a host on which nothing can be had from Debian, with what to do there."""
+    system = _release(release).get("PRETTY_NAME", "this system") if release.is_file() else f"{platform.system()}"
+    if shutil.which("apt-get") is None:
+        return SourcesError("apt-missing", "there is no apt here", where=system, hint=needed_for)
+    what = f"apt has no mirror of Debian here, whose suite {suite} is needed"
+    own = f"; or add a mirror of Debian's {suite} to /etc/apt/sources.list.d"
+    return SourcesError("apt-no-sources", what, where=system, hint=needed_for + own)
 
 
 def mirrors_in(texts: list[tuple[bool, str]], suites: frozenset[str]) -> list[Mirror]:
@@ -120,9 +136,15 @@ def _one_line(text: str) -> Iterator[_Entry]:
         )
 
 
-def _codename(release: str) -> str:
-    found = re.search(r'^VERSION_CODENAME="?([^"\n]+)"?$', release, re.MULTILINE)
-    return found[1] if found else ""
+def _release(file: Path) -> dict[str, str]:
+    """Return what os-release says of the host, nothing where there is none."""
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    return dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, re.MULTILINE))
+
+
+INSTEAD: Final = "let this machine reach upstream, or name a mirror of it: ORTRIM_MIRRORS='FROM=TO'"
+"""What to do where a distribution's sources, the last resort, cannot be had."""
+OTHER_DEVICES: Final = "choose devices other than qemu, whose parts are Debian's"
 
 
 TIMEOUT_SECONDS: Final = 1800
@@ -170,9 +192,8 @@ def run_apt(folder: Path, program: str, options: tuple[str, ...], *arguments: st
     except ToolError as error:
         if error.code != "tool-missing":
             raise
-        what = f"there is no {program} here"
-        hint = "choose a kind of source other than `debian`, and devices other than qemu, whose parts are Debian's"
-        raise SourcesError("apt-missing", what, where=program, why=error.why, hint=hint) from error
+        hint = f"for sources, {INSTEAD}; for programs of another architecture, {OTHER_DEVICES}"
+        raise SourcesError("apt-missing", "there is no apt here", where=program, why=error.why, hint=hint) from error
     if done.returncode != 0 and says_full(folder, done.stdout + done.stderr):
         raise disk_full(f"{program} ran out of disk space", folder, why=complaints(done))
     return done
@@ -201,8 +222,7 @@ def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callabl
     """
     mirrors = host_mirrors(suite)
     if not mirrors:
-        what, hint = "apt has no Debian mirror configured here", "add one to /etc/apt/sources.list.d, or choose a kind"
-        raise SourcesError("apt-no-sources", what, where="/etc/apt", hint=f"{hint} of source other than `debian`")
+        raise no_mirror(suite, INSTEAD)
     folder = cache_folder("apt") / suite
     with locked(folder):
         try:
@@ -276,8 +296,7 @@ def fetch_packages(request: PackageRequest, accept: Callable[[DebianPackage, Pat
     """
     mirrors = host_mirrors(request.suite)
     if not mirrors:
-        what, hint = "apt has no Debian mirror configured here", "add one to /etc/apt/sources.list.d"
-        raise SourcesError("apt-no-sources", what, where="/etc/apt", hint=hint)
+        raise no_mirror(request.suite, OTHER_DEVICES)
     folder = cache_folder("apt") / f"{request.suite}-{request.architecture}"
     with locked(folder):
         try:

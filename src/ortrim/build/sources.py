@@ -302,7 +302,7 @@ def _first_that_works(
     if len(failures) == 1:
         raise failures[0]
     why = "\n".join([*notes, *(str(failure) for failure in failures)])
-    hint = "repair one of them, or choose another with onnxruntime.source"
+    hint = "let this machine reach upstream, or name a mirror of it: ORTRIM_MIRRORS='https://github.com/=https://...'"
     raise SourcesError("no-source-works", "none of the pinned sources could be fetched", why=why, hint=hint)
 
 

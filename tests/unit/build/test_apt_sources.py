@@ -1,10 +1,11 @@
 from pathlib import Path
 from typing import Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.build.debian import Mirror, host_mirrors, mirrors_in, source_stanza
+from ortrim.build.debian import INSTEAD, Mirror, host_mirrors, mirrors_in, no_mirror, source_stanza
 
 SUITES: Final = frozenset({"bookworm", "trixie", "stable"})
 DEBIAN_CONTAINER: Final = """\
@@ -97,6 +98,37 @@ def test_files_of_the_host(tmp_path: Path) -> None:
     (tmp_path / "os-release").write_text('ID=debian\nVERSION_CODENAME="forky"\n')
     mirrors = host_mirrors("trixie", tmp_path / "apt", tmp_path / "os-release")
     assert [mirror.uri for mirror in mirrors] == ["http://a.example.org/debian", "http://mirror.example.org/debian"]
+
+
+def test_another_distributions_mirrors_are_none(tmp_path: Path) -> None:
+    """Ubuntu's apt lists Ubuntu's mirrors, which have no suite of Debian's; one of Debian's beside them counts."""
+    folder = tmp_path / "apt/sources.list.d"
+    folder.mkdir(parents=True)
+    (tmp_path / "os-release").write_text("ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n")
+    (folder / "ubuntu.sources").write_text(DEBIAN_CONTAINER.replace("bookworm ", "noble "))
+    assert host_mirrors("trixie", tmp_path / "apt", tmp_path / "os-release") == []
+    (folder / "debian.list").write_text("deb http://a.example.org/debian trixie main\n")
+    (mirror,) = host_mirrors("trixie", tmp_path / "apt", tmp_path / "os-release")
+    assert mirror.uri == "http://a.example.org/debian"
+
+
+@pytest.mark.parametrize(
+    ("programs", "code", "words"),
+    [(["apt-get"], "apt-no-sources", "add a mirror of Debian's trixie"), ([], "apt-missing", "ORTRIM_MIRRORS")],
+)
+def test_a_host_is_told_what_helps_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str], code: str, words: str
+) -> None:
+    """Nobody is sent to apt's folder where there is no apt."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in programs:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "os-release").write_text('PRETTY_NAME="Fedora Linux 43"\n')
+    error = no_mirror("trixie", INSTEAD, tmp_path / "os-release")
+    assert (error.code, error.where) == (code, "Fedora Linux 43")
+    assert words in error.hint
+    assert ("/etc/apt" in error.hint) == bool(programs)
 
 
 def test_host_without_apt(tmp_path: Path) -> None:

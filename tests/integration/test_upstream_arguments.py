@@ -20,9 +20,12 @@ from ortrim.build.dead_kernels import KINDS
 from ortrim.build.plan import BuildJob, BuildPlan, SourcePin
 from ortrim.build.sources import fetch_sources
 from ortrim.build.upstream_arguments import FLAGS
+from ortrim.build.upstream_options import require_known
+from ortrim.errors import BuildError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from ortrim.platforms.planner import with_arguments
 from ortrim.spec.buildspec import AndroidSpec, AppleSpec
 from ortrim.spec.targets import ABIS, CATALYST, TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
@@ -210,6 +213,20 @@ def test_every_definition_of_upstreams_is_one_that_its_cmake_reads(upstream: Ups
     for name in {word.partition("=")[0] for job in JOBS.values() for word in definitions_of(job)}:
         if name.startswith("onnxruntime_"):
             assert re.search(rf"\b{name}\b", text), name
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_the_sources_themselves_know_every_option(upstream: Upstream, job: BuildJob) -> None:
+    """As a build asks them before it configures: their own list of options, and their CMake files."""
+    require_known(job, upstream.sources, packages_folder("tools", tool_requirements()))
+
+
+def test_an_option_of_another_version_is_refused(upstream: Upstream) -> None:
+    """The list is read, and not empty."""
+    newer = with_arguments(replace(JOBS["linux-x64"], ort_version="1.24.4"))
+    with pytest.raises(BuildError) as caught:
+        require_known(newer, upstream.sources, packages_folder("tools", tool_requirements()))
+    assert caught.value.what == "ONNX Runtime 1.24.4 does not know --no_kleidiai, --no_sve"
 
 
 def test_every_dependency_is_listed_by_the_name_with_which_it_is_declared(upstream: Upstream) -> None:

@@ -83,10 +83,7 @@ def _require_sources(job: BuildJob, provider: str) -> None:
     if missing:
         what = f"{provider} cannot be compiled: its sources are not among the pinned ones"
         why = f"not there: {', '.join(sorted(missing))}"
-        hint = (
-            "take a kind of source that has them (invoke pins.update pins upstream's archives), "
-            f"or leave {provider} out"
-        )
+        hint = f"take upstream's sources, which have them: onnxruntime.source = 'upstream', or leave {provider} out"
         raise PlanError("provider-sources-missing", what, where=job.target.identifier, why=why, hint=hint)
 
 

@@ -220,4 +220,4 @@ def test_sources_of_another_machine_are_refused(plan: BuildPlan, stages: Stages,
     target = replace(plan.targets[0], job=replace(job, sources=sources))
     with pytest.raises(PlanError) as caught:
         accept(replace(plan, targets=(target,)), stages.console)
-    assert "archive, git, debian" in caught.value.why
+    assert "upstream, debian" in caught.value.why

@@ -1,5 +1,6 @@
 """`invoke pins.update` and its kin: the digests and the indices that builds rest on, and proposals of new ones."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -9,14 +10,16 @@ from invoke.tasks import task
 
 from ortrim.base.console import Console
 from ortrim.base.downloads import Mirrors, mirrors_in, site_mirrors
+from ortrim.base.files import write_atomically
 from ortrim.build.container_engines import first_that_works
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, help_for, request_from
 from ortrim.errors import Diagnostic, UsageError
+from ortrim.github.pin_updates import Refused, take_pins, write_update
 from ortrim.github.pin_updates import propose as propose_pins
-from ortrim.github.pin_updates import take_pins, write_update
 from ortrim.github.workflow_files import FOLDER, released_specs, render_workflows, require_rendered
 from ortrim.pins.new_versions import (
+    build_each,
     build_versions,
     make_unit_index,
     pin_new_versions,
@@ -25,8 +28,10 @@ from ortrim.pins.new_versions import (
     released_versions,
     upstream_client,
 )
+from ortrim.pins.report import Outcome, compared, versions_markdown, versions_page, versions_tables
 from ortrim.pins.update import update_action_pins, update_image_pins, update_requirements
 from ortrim.report.summary import verdict_text
+from ortrim.verify.reports import VerifyReport
 
 PROPOSAL: Final = Path("artifacts/proposal")
 """What the steps of a workflow that proposes pins leave for each other."""
@@ -84,12 +89,41 @@ def _pin_latest(console: Console, mirrors: Mirrors) -> Path:
     return write_update(pin_new_versions(released, console, mirrors=mirrors), PROPOSAL)
 
 
-@task(help=help_for("spec", "jobs"))
-def compare(_context: Context, spec: str | None = None, jobs: str | None = None) -> None:
-    """Build with the last and the newest ONNX Runtime."""
+@task(
+    help={
+        **help_for("spec", "target", "jobs", "output"),
+        "versions": "ONNX Runtime versions, separated by commas, such as 1.21.0,1.24,newest (default: the last and the "
+        "newest that pins.update --latest found)",
+    }
+)
+def compare(
+    _context: Context,
+    spec: str | None = None,
+    versions: str = "",
+    target: str | None = None,
+    jobs: str | None = None,
+    output: str = "artifacts",
+) -> None:
+    """Build with several ONNX Runtimes, and compare."""
     with boundary() as console:
+        if versions:
+            folder = Path(output) / "versions"
+            request = request_from(spec, target=target, jobs=jobs, output=str(folder))
+            _compare(build_each(request, versions.split(","), console), folder, console)
+            return
         for report in build_versions(request_from(spec, jobs=jobs), PROPOSAL, console):
             console.result(f"ONNX Runtime {report.ort_version}: {verdict_text(report)}")
+
+
+def _compare(outcomes: Sequence[Outcome], folder: Path, console: Console) -> None:
+    """Show the versions of each target beside each other, and write the same as Markdown and as a page."""
+    for target in dict.fromkeys(each.target for each in outcomes if isinstance(each, VerifyReport)):
+        comparison = compared([each for each in outcomes if isinstance(each, Refused) or each.target == target])
+        console.render(versions_tables(comparison))
+        for suffix, text in (("md", versions_markdown(comparison)), ("html", versions_page(comparison))):
+            path = folder / f"{target}.{suffix}"
+            write_atomically(path, text)
+            console.result(str(path))
 
 
 @task(help={**help_for("spec", "target", "jobs"), "version": "ONNX Runtime version (default: the buildspec's)"})

@@ -28,10 +28,11 @@ from ortrim.github.records import Release
 from ortrim.github.repositories import Repository
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
-from ortrim.pins.report import against
+from ortrim.pins.report import Outcome, compared, versions_markdown
 from ortrim.pins.runtime import known_version, runtime_pins, supported_versions, versions_file
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.pins.update import VERSIONS_FILE, converter_text, pin_sources, release_number, with_version
+from ortrim.pins.versions import exact_version
 from ortrim.pipeline.building import build
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
@@ -241,6 +242,28 @@ def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]
     return tuple(read_report(folder / name / JSON_NAME) for name in names)
 
 
+def build_each(request: Request, versions: Iterable[str], console: Console) -> tuple[Outcome, ...]:
+    """Build a buildspec with each of several versions, each into a folder of its own below the request's.
+
+    A version that cannot be built stops no other. Raises the last one's error when none could be built, and at once
+    what is no version's fault: `Interrupted`, `StorageError`.
+    """
+    outcomes: list[Outcome] = []
+    error: Diagnostic | None = None
+    for version in dict.fromkeys(map(exact_version, versions)):
+        try:
+            outcomes += build(replace(request, version=version, output=request.output / version), console)
+        except (Interrupted, StorageError):
+            raise
+        except Diagnostic as diagnostic:
+            console.warn(f"ONNX Runtime {version} cannot be built: {diagnostic}")
+            outcomes.append(refused_by(version, diagnostic))
+            error = diagnostic
+    if error and all(isinstance(each, Refused) for each in outcomes):
+        raise error
+    return tuple(outcomes)
+
+
 def _built(request: Request, version: str, folder: Path, console: Console) -> VerifyReport:
     (report,) = build(replace(request, version=version), console)
     write_atomically(folder / JSON_NAME, to_json(report))
@@ -253,7 +276,7 @@ def proposal_body(folder: Path) -> str:
     if update is None:
         return "Nothing was built with these pins.\n"
     reports = read_built(update, folder)
-    measured = against(*reports) if len(reports) == 2 else step_summary(reports)
+    measured = versions_markdown(compared(reports)) if len(reports) == 2 else step_summary(reports)
     return "\n".join((*_sections(update), measured))
 
 

@@ -1,93 +1,124 @@
-"""A library of one ONNX Runtime version against that of another: what a new version costs, or saves."""
+"""Libraries of several ONNX Runtime versions beside each other: what a version costs, or saves.
+
+- Tables of the same figures as Markdown and for the terminal, and a page with pictures of them.
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from markupsafe import Markup
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from ortrim.base.console import printable
 from ortrim.errors import VerifyError
+from ortrim.github.pin_updates import Refused
+from ortrim.report.charts import HALF_WIDTH, ChartBar, bar_chart
 from ortrim.report.content import SYMBOLS, measures_memory, measures_time
-from ortrim.report.figures import NONE, escaped, name_text, quantity_text, table
+from ortrim.report.figures import NONE, escaped, name_text, plain_table, quantity_text, table
+from ortrim.report.html import rendered
 from ortrim.report.summary import parity_text, parity_verdict, title, verdict_text
-from ortrim.verify.measurements import RunnerResult, Unit
+from ortrim.verify.measurements import RunnerResult, Unit, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 SMALLEST_CHANGE: Final = 0.0005
 """Half of the last digit that is shown."""
 TIMES: Final = (
-    "Sizes are exact. Memory and times come from one verification each, one after the other on the same machine."
+    "Changes are against the first version. Sizes are exact. Memory and times come from one verification each, one "
+    "after the other on the same machine."
 )
+Outcome = VerifyReport | Refused
+"""The report of a version's library, or why there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PinChange:
-    """One quantity of both libraries; None where a report has none, or where it means nothing on that device."""
+class VersionFigure:
+    """One quantity of each version; None where it has none, or where that means nothing on the device."""
 
     measure: str
-    where: str = ""
     unit: Unit
-    last: float | None
-    newest: float | None
+    values: tuple[float | None, ...]
 
 
-def changes(last: VerifyReport, newest: VerifyReport) -> tuple[PinChange, ...]:
-    """Return sizes, then for each device and model that both reports have: memory, load, the time of a run.
+@dataclass(frozen=True, kw_only=True)
+class FigureGroup:
+    """The quantities of the library, or of a model on a device as `where` says."""
 
-    That time is the median of the case that took longest in the last version. Raises `VerifyError` `reports-unlike`
-    for reports of different buildspecs or targets.
+    where: str = ""
+    figures: tuple[VersionFigure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionsComparison:
+    """The libraries of one buildspec and target for several versions; `notes` say how each ended, in words."""
+
+    title: str
+    versions: tuple[str, ...]
+    groups: tuple[FigureGroup, ...]
+    notes: tuple[str, ...]
+
+
+def compared(outcomes: Sequence[Outcome]) -> VersionsComparison:
+    """Return sizes, then for each device and model of the first report: memory, load, the time of a run.
+
+    That time is the median of the case that takes longest in the first report. There has to be a report. Raises
+    `VerifyError` `reports-unlike` for reports of different buildspecs or targets.
     """
-    if (last.name, last.target) != (newest.name, newest.target):
-        what = f"are of different things: {title(last)}, {title(newest)}"
-        raise VerifyError("reports-unlike", what, where="report.json", hint="build one buildspec for one target twice")
+    reports = [each if isinstance(each, VerifyReport) else None for each in outcomes]
+    first = next(report for report in reports if report)
+    for report in filter(None, reports):
+        if (report.name, report.target) != (first.name, first.target):
+            what = f"are of different things: {title(first)}, {title(report)}"
+            raise VerifyError("reports-unlike", what, where="report.json", hint="build one buildspec for one target")
     sizes = (
-        ("library", last.size.file_bytes, newest.size.file_bytes),
-        ("library, compressed", last.size.compressed_bytes, newest.size.compressed_bytes),
-        ("package", last.package_bytes, newest.package_bytes),
+        _figure("library", "bytes", reports, lambda report: report.size.file_bytes),
+        _figure("library, compressed", "bytes", reports, lambda report: report.size.compressed_bytes),
+        _figure("package", "bytes", reports, lambda report: report.package_bytes),
     )
-    found = [PinChange(measure=name, unit="bytes", last=one, newest=other) for name, one, other in sizes]
-    for one, other in _pairs(last, newest):
-        found += _of_device(one, other)
-    return tuple(found)
+    measured = (_measured(reports, device, run) for device in first.devices for run in _own(device))
+    return VersionsComparison(
+        title=title(first),
+        versions=tuple(each.ort_version if isinstance(each, VerifyReport) else each.version for each in outcomes),
+        groups=(FigureGroup(figures=sizes), *(group for group in measured if group.figures)),
+        notes=tuple(note for each in outcomes for note in _notes(each)),
+    )
 
 
-def against(last: VerifyReport, newest: VerifyReport) -> str:
-    """Return the comparison as Markdown: a table of changes, parity, and the verdict on the newer library.
-
-    No name in it can become markup. Raises as `changes` does.
-    """
-    headings = ("measure", "of", *(escaped(f"ONNX Runtime {each.ort_version}") for each in (last, newest)), "change")
-    rows = [_cells(change) for change in changes(last, newest)]
-    parity = [_parity(one, other) for one, other in _pairs(last, newest)]
-    verdict = f"{SYMBOLS[newest.verdict]} With {newest.ort_version}: {verdict_text(newest)}"
-    parts = (f"## {escaped(title(newest))}", table(headings, rows, right=range(2, 5)), *parity, escaped(verdict), TIMES)
-    return "\n\n".join(parts) + "\n"
+def _own(device: DeviceReport) -> Iterator[RunnerResult]:
+    return (run for run in device.runs if run.library == "ours")
 
 
-def _pairs(last: VerifyReport, newest: VerifyReport) -> Iterator[tuple[DeviceReport, DeviceReport]]:
-    found = {device.device: device for device in last.devices}
-    yield from ((found[device.device], device) for device in newest.devices if device.device in found)
+def _figure(
+    measure: str, unit: Unit, reports: Sequence[VerifyReport | None], value: Callable[[VerifyReport], float | None]
+) -> VersionFigure:
+    values = tuple(value(report) if report else None for report in reports)
+    return VersionFigure(measure=measure, unit=unit, values=values)
 
 
-def _of_device(last: DeviceReport, newest: DeviceReport) -> Iterator[PinChange]:
-    before = {run.model: run for run in last.runs if run.library == "ours"}
-    for run in newest.runs:
-        if run.library == "ours" and run.model in before:
-            where = f"{name_text(run.model)} on {name_text(newest.device)}"
-            yield from _of_model(before[run.model], run, where, (last, newest))
+def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run: RunnerResult) -> FigureGroup:
+    """Return the figures of a model on a device that mean something there in one report at least."""
+    case = _longest(run)
+    time = f"latency p50, {name_text(case)}" if case else "latency p50"
 
+    def found(report: VerifyReport, means: Callable[[DeviceReport], bool]) -> RunnerResult | None:
+        same = next((each for each in report.devices if each.device == device.device), None)
+        runs = _own(same) if same and means(same) else iter(())
+        return next((each for each in runs if each.model == run.model), None)
 
-def _of_model(
-    last: RunnerResult, newest: RunnerResult, where: str, devices: tuple[DeviceReport, DeviceReport]
-) -> Iterator[PinChange]:
-    if all(map(measures_memory, devices)):
-        peaks = last.peak_rss_bytes.p50, newest.peak_rss_bytes.p50
-        yield PinChange(measure="peak memory", where=where, unit="bytes", last=peaks[0], newest=peaks[1])
-    if all(map(measures_time, devices)):
-        loads = last.load_ms.p50, newest.load_ms.p50
-        yield PinChange(measure="load", where=where, unit="ms", last=loads[0], newest=loads[1])
-        case = _longest(last)
-        name = f"latency p50, {name_text(case)}" if case else "latency p50"
-        yield PinChange(measure=name, where=where, unit="ms", last=_median(last, case), newest=_median(newest, case))
+    def value(
+        means: Callable[[DeviceReport], bool], figure: Callable[[RunnerResult], float | None]
+    ) -> Callable[[VerifyReport], float | None]:
+        return lambda report: figure(own) if (own := found(report, means)) else None
+
+    figures = (
+        _figure("peak memory", "bytes", reports, value(measures_memory, lambda own: own.peak_rss_bytes.p50)),
+        _figure("load", "ms", reports, value(measures_time, lambda own: own.load_ms.p50)),
+        _figure(time, "ms", reports, value(measures_time, lambda own: _median(own, case))),
+    )
+    where = f"{name_text(run.model)} on {name_text(device.device)}"
+    return FigureGroup(where=where, figures=tuple(each for each in figures if set(each.values) != {None}))
 
 
 def _longest(run: RunnerResult) -> str:
@@ -99,19 +130,91 @@ def _median(run: RunnerResult, name: str) -> float | None:
     return next((case.inference_ms.p50 for case in run.cases if case.case == name), None)
 
 
-def _cells(change: PinChange) -> tuple[str, ...]:
-    figures = (quantity_text(value, change.unit) for value in (change.last, change.newest))
-    return (escaped(change.measure), escaped(change.where), *figures, _difference(change.last, change.newest))
+def _notes(outcome: Outcome) -> Iterator[str]:
+    if isinstance(outcome, Refused):
+        why = f": {outcome.why}" if outcome.why else ""
+        yield f"{SYMBOLS[Verdict.FAIL]} {outcome.version}: {outcome.reference}: {outcome.what}{why}"
+        return
+    yield f"{SYMBOLS[outcome.verdict]} {outcome.ort_version}: {verdict_text(outcome)}"
+    for device in outcome.devices:
+        symbol, place = SYMBOLS[parity_verdict(device)], name_text(device.device)
+        yield f"{symbol} {outcome.ort_version}: parity on {place}: {parity_text(device)}"
 
 
-def _difference(last: float | None, newest: float | None) -> str:
-    """Write how much larger the newer figure is: `+1.2 %`, `-3.0 %`, `0 %`."""
-    if last is None or newest is None or not (math.isfinite(last) and math.isfinite(newest)) or last <= 0:
-        return NONE
-    ratio = newest / last - 1
+def cells(comparison: VersionsComparison, group: FigureGroup) -> Iterator[tuple[str, ...]]:
+    """Yield the row of each version: its number, then its figures with the change against the first that has one."""
+    for number, version in enumerate(comparison.versions):
+        yield version, *(_cell(figure, number) for figure in group.figures)
+
+
+def _cell(figure: VersionFigure, number: int) -> str:
+    """Write a figure and how much larger it is: `1.34 MB, +1.2 %`."""
+    value = figure.values[number]
+    start = next((at for at, each in enumerate(figure.values) if each is not None), 0)
+    text = quantity_text(value, figure.unit) if value is not None else NONE
+    change = _change(figure.values[start], value) if number > start else ""
+    return f"{text}, {change}" if change else text
+
+
+def _change(first: float | None, value: float | None) -> str:
+    if first is None or value is None or not (math.isfinite(first) and math.isfinite(value)) or first <= 0:
+        return ""
+    ratio = value / first - 1
     return "0 %" if abs(ratio) < SMALLEST_CHANGE else f"{100 * ratio:+.1f} %"
 
 
-def _parity(last: DeviceReport, newest: DeviceReport) -> str:
-    text = f"Parity on {name_text(newest.device)}: {parity_text(newest)}; in the last version: {parity_text(last)}."
-    return f"{SYMBOLS[parity_verdict(newest)]} {escaped(text)}"
+def _headings(group: FigureGroup) -> tuple[str, ...]:
+    return "ONNX Runtime", *(figure.measure for figure in group.figures)
+
+
+def versions_markdown(comparison: VersionsComparison) -> str:
+    """Return the comparison as Markdown. No name in it can become markup."""
+    parts = [f"## {escaped(comparison.title)}"]
+    for group in comparison.groups:
+        headings, rows = map(escaped, _headings(group)), (map(escaped, row) for row in cells(comparison, group))
+        heading = [f"### {escaped(group.where)}"] if group.where else []
+        parts += [*heading, table(tuple(headings), map(tuple, rows), right=range(1, 1 + len(group.figures)))]
+    notes = "\n".join(f"- {escaped(note)}" for note in comparison.notes)
+    return "\n\n".join((*parts, notes, TIMES)) + "\n"
+
+
+def versions_tables(comparison: VersionsComparison) -> RenderableType:
+    """Return the comparison as tables for the terminal."""
+    tables = (_terminal_table(comparison, group) for group in comparison.groups)
+    return Group(printable(comparison.title), *tables, *map(printable, comparison.notes), TIMES)
+
+
+def _terminal_table(comparison: VersionsComparison, group: FigureGroup) -> Table:
+    made = plain_table(*_headings(group))
+    made.title, made.title_justify = printable(group.where) or None, "left"
+    for row in cells(comparison, group):
+        made.add_row(*row)
+    return made
+
+
+def versions_page(comparison: VersionsComparison) -> str:
+    """Return a page with a bar for each figure of each version."""
+    charts = [(printable(group.where or "library"), tuple(_bars(comparison, group))) for group in comparison.groups]
+    return rendered(
+        "versions.html.j2",
+        title=f"{printable(comparison.title)}: ONNX Runtime {', '.join(comparison.versions)}",
+        subtitle=TIMES,
+        charts=charts,
+        notes=tuple(map(printable, comparison.notes)),
+    )
+
+
+def _bars(comparison: VersionsComparison, group: FigureGroup) -> Iterator[Markup]:
+    """Yield a picture of each figure, on a scale of its own."""
+    rows = tuple(cells(comparison, group))
+    for column, figure in enumerate(group.figures, start=1):
+        bars = [
+            ChartBar(group=figure.measure, label=row[0], value=_drawn(value), text=row[column], style="ours")
+            for row, value in zip(rows, figure.values, strict=True)
+        ]
+        yield bar_chart(figure.measure, bars, HALF_WIDTH)
+
+
+def _drawn(value: float | None) -> float:
+    """Return a figure as the length of a bar; of none there is no bar."""
+    return math.nan if value is None else value

@@ -10,7 +10,7 @@ from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, Storag
 from ortrim.github.credentials import API
 from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, write_update
 from ortrim.pins import new_versions
-from ortrim.pins.new_versions import build_versions, proposal_body, read_built, upstream_client
+from ortrim.pins.new_versions import build_each, build_versions, proposal_body, read_built, upstream_client
 from ortrim.pipeline.request import Request, load
 from ortrim.verify.reports import VerifyReport
 from sample_reports import recorded_report
@@ -87,6 +87,20 @@ def test_what_is_no_fault_of_a_new_version_stops(
     assert read_update(tmp_path) == UPDATE
 
 
+def test_a_version_that_cannot_be_built_stops_no_other(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """Words become versions, each is built once, and the outcome of one that failed says why."""
+    built["1.24.4"] = BuildError("build-failed", "stopped", why="noise\nno header")
+    request = replace(REQUEST, output=tmp_path)
+    outcomes = build_each(request, ("1.21.0", "1.24", "1.24.4", "1.30"), Console())
+    assert [getattr(each, "ort_version", "") for each in outcomes] == ["1.21.0", "", "1.30.0"]
+    assert outcomes[1] == Refused(version="1.24.4", reference="build-failed", what="stopped", why="no header")
+    with pytest.raises(BuildError):
+        build_each(request, ("1.24",), Console())
+    built["1.24.4"] = StorageError("disk-full", "the disk is full")
+    with pytest.raises(StorageError):
+        build_each(request, ("1.24", "1.21.0"), Console())
+
+
 def test_without_a_record_nothing_is_built(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
     """The step before it is named."""
     with pytest.raises(SourcesError) as caught:
@@ -102,7 +116,7 @@ def test_a_pull_request_says_what_came_and_what_it_costs(tmp_path: Path, built: 
     text = proposal_body(tmp_path)
     assert "pinned by their digests: 1.23.2, 1.24.1." in text
     assert "`invoke pins.index --version 1.24.1`" in text
-    assert "| library |  | 1.59 MB | 1.59 MB | 0 % |" in text
+    assert "| 1.24.1 | 1.59 MB, 0 % |" in text
     assert "| 1.24.0 | `no-converter` |" in text
     assert "<b>" not in text
     assert "@you" not in text

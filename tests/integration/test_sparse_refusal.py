@@ -72,6 +72,10 @@ int main(int count, char**) {
 }
 
 
+LISTS: Final = ("dependencies", "selection")
+"""What ortrim's CMake file reads besides; both are empty here."""
+
+
 class Miniature:
     """Sources laid out in a folder, and the programs that build them."""
 
@@ -82,14 +86,16 @@ class Miniature:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        (folder / "selection.cmake").write_text("")
+        for name in LISTS:
+            (folder / f"{name}.cmake").write_text("")
 
     def configure(self, *, without_sparse: bool) -> Completed:
         """Configure as upstream's build.py does."""
         words = (
             *("-DCMAKE_CXX_COMPILER=g++", f"-DCMAKE_MAKE_PROGRAM={self._tools}/bin/ninja"),
             f"-DCMAKE_PROJECT_onnxruntime_INCLUDE={shipped_folder('cmake')}/units.cmake",
-            *(f"-DORTRIM_SELECTION={self.folder}/selection.cmake", "-DCMAKE_BUILD_TYPE=MinSizeRel"),
+            *(f"-DORTRIM_{name.upper()}={self.folder}/{name}.cmake" for name in LISTS),
+            "-DCMAKE_BUILD_TYPE=MinSizeRel",
             f"-Donnxruntime_DISABLE_SPARSE_TENSORS={'ON' if without_sparse else 'OFF'}",
         )
         cmake = self._tools / "cmake" / "data" / "bin" / "cmake"

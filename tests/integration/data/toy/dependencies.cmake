@@ -1,0 +1,1 @@
+# The toy has no dependencies; see ortrim.build.declarations.

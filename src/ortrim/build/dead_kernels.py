@@ -230,13 +230,13 @@ def superseded_kernels(constructor: str, cpu: str, after: str = "") -> frozenset
     start = constructor.find("{", mark)
     if cpu not in FLOORS or mark == -1 or start == -1:
         return frozenset()
-    branch, rest = _own_statements(constructor[start:])
+    branch, rest = own_statements(constructor[start:])
     taken = SLOT.findall(constructor[:start] + branch + after)
     last = frozenset(dict(taken).values())
     return frozenset(kernel for _, kernel in taken) - last - frozenset(kernel for _, kernel in ASSIGNED.findall(rest))
 
 
-def _own_statements(block: str) -> tuple[str, str]:
+def own_statements(block: str) -> tuple[str, str]:
     """Return what stands in a block that begins a text, blocks within it left out, and all else of the text."""
     own, others, depth = "", "", 0
     for position, piece in enumerate(parts := re.split(r"([{}])", block)):

@@ -131,6 +131,14 @@ def test_another_version_of_the_source_stops_the_build(tmp_path: Path) -> None:
     assert "refuse_sparse.h does not fit this version of" in " ".join(done.stderr.split())
 
 
+def test_sparse_tensors_stay_where_they_cannot_be_refused(tmp_path: Path) -> None:
+    """The executor looks at the source before, and says so to CMake."""
+    miniature = Miniature(tmp_path, GRAPH.replace(LINE, "auto dense = fbs_graph.initializers();"))
+    (tmp_path / "selection.cmake").write_text("set(ORTRIM_LEFT_OUT refuse_sparse.h)\n")
+    assert miniature.configure(without_sparse=True).returncode == 0
+    assert "onnxruntime_DISABLE_SPARSE_TENSORS:BOOL=OFF\n" in (tmp_path / "out" / "CMakeCache.txt").read_text()
+
+
 def test_the_pinned_source_has_the_line_once() -> None:
     """And the name that the header takes for it nowhere else."""
     source = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "onnxruntime/onnxruntime/core/graph/graph.cc"

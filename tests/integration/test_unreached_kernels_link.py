@@ -122,6 +122,7 @@ def tree(tmp_path: Path) -> Tree:
         ("MlasOther", 1, 52, {"ExpKernel"}),
         ("MlasCast", 1, 61, {"CastKernel"}),
         ("MlasBlockSize", 0, 8, set[str]()),
+        ("MlasRoute", 0, 1, set[str]()),
         ("MlasFixed", 1, 11, {"FloatKernelSse"}),
     ],
 )

@@ -23,6 +23,7 @@ struct MLAS_PLATFORM {
   int (*ExpRoutine)(int);
   int (*CastRoutine)(int);
   int (*FourBitRoutine)(int);
+  static constexpr int BLOCK_OF_TWO = 2;
   int BlockSize;
 };
 inline MLAS_PLATFORM& GetMlasPlatform() { static MLAS_PLATFORM platform; return platform; }
@@ -39,6 +40,7 @@ MLAS_PLATFORM::MLAS_PLATFORM() {
   this->CastRoutine = CastKernel;
   this->FourBitRoutine = FourBitKernel;
   this->BlockSize = 8;
+  if (Processor() == 0) this->BlockSize = BLOCK_OF_TWO;
   // Check if the processor supports AVX2/FMA3 features.
   if (Processor() > 1) {
     this->FloatRoutine = FloatKernelAvx;
@@ -91,6 +93,13 @@ const Dispatch FixedDispatch = {FloatKernelSse};
 #include "mlasi.h"
 extern const Dispatch FixedDispatch;
 extern "C" int MlasFixed(int x) { return FixedDispatch.run(x); }
+""",
+    "route.cpp": """\
+#include "mlasi.h"
+extern "C" int MlasRoute(void) {
+  if (FloatKernelAvx != GetMlasPlatform().FloatRoutine) return 0;
+  return GetMlasPlatform().CastRoutine != nullptr && GetMlasPlatform().FloatRoutine == FloatKernelAvx;
+}
 """,
     "cast.cpp": """\
 #include "mlasi.h"

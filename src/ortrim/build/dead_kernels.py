@@ -13,7 +13,7 @@ platform.cpp}.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -29,6 +29,9 @@ DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
 ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)")
 DEFAULT: Final = re.compile(r"(\w+)\{&(\w+)\}")
+NUMBER: Final = re.compile(r"^\s*static constexpr \w+ (\w+) = \d", re.MULTILINE)
+CONSTANTS: Final = frozenset({"nullptr", "true", "false"})
+"""What stands in an entry and is no kernel, beside numbers with names."""
 INCLUDED: Final = re.compile(r'^\s*#\s*include\s*"(?:[^"\n]*/)?([^"/\n]+)"', re.MULTILINE)
 WORD: Final = re.compile(r"\w+")
 CALLED: Final = re.compile(r"[.>](\w+)\s*(?:->|\()")
@@ -39,6 +42,12 @@ GETTER: Final = re.compile(
     r"\b(\w+)\(\s*(?:void)?\s*\)\s*\{\s*return\s+GetMlasPlatform\(\)\.(\w+);\s*(?:return\s+\w+;\s*)?\}"
 )
 """A function that does nothing but return an entry, or a number where there is none."""
+NO_CALL: Final = r"\b(?!\s*(?:[(\[.]|->|::))"
+COMPARISON: Final = re.compile(
+    rf"GetMlasPlatform\(\)\.\w+\s*[!=]=\s*&?(?P<kernel>\w+){NO_CALL}"
+    rf"|(?<![\w.>:])&?(?P<first>\w+)\s*[!=]=\s*GetMlasPlatform\(\)\.\w+{NO_CALL}"
+)
+"""An entry that is compared with a kernel: for that an address is enough, and `unreached.c` has one for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +55,22 @@ class KernelTable:
     """For each kernel, by its plain name, the entries it may stand in; for each entry, the sources that may use it.
 
     Sources go by their base names. `getters` are functions, by their plain names, that do nothing but return an entry
-    in which no kernel stands.
+    in which no kernel stands. `compared` are, for each source, the kernels that it names for comparisons alone.
     """
 
     entries: Mapping[str, frozenset[str]]
     readers: Mapping[str, frozenset[str]]
     getters: frozenset[str] = frozenset()
+    compared: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def only_gets(self, symbol: str) -> bool:
         """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside."""
         return any(symbol in (name, f"_Z{len(name)}{name}v", f"_ZL{len(name)}{name}v") for name in self.getters)
+
+    def only_compares(self, source: str, symbol: str) -> bool:
+        """Whether a source names a kernel, mangled or not, for nothing but comparisons with entries."""
+        kernels = self.compared.get(source, frozenset())
+        return any(symbol == kernel or _mangles(symbol, kernel) for kernel in kernels)
 
     def users(self, symbol: str) -> frozenset[str] | None:
         """Return the sources that may use a kernel, mangled or not, by way of the table; None for what is no kernel."""
@@ -68,8 +83,9 @@ class KernelTable:
 def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -> KernelTable:
     """Read the table out of the texts of MLAS's sources and headers, by base name.
 
-    A source uses an entry when it, or a header that it includes by whatever way, has the entry's name. Kernels that are
-    `superseded` stand in no entry. Where the table is not found, there are no kernels in it.
+    A source uses an entry when it, or a header that it includes by whatever way, has the entry's name outside a
+    comparison. Kernels that are `superseded` stand in no entry. Where the table is not found, there are no kernels in
+    it.
     """
     constructors = {name: sources[name] for name in CONSTRUCTORS if name in sources}
     declarations = sources.get(DECLARATIONS, "")
@@ -78,15 +94,25 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
         return KernelTable(entries={}, readers={})
     entries: dict[str, frozenset[str]] = {}
     assigned = [found for text in constructors.values() for found in ASSIGNED.findall(text)]
+    numbers = CONSTANTS.union(*(NUMBER.findall(text) for text in sources.values()))
     for entry, kernel in (*assigned, *DEFAULT.findall(structure[0])):
+        if kernel in numbers:
+            continue
         entries[kernel] = entries.get(kernel, frozenset()) | (set() if kernel in superseded else {entry})
-    words = {name: frozenset(WORD.findall(text)) for name, text in sources.items()}
+    words = {name: frozenset(WORD.findall(COMPARISON.sub("", text))) for name, text in sources.items()}
     words[DECLARATIONS] = frozenset(WORD.findall(declarations.replace(structure[0], "")))
     words |= {name: frozenset(CALLED.findall(text)) for name, text in constructors.items()}
     seen = {name: _with_headers(name, sources) for name in sources}
     every = frozenset[str]().union(*entries.values())
     readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}
-    return KernelTable(entries=entries, readers=readers, getters=_getters(sources.values(), every))
+    compared = {name: _only_compared(text, seen[name] - {DECLARATIONS}, words) for name, text in sources.items()}
+    return KernelTable(entries=entries, readers=readers, getters=_getters(sources.values(), every), compared=compared)
+
+
+def _only_compared(text: str, files: Iterable[str], words: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return what a source compares with entries, and neither it nor a header with inline functions names otherwise."""
+    found = frozenset(each["kernel"] or each["first"] for each in COMPARISON.finditer(text))
+    return found.difference(*(words[file] for file in files))
 
 
 def _getters(texts: Iterable[str], kernels: Collection[str]) -> frozenset[str]:
@@ -204,13 +230,13 @@ def superseded_kernels(constructor: str, cpu: str, after: str = "") -> frozenset
     start = constructor.find("{", mark)
     if cpu not in FLOORS or mark == -1 or start == -1:
         return frozenset()
-    branch, rest = _own_statements(constructor[start:])
+    branch, rest = own_statements(constructor[start:])
     taken = SLOT.findall(constructor[:start] + branch + after)
     last = frozenset(dict(taken).values())
     return frozenset(kernel for _, kernel in taken) - last - frozenset(kernel for _, kernel in ASSIGNED.findall(rest))
 
 
-def _own_statements(block: str) -> tuple[str, str]:
+def own_statements(block: str) -> tuple[str, str]:
     """Return what stands in a block that begins a text, blocks within it left out, and all else of the text."""
     own, others, depth = "", "", 0
     for position, piece in enumerate(parts := re.split(r"([{}])", block)):
@@ -251,16 +277,23 @@ def table_kernels(table: KernelTable, objects: Iterable[LinkedObject]) -> frozen
 def reached_kernels(left_out: frozenset[str], table: KernelTable, objects: Iterable[LinkedObject]) -> frozenset[str]:
     """Return those of the kernels left out of a library that code in it may ask for.
 
-    That is code that uses an entry of the table in which they may stand, or code or data that name them, also in the
-    object that defines them. An object of which nothing but `getters` of the table is in the library asks for none.
+    That is code that uses an entry of the table in which they may stand, or code or data that name them for more than
+    comparisons, also in the object that defines them. An object of which nothing but `getters` of the table is in the
+    library asks for none.
     """
     uses = tuple(each for each in objects if each.live and not _only_gets(table, each))
     names = (*uses, *(each for each in objects if each.data))
     sources = frozenset(each.source for each in uses) | frozenset(CONSTRUCTORS)
     own = frozenset[str]().union(*(each.own for each in names))
-    named = frozenset[str]().union(*(each.undefined for each in names if each.source not in CONSTRUCTORS))
+    named = frozenset(
+        symbol
+        for each in names
+        if each.source not in CONSTRUCTORS
+        for symbol in each.undefined & left_out
+        if not table.only_compares(each.source, symbol)
+    )
     asked = frozenset(symbol for symbol in left_out if (table.users(symbol) or frozenset()) & sources)
-    return asked | left_out & (own | named)
+    return asked | named | left_out & own
 
 
 def _only_gets(table: KernelTable, linked: LinkedObject) -> bool:

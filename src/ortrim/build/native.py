@@ -103,9 +103,15 @@ class NativeExecutor:
                     self._complete(job, selective.upstream.paths)
                     collect(job, selective.upstream.paths, destination, self.log)
                     seconds = time.monotonic() - started
-                    write_facts(
-                        destination, BuildFacts(seconds=seconds, compiler_cache=selective.cache_use(), units=units)
+                    facts = BuildFacts(
+                        seconds=seconds,
+                        compiler_cache=selective.cache_use(),
+                        units=units,
+                        left_out=selective.mechanisms.remarks,
                     )
+                    write_facts(destination, facts)
+                    for remark in facts.left_out:
+                        self.on_note(remark)
                 forget_old_trees()
         return result_of(folder)
 

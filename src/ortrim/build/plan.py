@@ -220,7 +220,8 @@ class JobResult:
     """A finished build, in `folder`: `seconds` is the wall time that it took.
 
     `library` is the shared one; `archive` is the static one of the same objects, None when it was not requested.
-    `units` is None when everything was compiled.
+    `units` is None when everything was compiled. `left_out` has a line for each of ortrim's mechanisms that does not
+    fit the version, with what it costs.
     """
 
     folder: Path
@@ -231,6 +232,7 @@ class JobResult:
     seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
+    left_out: tuple[str, ...] = ()
     archive: Path | None = None
 
 

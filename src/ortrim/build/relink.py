@@ -31,6 +31,7 @@ from ortrim.build.dead_kernels import (
     wanted_methods,
 )
 from ortrim.build.execution import UNREACHED, JobPaths
+from ortrim.build.mechanisms import MESSAGES, Mechanisms, avx512_assignments
 from ortrim.build.plan import BuildJob, digest
 from ortrim.build.translation_units import ObjectSymbols, symbolic_path
 from ortrim.build.upstream import CompileOutcome
@@ -114,6 +115,7 @@ FUNCTION: Final = ".text."
 DONE: Final = "unreached.job"
 """Names the job for which the script is complete, and what it holds: another one would give another library."""
 UNTOLD: Final = "dead kernels cannot be found: all kernels are kept"
+WHOLE: Final = Mechanisms()
 LOOKS: Final = 8
 """How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
 
@@ -141,8 +143,12 @@ def leave_out_unreached(
     linked: CompileOutcome,
     link: Callable[[], CompileOutcome],
     on_note: Callable[[str], None],
+    *,
+    mechanisms: Mechanisms = WHOLE,
 ) -> CompileOutcome:
     """Link a library again without what nothing in it reaches; `linked` is the link before.
+
+    Messages' methods stay where the tree's `mechanisms` do not know who calls them.
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
     is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
@@ -152,13 +158,13 @@ def leave_out_unreached(
     after = texts[AVX512_NCHWC] if job.avx512_nchwc else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
     if not table.entries:
-        on_note(UNTOLD)
         return linked
     done = paths.hooks / DONE
     tree = _tree(paths, job)
     if not _is_done(paths, job):
         mlas, readable = tree.linked(paths)
-        linked = _link_without(table_kernels(table, mlas) | message_methods(readable), paths, link)
+        methods = frozenset[str]() if MESSAGES in mechanisms.left_out else message_methods(readable)
+        linked = _link_without(table_kernels(table, mlas) | methods, paths, link)
     for _ in range(LOOKS):
         left_out = read_script(paths)
         if linked.failed:
@@ -219,16 +225,16 @@ def read_script(paths: JobPaths) -> frozenset[str]:
 
 
 def mlas_texts(paths: JobPaths) -> dict[str, str]:
-    """Return the texts of MLAS's sources and headers, and of our own constructors, by base name.
+    """Return the texts of MLAS's sources and headers, and of what fills its table in our own, by base name.
 
-    Those of the same name are joined.
+    Those of the same name are joined. Raises `StorageError`.
     """
     texts: dict[str, str] = {}
     folder = Path(paths.resolve(MLAS))
     with storage_errors(folder):
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
-        return texts | {name: (paths.hooks / name).read_text(encoding="utf-8") for name in AVX512_SOURCES}
+    return texts | dict(zip(AVX512_SOURCES, avx512_assignments(texts), strict=True))
 
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:

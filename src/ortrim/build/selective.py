@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,9 @@ from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.compiler_cache import CompilerCache
 from ortrim.build.dead_kernels import cold_kernels
 from ortrim.build.execution import CONFIGURATION, JobPaths
+from ortrim.build.mechanisms import ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.build.plan import BuildJob, CompiledUnits, CompilerCacheUse
-from ortrim.build.relink import leave_out_unreached, read_objects, undefined_in
+from ortrim.build.relink import leave_out_unreached, mlas_texts, read_objects, undefined_in
 from ortrim.build.translation_units import (
     IndexFound,
     UnitIndex,
@@ -71,10 +73,13 @@ def variant_of(job: BuildJob) -> Variant:
     )
 
 
-def write_selection(paths: JobPaths, units: Iterable[str], hot_operators: Iterable[str] = ()) -> None:
+def write_selection(
+    paths: JobPaths, units: Iterable[str], hot_operators: Iterable[str] = (), left_out: Iterable[str] = ()
+) -> None:
     """Write what `units.cmake` reads: the units to compile, by their symbolic paths; none means all.
 
-    Kernels that no hot operator has use for are named as cold; none are without hot operators.
+    Kernels that no hot operator has use for are named as cold; none are without hot operators. `left_out` is what
+    `Mechanisms` has.
     """
     typed = typed_units(paths)
     lists = (
@@ -82,6 +87,8 @@ def write_selection(paths: JobPaths, units: Iterable[str], hot_operators: Iterab
         ("ORTRIM_TYPED_UNITS", tuple(map(str, typed))),
         ("ORTRIM_TYPE_FOLDERS", tuple(str(type_folder(paths, unit)) for unit in typed)),
         ("ORTRIM_COLD_KERNELS", tuple(map(str, cold_kernel_sources(paths, hot_operators)))),
+        ("ORTRIM_HOT_SOURCES", HOT_SOURCES),
+        ("ORTRIM_LEFT_OUT", tuple(left_out)),
     )
     write_if_changed(paths.hooks / SELECTION, "".join(_cmake_list(name, values) for name, values in lists))
 
@@ -122,7 +129,8 @@ class SelectiveBuild:
         """
         if linked.failed or not self.job.build_options.dead_kernel_elimination:
             return linked
-        return leave_out_unreached(self._paths, self.job, linked, self.upstream.link, self.on_note)
+        link, mechanisms = self.upstream.link, self.mechanisms
+        return leave_out_unreached(self._paths, self.job, linked, link, self.on_note, mechanisms=mechanisms)
 
     def compile_needed(self) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what the link takes; everything when no index serves the job, which is then learnt."""
@@ -139,7 +147,7 @@ class SelectiveBuild:
 
     def compile_all(self) -> CompileOutcome:
         """Compile every unit, as upstream does."""
-        write_selection(self._paths, (), self.job.hot_operators)
+        self._select(())
         return self.upstream.compile()
 
     def compile_selected(self, index: UnitIndex) -> tuple[CompileOutcome, CompiledUnits | None]:
@@ -148,7 +156,7 @@ class SelectiveBuild:
         units = frozenset((*select_units(index, parse_config(self.job.operator_config)), *wide))
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(units)} of {counted(len(index.units), 'file')}")
-            write_selection(self._paths, sorted(units), self.job.hot_operators)
+            self._select(sorted(units))
             outcome = self.upstream.compile()
             if not outcome.failed:
                 return outcome, CompiledUnits(compiled=len(units), total=len(index.units))
@@ -162,6 +170,16 @@ class SelectiveBuild:
             units |= missing
         self.on_note("the translation-unit index does not fit this build: all files are compiled")
         return self.compile_all(), None
+
+    @cached_property
+    def mechanisms(self) -> Mechanisms:
+        """What the tree has for the job. Raises as `find_mechanisms` does."""
+        return find_mechanisms(self._paths, self.job, mlas_texts(self._paths))
+
+    def _select(self, units: Iterable[str]) -> None:
+        """Write what this job compiles, and what of the tree goes into it."""
+        write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
+        write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out)
 
     def _known(self) -> IndexFound:
         """Return the index of all types, else the one that a build without the same types has taught."""

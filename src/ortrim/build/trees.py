@@ -160,6 +160,7 @@ class BuildFacts:
     seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def finished_build(job: BuildJob) -> Path:
@@ -189,6 +190,7 @@ def result_of(folder: Path) -> JobResult:
         seconds=facts.seconds,
         compiler_cache=facts.compiler_cache,
         units=facts.units,
+        left_out=facts.left_out,
         archive=archive if archive.is_file() else None,
     )
 

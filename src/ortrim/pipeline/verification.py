@@ -139,6 +139,7 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
         build_seconds=result.seconds,
         compiler_cache=result.compiler_cache,
         units=result.units,
+        left_out=result.left_out,
     )
 
 

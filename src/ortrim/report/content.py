@@ -95,6 +95,7 @@ def build_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("compiled", f"{units.compiled} of {counted(units.total, 'file')}" if units else "every file"),
         ("plan", report.plan_digest),
         ("made by", f"ortrim {report.ortrim_version}"),
+        *(("not used", remark) for remark in report.left_out),
         *(("damaged-cache", damage) for damage in report.damaged_cache),
     )
     return tuple((label, printable(value)) for label, value in pairs)

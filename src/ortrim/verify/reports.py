@@ -99,7 +99,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/5"] = "ortrim-report/5"
+    schema: Literal["ortrim-report/6"] = "ortrim-report/6"
     name: str
     target: str
     ort_version: str
@@ -121,5 +121,6 @@ class VerifyReport:
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
+    left_out: tuple[str, ...] = ()
     damaged_cache: tuple[str, ...] = ()
     verdict: Verdict

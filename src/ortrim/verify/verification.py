@@ -99,6 +99,7 @@ class Identity:
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

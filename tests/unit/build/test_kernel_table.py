@@ -41,8 +41,8 @@ def test_a_function_with_a_getters_name_inside_is_another(symbol: str) -> None:
 
 
 def test_a_number_is_no_kernel() -> None:
-    """As one, it would be found in every mangled name that has a part of 18 letters."""
-    assert "8" not in TABLE.entries
+    """As one, it would be found in every mangled name that has a part of 18 letters; nor is one that has a name."""
+    assert TABLE.entries.keys().isdisjoint({"8", "BLOCK_OF_TWO"})
     assert TABLE.users("_Z18_InternalSerialize") is None
 
 
@@ -57,6 +57,33 @@ def test_what_the_constructor_merely_calls_is_no_kernel(symbol: str) -> None:
 def test_comparing_entries_is_no_use_of_a_kernel() -> None:
     """The constructor's source asks whether two entries are the same; the kernels need not be there for that."""
     assert "platform.cpp" not in (TABLE.users("QuantDispatchAvx2") or ())
+
+
+def test_comparing_an_entry_with_a_kernel_is_no_use_of_either() -> None:
+    """Upstream chooses another way for what one kernel is chosen for; an address of its own is enough for that."""
+    assert "route.cpp" not in (TABLE.users("FloatKernelAvx") or ())
+    assert "route.cpp" not in (TABLE.users("CastKernel") or ())
+    assert TABLE.only_compares("route.cpp", "FloatKernelAvx")
+    assert not TABLE.only_compares("route.cpp", "FloatKernelSse")
+    assert not TABLE.only_compares("sgemm.cpp", "FloatKernelAvx")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "GetMlasPlatform().FloatRoutine == FloatKernelAvx(1)",
+        "GetMlasPlatform().FloatRoutine == FloatKernelAvx; FloatKernelAvx(1);",
+        "FloatKernelAvx == Chosen(GetMlasPlatform().FloatRoutine)",
+        "FloatKernelAvx(1) == GetMlasPlatform().FloatRoutine(1)",
+        "1 == GetMlasPlatform().FloatRoutine(1)",
+        "GetMlasPlatform().FloatRoutine(1) == FloatKernelAvx(1)",
+    ],
+)
+def test_a_call_beside_a_comparison_is_a_use(use: str) -> None:
+    """Also of what is compared elsewhere in the same source."""
+    table = kernel_table(SOURCES | {"route.cpp": SOURCES["route.cpp"] + f"int Other() {{ return {use}; }}"})
+    named = not table.only_compares("route.cpp", "FloatKernelAvx")
+    assert named or "route.cpp" in (table.users("FloatKernelAvx") or ())
 
 
 @pytest.mark.parametrize("absent", [CONSTRUCTORS[0], DECLARATIONS])

@@ -90,6 +90,13 @@ def test_returning_an_entry_that_is_no_kernel_reaches_none(functions: str, reach
     assert reached_kernels(KERNELS, TABLE, (CONSTRUCTOR, snchwc)) == reached
 
 
+def test_a_kernel_that_is_compared_is_not_reached() -> None:
+    """The object names it, but nothing calls it; whoever also calls it reaches it."""
+    kernels = KERNELS | {"FloatKernelAvx"}
+    assert not reached_kernels(kernels, TABLE, (CONSTRUCTOR, linked("route.cpp", undefined="FloatKernelAvx")))
+    assert reached_kernels(kernels, TABLE, (linked("other.cpp", undefined="FloatKernelAvx"),)) == {"FloatKernelAvx"}
+
+
 def test_only_what_was_left_out_is_asked_about() -> None:
     """The rest is in the library already."""
     assert reached_kernels(frozenset(), TABLE, (CONSTRUCTOR, linked("sgemm.cpp"))) == frozenset()

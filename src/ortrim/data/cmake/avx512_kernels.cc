@@ -1,10 +1,12 @@
 // Puts kernels for AVX-512, and for AVX2 with VNNI on signed numbers, into MLAS's table of the processor, as a full
 // build's platform.cpp does; a minimal build's goes no further than AVX2. Only kernels that were measured to be quicker:
-// of integers, float32 GEMM, exponentials and maxima. Convolutions in blocks of channels stay as they are, and
+// of integers, float32 GEMM, exponentials and maxima; build/mechanisms.py reads which these are. Convolutions in blocks of channels stay as they are, and
 // with them the blocks' size, which a model may be laid out for.
 #include <cpuid.h>
 
 #include "mlasi.h"
+
+#include "avx512_assignments.h"
 
 namespace {
 
@@ -27,37 +29,6 @@ uint64_t SavedState() {
   uint32_t low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return static_cast<uint64_t>(high) << 32 | low;
-}
-
-void UseAvx512F(MLAS_PLATFORM& table) {
-  table.GemmFloatKernel = MlasGemmFloatKernelAvx512F;
-  table.ComputeExpF32Kernel = MlasComputeExpF32KernelAvx512F;
-  table.ComputeSumExpF32Kernel = MlasComputeSumExpF32KernelAvx512F;
-  table.ReduceMaximumF32Kernel = MlasReduceMaximumF32KernelAvx512F;
-  table.QuantizeLinearS8Kernel = MlasQuantizeLinearS8KernelAvx512F;
-  table.QuantizeLinearU8Kernel = MlasQuantizeLinearU8KernelAvx512F;
-}
-
-void UseAvx512Core(MLAS_PLATFORM& table) {
-  table.GemmU8S8Kernel = MlasGemmU8S8KernelAvx512Core;
-  table.GemvU8S8Kernel = MlasGemvU8S8KernelAvx512Core;
-  table.GemmU8U8Kernel = MlasGemmU8U8KernelAvx512Core;
-  table.ConvSymU8S8Dispatch = &MlasConvSymDispatchAvx512Core;
-}
-
-void UseAvx512Vnni(MLAS_PLATFORM& table) {
-  table.GemmU8U8Dispatch = &MlasGemmU8S8DispatchAvx2;
-  table.GemmU8S8Kernel = MlasGemmU8S8KernelAvx512Vnni;
-  table.GemvU8S8Kernel = MlasGemvU8S8KernelAvx512Vnni;
-  table.ConvSymU8S8Dispatch = &MlasConvSymDispatchAvx512Vnni;
-}
-
-void UseAvx2VnniInt8(MLAS_PLATFORM& table) {
-  table.GemmU8U8Dispatch = &MlasGemmU8U8DispatchAvx2Vnni;
-  table.GemmS8S8Dispatch = &MlasGemmS8S8DispatchAvx2Vnni;
-  table.GemmS8S8Kernel = MlasGemmS8S8KernelAvx2Vnni;
-  table.GemmS8U8Dispatch = &MlasGemmS8U8DispatchAvx2Vnni;
-  table.GemmS8U8Kernel = MlasGemmS8U8KernelAvx2Vnni;
 }
 
 bool UseAvx512Kernels(MLAS_PLATFORM& table) {

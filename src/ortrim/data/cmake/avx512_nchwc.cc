@@ -3,20 +3,15 @@
 // (layout = "nchwc16"), in a library whose least processor has AVX-512: the processor is not asked.
 #include "mlasi.h"
 
+#include "avx512_assignments.h"
+
 namespace {
 
-bool UseAvx512Nchwc(MLAS_PLATFORM& table) {
-  table.ConvNchwFloatKernel = MlasConvNchwFloatKernelAvx512F;
-  table.ConvNchwcFloatKernel = MlasConvNchwcFloatKernelAvx512F;
-  table.ConvDepthwiseFloatKernel = MlasConvDepthwiseFloatKernelAvx512F;
-  table.ConvPointwiseFloatKernel = MlasConvPointwiseFloatKernelAvx512F;
-  table.PoolFloatKernel[MlasMaximumPooling] = MlasPoolMaximumFloatKernelAvx512F;
-  table.PoolFloatKernel[MlasAveragePoolingExcludePad] = MlasPoolAverageExcludePadFloatKernelAvx512F;
-  table.PoolFloatKernel[MlasAveragePoolingIncludePad] = MlasPoolAverageIncludePadFloatKernelAvx512F;
-  table.NchwcBlockSize = 16;
+bool UseBlocksOf16(MLAS_PLATFORM& table) {
+  UseAvx512Nchwc(table);
   return true;
 }
 
-[[maybe_unused]] const bool used = UseAvx512Nchwc(GetMlasPlatform());
+[[maybe_unused]] const bool used = UseBlocksOf16(GetMlasPlatform());
 
 }  // namespace

@@ -8,18 +8,13 @@
 #   ORTRIM_TYPED_UNITS  the sources whose kernels depend on the operator configuration's types, and, in the same order,
 #   ORTRIM_TYPE_FOLDERS the folders that hold each one's own op_kernel_type_control_overrides.inc
 #   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
+#   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
+#   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see build/mechanisms.py
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 set(ORTRIM_PRECOMPILED_TARGETS
   onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session)
 
-# What runs in every inference, besides MLAS: kernels, the executor, memory and tensors. The measurements
-# are in docs/dev/engineering-notes.md.
-set(ORTRIM_HOT_SOURCES
-  "/core/providers/cpu/" "/contrib_ops/cpu/" "/core/util/math"
-  "/core/framework/(sequential_executor|execution_frame|op_kernel|stream_execution|execution_steps|transpose_helper)"
-  "/core/framework/(allocator|bfc_arena|tensor\\.cc|ort_value|tensor_shape|utils\\.cc)")
-list(JOIN ORTRIM_HOT_SOURCES "|" ORTRIM_HOT_SOURCES)
 # Kernels whose loops have conditions that never change, which -O2 leaves inside and so does not vectorize: they go with
 # -O3. All kernels at -O3 are larger, and no faster on the whole.
 set(ORTRIM_CONDITIONED_SOURCES "/(nn/layer_norm_impl|bert/skip_layer_norm)\\.cc$")
@@ -30,6 +25,11 @@ set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
 
 include("${ORTRIM_DEPENDENCIES}")
 include("${ORTRIM_SELECTION}")
+list(JOIN ORTRIM_HOT_SOURCES "|" ORTRIM_HOT_SOURCES)
+string(REPLACE "." "\\." ORTRIM_HOT_SOURCES "${ORTRIM_HOT_SOURCES}")
+if("refuse_sparse.h" IN_LIST ORTRIM_LEFT_OUT)
+  set(onnxruntime_DISABLE_SPARSE_TENSORS OFF CACHE BOOL "" FORCE)
+endif()
 include("${CMAKE_CURRENT_LIST_DIR}/cxx_runtime.cmake")
 if(ORTRIM_APPLE_CROSS)
   include("${CMAKE_CURRENT_LIST_DIR}/apple_cross.cmake")
@@ -61,8 +61,8 @@ function(ortrim_select_sources target)
       if(NOT path IN_LIST ORTRIM_UNITS)
         # protoc writes a source and its header at once; others include the header of one that is not compiled.
         if(path MATCHES "\\.pb\\.cc$")
-          string(REGEX REPLACE "cc$" "h" header "${path}")
-          list(APPEND selected "${header}")
+          set_source_files_properties("${path}" TARGET_DIRECTORY ${target} PROPERTIES HEADER_FILE_ONLY TRUE)
+          list(APPEND selected "${path}")
         endif()
         continue()
       endif()
@@ -103,7 +103,7 @@ function(ortrim_optimize_sources target)
     endif()
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}" NORMALIZE OUTPUT_VARIABLE path)
     set(kind cold)
-    if(target STREQUAL onnxruntime_mlas OR (path MATCHES "${ORTRIM_HOT_SOURCES}" AND NOT path IN_LIST ORTRIM_COLD_KERNELS))
+    if(target STREQUAL onnxruntime_mlas OR (path MATCHES "/(${ORTRIM_HOT_SOURCES})" AND NOT path IN_LIST ORTRIM_COLD_KERNELS))
       set(kind hot)
     endif()
     string(TOUPPER ${kind} name)
@@ -180,6 +180,9 @@ function(ortrim_apply)
     ortrim_add_runtime()
   endif()
   ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_optimize_sources)
+  if(ORTRIM_LEFT_OUT)
+    list(REMOVE_ITEM ORTRIM_SURROGATES ${ORTRIM_LEFT_OUT})
+  endif()
   if(ORTRIM_SURROGATES AND TARGET onnxruntime)
     foreach(name IN ITEMS avx512_kernels.cc avx512_nchwc.cc)
       if(name IN_LIST ORTRIM_SURROGATES)
@@ -187,7 +190,11 @@ function(ortrim_apply)
         ortrim_widen("${name}")
       endif()
     endforeach()
-    file(STRINGS "${CMAKE_SOURCE_DIR}/../onnxruntime/core/common/cpuid_info.cc" asks REGEX "__builtin_cpu_supports")
+    set(cpuid "${CMAKE_SOURCE_DIR}/../onnxruntime/core/common/cpuid_info.cc")
+    set(asks "")
+    if(EXISTS "${cpuid}")
+      file(STRINGS "${cpuid}" asks REGEX "__builtin_cpu_supports")
+    endif()
     if(asks AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       list(APPEND ORTRIM_SURROGATES cpu_features.c)
     endif()
@@ -195,10 +202,10 @@ function(ortrim_apply)
     target_sources(onnxruntime PRIVATE ${ORTRIM_SURROGATES})
     set_property(TARGET onnxruntime APPEND PROPERTY LINK_DEPENDS "${ORTRIM_HOOKS}/unreached.ld")
   endif()
-  if(onnxruntime_DISABLE_SPARSE_TENSORS)
+  if(onnxruntime_DISABLE_SPARSE_TENSORS AND NOT "refuse_sparse.h" IN_LIST ORTRIM_LEFT_OUT)
     ortrim_refuse_sparse()
   endif()
-  if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers)
+  if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers AND NOT "largest_byte.h" IN_LIST ORTRIM_LEFT_OUT)
     ortrim_find_largest_bytes()
   endif()
 endfunction()

@@ -5,6 +5,7 @@
 - The same ONNX model in an older opset or IR version, to find out whether it then fits somewhere.
 """
 
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -219,6 +220,12 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 TOO_NEW: Final = ("unsupported-opset", "unsupported-ir-version")
+REFUSES: Final = re.compile(
+    "Load model from|is not currently registered or supported|Unsupported tensor data type|NOT_IMPLEMENTED : *$"
+)
+"""What ONNX Runtime says of a model that it does not take, whatever the conversion: its types, above all. Of weights
+of 4-bit floats 1.23.2 says no more than the code.
+"""
 MOST_LINES: Final = 12
 
 
@@ -286,6 +293,10 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
             return _Checked(path=path, answer=_refused(path, refusal, tried))
         except OperatorsError as refusal:
             return _Checked(path=path, answer=_refused(path, refusal, ()))
+        except ConvertError as refusal:
+            if not REFUSES.search(refusal.why):
+                raise
+            return _Checked(path=path, answer=_refused(path, refusal, ()))
         judgement = trials.judge(uses)
     found: tuple[str, ...] = ()
     if not judgement.fits:
@@ -296,7 +307,9 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
 
 
 def _refused(path: Path, refusal: Diagnostic, tried: tuple[str, ...]) -> ModelAnswer:
-    return ModelAnswer(model=str(path), fits=False, obstacles=(f"{refusal.what}; {refusal.hint}",), remedies=tried)
+    said = refusal.why.strip().splitlines()[:1] if isinstance(refusal, ConvertError) else [refusal.hint]
+    obstacle = "; ".join((refusal.what, *said))
+    return ModelAnswer(model=str(path), fits=False, obstacles=(obstacle,), remedies=tried)
 
 
 def _model_answer(path: Path, judgement: Judgement, tried: tuple[str, ...], conversion: str = "") -> ModelAnswer:

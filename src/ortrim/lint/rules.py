@@ -76,6 +76,14 @@ RULES: Final = (
         check=runtime_rules.ir_version,
     ),
     LintRule(
+        code="weights-below-8-bits",
+        level="error",
+        title="weights of 4 or 2 bits, which ORT format does not hold",
+        why="from 1.28 on ONNX Runtime refuses a model in ORT format with such weights",
+        fix="quantize the weights to 8 bits (step quantize), or set onnxruntime.version to 1.27",
+        check=runtime_rules.weights_below_8_bits,
+    ),
+    LintRule(
         code="model-too-large",
         level="error",
         title="2 GB and more",

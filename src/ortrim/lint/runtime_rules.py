@@ -121,6 +121,22 @@ def ir_version(facts: LintFacts) -> Iterator[Shown]:
         yield Shown(place="model", words=words)
 
 
+BELOW_8_BITS: Final = frozenset({"int4", "uint4", "int2", "uint2"})
+REFUSED_SINCE: Final = (1, 28)
+"""Found by trying the wheels of 1.24.4 to 1.32.0: "Unsupported tensor data type". Until then the types' numbers were
+written although `ort.fbs` has no names for them, and read back."""
+
+
+def weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
+    """Find weights of types that the runtime takes in ONNX format and not in ORT format."""
+    if tuple(map(int, facts.runtime.version.split(".")[:2])) < REFUSED_SINCE:
+        return
+    for weight in facts.graph.weights:
+        if weight.element_type in BELOW_8_BITS:
+            words = f"weights of {weight.element_type}; ONNX Runtime {facts.runtime.version} reads none from ORT format"
+            yield Shown(place=weight.name, words=words)
+
+
 def too_large(facts: LintFacts) -> Iterator[Shown]:
     """Find a model that, with its data, is larger than a file in ORT format can be."""
     if (size := _size(facts)) > (most := facts.runtime.max_bytes):

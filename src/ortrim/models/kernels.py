@@ -57,6 +57,15 @@ ANY_LATER_OPSET: Final = 2**31 - 1
 OWN_DOMAINS: Final = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
 
 
+UNHELD: Final = "Unsupported tensor data type"
+BELOW_8_BITS: Final = (
+    "from 1.28 on ORT format holds no weights of 4 or 2 bits: quantize them to 8 bits,"
+    " or set onnxruntime.version to 1.27"
+)
+"""What to do about weights that the wheels of 1.24.4 to 1.27.0 load from ORT format and those of 1.28.0 to 1.32.0 do
+not."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class MissingKernel:
     """An operator for which ONNX Runtime found no kernel, in its own words; what it left out is empty."""
@@ -81,7 +90,7 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
     if missing is not None:
         raise missing
     what = f"ONNX Runtime {runtime.version} cannot load the model that it converted itself"
-    hint = "try level = 'basic', or style = 'fixed'"
+    hint = BELOW_8_BITS if UNHELD in words else "try level = 'basic', or style = 'fixed'"
     raise ConvertError("converted-model-unusable", what, where=original.name, why=words, hint=hint)
 
 

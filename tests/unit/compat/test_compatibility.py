@@ -126,6 +126,17 @@ def test_a_model_newer_than_the_runtime_is_an_answer(
     assert model.remedies == (("export it with IR version 10",) if ir_version == 99 else ())
 
 
+def test_a_model_whose_types_the_runtime_does_not_take_is_an_answer(
+    tmp_path: Path, converter: dict[tuple[str, str], Outcome]
+) -> None:
+    """In ONNX Runtime's words, recorded of 1.24.4, which name the type."""
+    why = "Load model from m failed:This is an invalid model. Type Error: Type 'tensor(int2)' of input is invalid."
+    converter["fixed", "extended"] = ConvertError("conversion-failed", "it could not convert the model", why=why)
+    (model,) = check(tmp_path, ALL, write(tmp_path / "m.onnx", branching())).models
+    assert not model.fits
+    assert model.obstacles == (f"it could not convert the model; {why}",)
+
+
 def test_other_troubles_are_not_an_answer(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:
     """A conversion that fails, a model that cannot be read, one that is not there, none at all."""
     converter["fixed", "extended"] = ConvertError("conversion-failed", "no")

@@ -106,6 +106,12 @@ def _weights(*sizes: int, same: bool = False) -> LintFacts:
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=tensors))
 
 
+def _small(kind: str, version: str) -> LintFacts:
+    weights = helper.make_tensor("w", getattr(TensorProto, kind), [4], [1.0] * 4)
+    known = facts(model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=[weights]))
+    return replace(known, runtime=replace(known.runtime, version=version))
+
+
 def _documented(words: str, name: str = "/conv/Relu") -> LintFacts:
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"], name=name, doc_string=words)]))
 
@@ -131,6 +137,7 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "no-size-runs": (lambda: _at(1, 2, 3, worked=()), lambda: _at(1, 2, 3, worked=(3,))),
     "unsupported-opset": (lambda: _opset(23), lambda: _opset(22)),
     "unsupported-ir-version": (lambda: _opset(17, 11), lambda: _opset(17, 10)),
+    "weights-below-8-bits": (lambda: _small("INT4", "1.28.0"), lambda: _small("INT4", "1.27.0")),
     "model-too-large": (lambda: _sized(2**31), lambda: _sized(2**31 - 10_000)),
     "near-2-gb": (lambda: _sized(2**31 - 10_000), lambda: _sized(2**30)),
     "external-data": (lambda: facts(weighted("weights.bin")), lambda: _weights(4)),

@@ -13,7 +13,7 @@ from github_state import Release
 from ortrim.base.console import Console
 from ortrim.build.checkouts import git
 from ortrim.errors import NetworkError, SourcesError, StorageError
-from ortrim.models.full_runtime import _entry, full_runtime
+from ortrim.models.full_runtime import full_runtime, runtime_entry
 from ortrim.pins import new_versions
 from ortrim.pins.new_versions import model_limits, newest_pinned, pin_new_versions, released_versions, wanted_versions
 from ortrim.pins.runtime import pin_file_name, runtime_pins, supported_versions
@@ -190,6 +190,6 @@ def test_the_index_gives_the_digests_that_were_pinned_by_hand() -> None:
     """Of every wheel for the machines and Pythons that ortrim runs on, and of no other version."""
     pinned = runtime_pins("1.23.2").converter_requirements or ""
     found = converter_text("1.23.2", lambda _: None)
-    ours, theirs = (set(re.findall("[0-9a-f]{64}", _entry(text, "1.23.2"))) for text in (found, pinned))
+    ours, theirs = (set(re.findall("[0-9a-f]{64}", runtime_entry(text, "1.23.2"))) for text in (found, pinned))
     assert len(ours) == 3 * 3
     assert ours <= theirs

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import ortrim
+from ortrim.base.build_bundle import WHEELS, site_bundle
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import disk_full, require_space, says_full, storage_errors
@@ -110,6 +111,11 @@ FOREIGN_PYTHON: Final = "312"
 """The Python whose wheels are taken for another machine, where nothing of them is run by a Python."""
 
 
+def own_machine() -> str:
+    """Return the words for this Python and this machine, which wheels are for."""
+    return f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
+
+
 def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] = ()) -> Path:
     """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
 
@@ -117,11 +123,10 @@ def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] 
     taken. The folder is named after the text, this Python and this machine, or after the first of the `platforms`, in
     the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
 
-    Raises `ToolError` (`install-failed`, `pip-missing`), `NetworkError` (`index-unreachable`, `digest-mismatch`) or
-    `StorageError` (`disk-full`).
+    Raises `ToolError` (`install-failed`, `pip-missing`, `bundle-lacks`), `NetworkError` (`index-unreachable`,
+    `digest-mismatch`) or `StorageError` (`disk-full`).
     """
-    own = f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
-    tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own
+    tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own_machine()
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
     folder = cache_folder("packages") / f"{name}-{tag}-{digest}"
     cached_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms), large=True)
@@ -139,21 +144,47 @@ def environment_with(folder: Path) -> dict[str, str]:
 
 def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...]) -> None:
     require_space(temporary.parent, INSTALLED_BYTES.get(name, 0), f"installing '{name}'")
-    listing = temporary / "requirements.txt"
-    listing.write_text(requirements)
-    command = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps")
-    options = ("--only-binary", ":all:", "--require-hashes", "--target", temporary, "--requirement", listing)
+    _run_pip(("install", "--target", temporary), name, requirements, temporary, platforms)
+
+
+def download_wheels(name: str, requirements: str, folder: Path, *, platforms: tuple[str, ...] = ()) -> None:
+    """Put the wheels into `folder` that `packages_folder` would install. Raises as that does."""
+    _run_pip(("download", "--dest", folder), name, requirements, folder, platforms)
+
+
+def _run_pip(
+    task: tuple[str | Path, ...], name: str, requirements: str, folder: Path, platforms: tuple[str, ...]
+) -> None:
+    """Let pip take wheels, from the bundle alone if there is one, and leave nothing else in `folder`."""
+    command = (sys.executable, "-m", "pip", *task, "--disable-pip-version-check", "--no-deps", "--no-input")
     foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
     machines = tuple(word for platform in platforms for word in ("--platform", platform))
+    bundle = site_bundle()
     # In the system's temporary folder pip would need the same room once more.
-    with tempfile.TemporaryDirectory(dir=temporary, prefix=".pip-") as work:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".pip-") as work:
+        listing = Path(work) / "requirements.txt"
+        listing.write_text(requirements)
+        options = ("--only-binary", ":all:", "--require-hashes", "--requirement", listing)
+        offline: tuple[str | Path, ...] = ()
+        if bundle is not None:
+            wheels = Path(work) / WHEELS
+            wheels.mkdir()
+            bundle.take_wheels(requirements, wheels)
+            offline = ("--no-index", "--find-links", wheels)
         environment = {**pip_environment(), "TMPDIR": work}
-        words = (*command, "--no-input", *foreign, *machines, *options)
+        words = (*command, *foreign, *machines, *options, *offline)
         done = run(words, environment=environment, silent_seconds=PIP_SILENT_SECONDS)
-        if done.returncode != 0:
-            raise install_error(name, done.stderr, temporary)
+        if done.returncode == 0:
+            return
+        if bundle is not None and NOT_FOUND in done.stderr:
+            lines = [line for line in done.stderr.splitlines() if NOT_FOUND in line]
+            what, advice = f"does not hold the wheels of '{name}' for this Python", bundle.advice
+            why = f"{lines[0].removeprefix('ERROR: ')}\n{advice['why']}"
+            raise ToolError("bundle-lacks", what, where=str(bundle.path), why=why, hint=advice["hint"])
+        raise install_error(name, done.stderr, folder)
 
 
+NOT_FOUND: Final = "No matching distribution"
 OVERRULING_VARIABLES: Final = (
     "PIP_CONSTRAINT",
     "PIP_NO_BINARY",

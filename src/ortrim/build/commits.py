@@ -4,13 +4,16 @@ A commit's id is the SHA-1 of what it says, its tree's id among it, and that is 
 files: so content decides, not the way on which it came.
 """
 
+import gzip
 import hashlib
 import shutil
+import tarfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.archives import unpack
+from ortrim.base.build_bundle import site_bundle
 from ortrim.base.downloads import Mirrors, fetch, mirrored, site_mirrors
 from ortrim.base.files import storage_errors
 from ortrim.build.checkouts import git
@@ -30,10 +33,19 @@ DAMAGED: Final = frozenset({"archive-too-large", "corrupt-archive", "nothing-unp
 def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[str], None]) -> None:
     """Fill the new `folder` with the files of a commit, without those that no build reads.
 
-    First with git, which fetches no more than these; then, if the tree is pinned, as an archive of the commit. `work`
-    is a folder for what is needed meanwhile. Raises `SourcesError` (`commit-unavailable` with the reason of each way,
-    `tree-mismatch`, `git-failed`), `NetworkError`, `ToolError` where there is no git, or `StorageError`.
+    First with git, which fetches no more than these; then, if the tree is pinned, as an archive of the commit. Where
+    there is a bundle, from that alone. `work` is a folder for what is needed meanwhile. Raises `SourcesError`
+    (`commit-unavailable` with the reason of each way, `tree-mismatch`, `git-failed`, `bundle-lacks`), `NetworkError`,
+    `ToolError` where there is no git, or `StorageError`.
     """
+    if (bundle := site_bundle()) is not None:
+        announce(f"take ONNX Runtime's commit {pin.commit[:10]} from {bundle.path.name}")
+        packed = work / "commit.tar.gz"
+        bundle.take(bundled_commit(pin), packed, f"ONNX Runtime's commit {pin.commit}")
+        unpack(packed, folder)
+        packed.unlink()
+        require_tree(folder, pin.tree or "", pin.left_out)
+        return
     ways = {"with git": _with_git} | ({"as an archive": _as_archive} if pin.tree else {})
     failures: list[Diagnostic] = []
     for words, way in ways.items():
@@ -93,6 +105,27 @@ def _as_archive(pin: CommitPin, folder: Path, work: Path) -> None:
     for name in pin.left_out:
         shutil.rmtree(folder / name, ignore_errors=True)
     require_tree(folder, pin.tree or "", pin.left_out)
+
+
+def bundled_commit(pin: CommitPin) -> str:
+    """Return the name of a commit's files in a bundle."""
+    return f"commits/{pin.commit}.tar.gz"
+
+
+def pack_commit(pin: CommitPin, folder: Path, archive: Path) -> None:
+    """Write the files that `fetch_commit` brought as one archive. Raises as `require_tree` does, and `StorageError`."""
+    require_tree(folder, pin.tree or "", pin.left_out)
+    with (
+        storage_errors(archive),
+        gzip.GzipFile(archive, "wb", compresslevel=6, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as file,
+    ):
+        for path in sorted(folder.rglob("*")):
+            file.add(path, path.relative_to(folder).as_posix(), recursive=False, filter=_without_owner)
+
+
+def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    return member.replace(uid=0, gid=0, uname="", gname="", mtime=0, deep=False)
 
 
 def require_tree(folder: Path, tree: str, left_out: Mapping[str, str]) -> None:

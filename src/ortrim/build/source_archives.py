@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
+from ortrim.base.build_bundle import BuildBundle, site_bundle
 from ortrim.base.cache import cache_folder, discard
 from ortrim.base.command import last_lines, run
 from ortrim.base.console import counted
@@ -32,13 +33,18 @@ APT_BYTES: Final = 57_000_000
 def fetch_archives(
     components: Sequence[ComponentPin], suite: str | None, announce: Callable[[str], None]
 ) -> dict[str, Path]:
-    """Return the archive of each component, fetching those that are not in the cache.
+    """Return the archive of each component, fetching those that are not in the cache, from a bundle if there is one.
 
-    Raises `SourcesError` (`digest-mismatch`, `wheel-unavailable`, what `fetch_debian` raises), `NetworkError` or
-    `StorageError` (`disk-full`, before anything is fetched where there is no room for it).
+    Raises `SourcesError` (`digest-mismatch`, `wheel-unavailable`, `bundle-lacks`, what `fetch_debian` raises),
+    `NetworkError` or `StorageError` (`disk-full`, before anything is fetched where there is no room for it).
     What came before stays, so that the next run goes on from there.
     """
     missing = [component for component in components if not _is_kept(component)]
+    if missing and (bundle := site_bundle()) is not None:
+        announce(f"take {counted(len(missing), 'archive')} from {bundle.path.name}")
+        for component in missing:
+            _take(component, bundle)
+        missing = []
     debian = [component for component in missing if component.origin.startswith("debian")]
     size = ARCHIVES_BYTES * len(missing) // max(len(components), 1) + (APT_BYTES if debian else 0)
     require_space(cache_folder("downloads"), size, "fetching the sources")
@@ -55,6 +61,18 @@ def fetch_archives(
 def kept_path(component: ComponentPin) -> Path:
     """Return where the cache keeps a component's archive."""
     return cache_folder("downloads") / f"{component.digest[1][:16]}-{component.file}"
+
+
+def bundled_archive(component: ComponentPin) -> str:
+    """Return the name of a component's archive in a bundle."""
+    return f"archives/{kept_path(component).name}"
+
+
+def _take(component: ComponentPin, bundle: BuildBundle) -> None:
+    with tempfile.TemporaryDirectory(dir=cache_folder("downloads"), prefix=".bundle-") as name:
+        file = Path(name) / component.file
+        bundle.take(bundled_archive(component), file, component.file)
+        keep(component, file)
 
 
 def keep(component: ComponentPin, file: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from invoke.context import Context
 from invoke.tasks import task
 
+from ortrim.base.build_bundle import chosen_bundle
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
@@ -39,6 +40,7 @@ from ortrim.pipeline.request import convert_models
             "jobs",
             "output",
             "ndk",
+            "bundle",
             "verify-cache",
             "plan-only",
             "json",
@@ -60,6 +62,7 @@ def build(
     output: str = "artifacts",
     token_file: str | None = None,
     ndk: str | None = None,
+    bundle: str | None = None,
     verify_cache: bool = False,
     plan_only: bool = False,
     json: bool = False,
@@ -71,7 +74,7 @@ def build(
     ref: str | None = None,
 ) -> None:
     """Build trimmed, verified runtimes for models."""
-    with boundary(json_mode=json, verify_cache=verify_cache) as console:
+    with boundary(json_mode=json, verify_cache=verify_cache) as console, chosen_bundle(bundle):
         container = container_options(executor, engine, mount, engine_flag)
         require_possible(executor, repo=repo, ref=ref, token_file=token_file)
         remote = remote_from(repo, ref, token_file)

@@ -167,7 +167,7 @@ def mac_library(version: str, requirements: str | None, architecture: str) -> Pa
 
 
 def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, name: str) -> Path | None:
-    entry = _entry(requirements or "", version)
+    entry = runtime_entry(requirements or "", version)
     if platforms is None or not entry:
         return None
     folder = packages_folder(f"{DISTRIBUTION}-{version}", entry, platforms=platforms)
@@ -178,7 +178,7 @@ def _library(version: str, requirements: str | None, platforms: tuple[str, ...] 
     return library
 
 
-def _entry(requirements: str, version: str) -> str:
+def runtime_entry(requirements: str, version: str) -> str:
     """Return the runtime's own line of a requirements file, with the lines of hashes that continue it."""
     found = re.search(rf"^{DISTRIBUTION}=={re.escape(version)}(?: .*\\\n(?:.*\\\n)*.*)?$", requirements, re.MULTILINE)
     return f"{found[0]}\n" if found and "--hash=" in found[0] else ""

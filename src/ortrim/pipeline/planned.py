@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim import binaries, build
+from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder
@@ -79,6 +80,8 @@ def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run
     for note in loaded.notes:
         console.note(note)
     targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
+    if (bundle := site_bundle()) is not None:
+        bundle.require(loaded.spec.onnxruntime.version, tuple(target.id for target in targets))
     own_targets = by_platform(targets, lambda target: TARGETS[target.id])
     if host and to_run:
         # What was written wrong is said before what has to be installed.

@@ -55,6 +55,10 @@ class Verifying(DeviceRules):
     def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
         """Refuse a device that cannot run what was built and does not say so itself. Raises `VerifyError`."""
 
+    def baseline_platforms(self, target: Target) -> tuple[str, ...]:
+        """Return the platforms of the wheel that `baseline` takes the library from, beside the converter's own."""
+        return ()
+
     @abstractmethod
     def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
         """Return the official library for a target, and its size; `requirements` are those of the pinned converter."""

@@ -1,7 +1,5 @@
-import hashlib
 import os
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +9,7 @@ from ortrim.base import scripts
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError
-
-
-def write_wheel(folder: Path, name: str, version: str) -> str:
-    """Make a wheel of one module and return its line of a requirements file."""
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    information = f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(f"{name}.py", f"VERSION = {version!r}\n")
-        wheel.writestr(f"{information}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(
-            f"{information}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        wheel.writestr(f"{information}/RECORD", f"{name}.py,,\n{information}/METADATA,,\n{information}/WHEEL,,\n")
-    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+from small_wheels import write_wheel
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from ortrim.errors import ExitCode
 from program_runs import Run
 
 TASKS = (
-    "accept-build", "attach", "bench", "build", "check-build", "check-compat", "compare", "convert", "cost",
+    "accept-build", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert", "cost",
     "devices", "doctor", "fetch", "history", "hot", "inspect", "lint", "page", "plan", "prepare", "profile", "reduce",
     "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver", "ci.farm",
     "ci.judge", "ci.plan", "ci.prepare", "pins.compare", "pins.index", "pins.propose", "pins.update", "release.draft",

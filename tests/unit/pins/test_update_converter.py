@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.models.full_runtime import _entry
+from ortrim.models.full_runtime import runtime_entry
 from ortrim.pins import requirements as pinned_requirements
 from ortrim.pins.requirements import Resolved
 from ortrim.pins.update import converter_text
@@ -47,7 +47,7 @@ def test_every_wheel_is_pinned(index: dict[str, set[str]]) -> None:
     assert entries["onnxruntime"] == "onnxruntime==1.31.1 \\"
     assert entries["packaging"] == "packaging==26.3 \\"
     assert text.count("--hash=sha256:") == 9 + 9 + 1
-    assert _entry(text, "1.31.1").count("--hash") == 9
+    assert runtime_entry(text, "1.31.1").count("--hash") == 9
 
 
 def test_what_pythons_take_apart_is_marked(index: dict[str, set[str]]) -> None:
@@ -64,7 +64,7 @@ def test_a_python_that_was_dropped_is_left_out(index: dict[str, set[str]]) -> No
     text = converter_text("1.31.1", lambda _: None)
     assert "2.4.6" not in text
     assert "numpy==2.5.5 \\\n" in text
-    assert _entry(text, "1.31.1").count("--hash") == 5
+    assert runtime_entry(text, "1.31.1").count("--hash") == 5
 
 
 def test_a_version_without_wheels_is_refused(index: dict[str, set[str]]) -> None:

@@ -20,7 +20,7 @@ from ortrim.binaries.libraries import LibrarySize
 from ortrim.binaries.macho_image import architecture_size
 from ortrim.build.plan import BuildJob
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.models.full_runtime import FullRuntime, mac_library
+from ortrim.models.full_runtime import MAC_PLATFORMS, FullRuntime, mac_library
 from ortrim.platforms.delivery import Verifying
 from ortrim.spec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
 from ortrim.verify import measurements
@@ -192,6 +192,10 @@ class AppleDevices(Verifying):
         """Return this Mac. Raises as `MacHost` does."""
         return MacHost(tuple(cores), translated=translated_here(target))
 
+    def baseline_platforms(self, target: Target) -> tuple[str, ...]:
+        """Return those of the wheel for Macs."""
+        return MAC_PLATFORMS.get(target.architecture.value, ()) if _is_mac(target) else ()
+
     def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
         """Return for Macs the official library, none to be run, and its sizes; there is none for phones and Catalyst.
 
@@ -199,10 +203,14 @@ class AppleDevices(Verifying):
         Raises as `mac_library` and `architecture_size` do.
         """
         target = job.target
-        if target.system is not OperatingSystem.MACOS or target.identifier == CATALYST:
+        if not _is_mac(target):
             name = "none: no official package for Apple's phones is pinned"
             return Baseline(library=None, name=name), NO_SIZE
         return mac_baseline(runtime.version, requirements, target.architecture)
+
+
+def _is_mac(target: Target) -> bool:
+    return target.system is OperatingSystem.MACOS and target.identifier != CATALYST
 
 
 def translated_here(target: Target) -> bool:
@@ -239,7 +247,7 @@ def mac_baseline(version: str, requirements: str | None, architecture: Architect
     try:
         library = mac_library(version, requirements, architecture.value)
     except ToolError as error:
-        if error.code != "install-failed":
+        if error.code not in {"bundle-lacks", "install-failed"}:
             raise
         library = None
     if library is None:

@@ -11,7 +11,7 @@ from ortrim.binaries.elf_objects import visible_symbols
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
 from ortrim.build.plan import ARCHIVE, BuildJob, Package
 from ortrim.build.trees import LIBRARY
-from ortrim.models.full_runtime import FullRuntime, foreign_library
+from ortrim.models.full_runtime import WHEEL_PLATFORMS, FullRuntime, foreign_library
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
@@ -94,6 +94,10 @@ class LinuxMachines(Verifying):
     def open_host(self, target: Target, cores: Sequence[int]) -> Device:
         """Return this machine. Raises as `Host` does."""
         return Host(tuple(cores))
+
+    def baseline_platforms(self, target: Target) -> tuple[str, ...]:
+        """Return those of another machine's wheel."""
+        return () if self.runs_here(target) else WHEEL_PLATFORMS.get(target.architecture.value, ())
 
     def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
         """Return the official library for the target's own machine, without one where there is no such wheel."""

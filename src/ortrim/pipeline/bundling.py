@@ -1,0 +1,170 @@
+"""Making a bundle: all that builds of one version for some targets fetch, in one file."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.build_bundle import LAYOUT, WHEELS, BundleWriter, Manifest, new_bundle
+from ortrim.base.cache import cache_folder, locked
+from ortrim.base.console import Console, Step, counted
+from ortrim.base.downloads import arriving
+from ortrim.base.files import require_writable, storage_errors
+from ortrim.base.scripts import download_wheels, own_machine
+from ortrim.build.commits import bundled_commit, pack_commit
+from ortrim.build.source_archives import bundled_archive, declared_components, fetch_archives, read_dependencies
+from ortrim.build.sources import SourceTree, fetch_sources, sound_sources
+from ortrim.build.upstream_arguments import optional_sources
+from ortrim.errors import ToolError, UsageError
+from ortrim.models.full_runtime import DISTRIBUTION, runtime_entry
+from ortrim.models.prepare import bundled_model
+from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, known_version, runtime_pins
+from ortrim.pins.shipped import step_requirements, tool_requirements
+from ortrim.pins.versions import exact_version
+from ortrim.pipeline.planned import host_target
+from ortrim.pipeline.request import Request, load, prepared_models
+from ortrim.platforms import platform_of
+from ortrim.platforms.planner import select_targets
+from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
+from ortrim.spec.step_specs import Simplify
+from ortrim.spec.targets import TARGETS, Target
+
+ANY: Final = "any"
+"""The name of a buildspec that stands for every one whose models are files."""
+STEP_TOOLS: Final = ("onnx", "onnxslim", "onnxsim")
+"""What steps of models are done by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wheels:
+    """A set of wheels that is installed together: `requirements` and `platforms` are as for `packages_folder`.
+
+    What is not `required` is left out where the index has none of it.
+    """
+
+    name: str
+    requirements: str
+    platforms: tuple[str, ...] = ()
+    required: bool = True
+
+
+def make_bundle(
+    spec: Path | None, version: str | None, target: str | None, output: Path | None, console: Console
+) -> tuple[Path, Manifest]:
+    """Write a bundle for a buildspec, or without one for all whose models are files; return where, and what it holds.
+
+    `version` comes before the buildspec's, and `target` selects as for a build. Raises `UsageError`, `SpecError`,
+    `ModelError`, and what fetching raises; nothing is left half-written.
+    """
+    if version is not None:
+        known_version(exact_version(version))
+    loaded = _any_spec(version) if spec is None else load(Request(spec=spec, version=version))
+    whole, pins = loaded.spec, runtime_pins(loaded.spec.onnxruntime.version)
+    chosen = select_targets(whole, target, host_target() if target is None else None, console.note)
+    targets = tuple(TARGETS[each.id] for each in chosen)
+    libraries = (
+        (known, platform_of(known).providers(whole, platform_of(known).with_defaults(whole, each)))
+        for known, each in zip(targets, chosen, strict=True)
+    )
+    optional = frozenset(OPTIONAL) if spec is None else optional_sources(libraries)
+    destination = (output or Path(f"ortrim-bundle-{pins.version}.zip")).absolute()
+    if destination.is_dir():
+        raise UsageError("bad-option", "is a folder", where="--output", hint="name the file to write")
+    require_writable(destination.parent)
+    with storage_errors(destination):
+        destination.parent.mkdir(parents=True, exist_ok=True)
+    # One at a time: whoever begins removes what a killed one left.
+    with (
+        locked(cache_folder("bundles") / "making"),
+        storage_errors(destination),
+        arriving(destination) as file,
+        new_bundle(file) as writer,
+    ):
+        with console.step("fetch sources") as step:
+            path = loaded.resolve(whole.onnxruntime.path) if whole.onnxruntime.path else None
+            tree = fetch_sources(pins, whole.onnxruntime.source, path, announce=step.note, optional=optional)
+            _add_sources(writer, tree, step)
+        _add_models(writer, loaded, console)
+        with console.step("fetch wheels") as step:
+            for wheels in _wheels(pins, () if spec is None else whole.models, targets):
+                step.note(f"fetch the wheels of {wheels.name}")
+                _add_wheels(writer, wheels, step)
+        manifest = Manifest(
+            layout=LAYOUT,
+            ortrim=installed_version("ortrim"),
+            version=pins.version,
+            targets=tuple(known.identifier for known in targets),
+            buildspec="" if spec is None else whole.name,
+            python=own_machine(),
+            files=writer.files,
+        )
+        writer.finish(manifest)
+    return destination, manifest
+
+
+def _any_spec(version: str | None) -> LoadedSpec:
+    runtime = RuntimeSpec()
+    runtime = replace(runtime, version=exact_version(version or runtime.version))
+    models = (ModelSpec(name=ANY, path=Path(f"{ANY}.onnx")),)
+    return LoadedSpec(spec=BuildSpec(name=ANY, onnxruntime=runtime, models=models), file=Path(f"{ANY}.toml"))
+
+
+def _add_sources(writer: BundleWriter, tree: SourceTree, step: Step) -> None:
+    """Add what a tree of the cache was made of; a checkout of the user's is theirs to carry."""
+    choice = tree.resolution
+    assert choice is not None
+    root = sound_sources(tree, step.note) / DISTRIBUTION
+    dependencies = choice.dependencies
+    if dependencies is None:
+        dependencies = declared_components(read_dependencies(root), choice.known, choice.optional)
+    components = (choice.runtime, *dependencies) if isinstance(choice.runtime, ComponentPin) else dependencies
+    archives = fetch_archives(components, choice.suite, step.note)
+    for component in components:
+        writer.add(bundled_archive(component), archives[component.name])
+    if isinstance(choice.runtime, CommitPin):
+        step.note(f"pack {counted(len(tree.pins), 'source')}")
+        with tempfile.TemporaryDirectory(dir=cache_folder("bundles")) as work:
+            pack_commit(choice.runtime, root, packed := Path(work) / "commit.tar.gz")
+            writer.add(bundled_commit(choice.runtime), packed)
+
+
+def _add_models(writer: BundleWriter, loaded: LoadedSpec, console: Console) -> None:
+    """Add the models that are fetched: those that are files lie beside the buildspec."""
+    fetched = tuple(model for model in loaded.spec.models if model.path is None)
+    if fetched:
+        kept = prepared_models(replace(loaded, spec=replace(loaded.spec, models=fetched)), console)
+        for model, copy in zip(fetched, kept, strict=True):
+            writer.add(bundled_model(model), copy.path)
+
+
+def _wheels(pins: RuntimePins, models: Sequence[ModelSpec], targets: Sequence[Target]) -> Iterator[Wheels]:
+    """Yield all wheels that a build installs; without `models`, those that any may need."""
+    yield Wheels(name="tools", requirements=tool_requirements())
+    name, converter = f"{DISTRIBUTION}-{pins.version}", pins.converter_requirements
+    if converter is None:
+        what, hint = f"there are no pins of the converter for {pins.version}", "run: invoke pins.update"
+        raise ToolError("converter-unavailable", what, hint=hint)
+    yield Wheels(name=name, requirements=converter)
+    steps = [step for model in models for step in model.steps]
+    programs = {step.by for step in steps if isinstance(step, Simplify)} | ({"onnx"} if steps else set())
+    for each in STEP_TOOLS:
+        if each in programs or not models:
+            yield Wheels(name=each, requirements=step_requirements(each))
+    entry = runtime_entry(converter, pins.version)
+    for platforms in dict.fromkeys(platform_of(target).verifying().baseline_platforms(target) for target in targets):
+        if platforms and entry:
+            yield Wheels(name=f"{name} for {platforms[0]}", requirements=entry, platforms=platforms, required=False)
+
+
+def _add_wheels(writer: BundleWriter, wheels: Wheels, step: Step) -> None:
+    with tempfile.TemporaryDirectory(dir=cache_folder("bundles")) as folder:
+        try:
+            download_wheels(wheels.name, wheels.requirements, Path(folder), platforms=wheels.platforms)
+        except ToolError as error:
+            if wheels.required or error.code not in {"bundle-lacks", "install-failed"}:
+                raise
+            step.note(f"{wheels.name}: none")
+        for wheel in sorted(Path(folder).glob("*.whl")):
+            writer.add(f"{WHEELS}/{wheel.name}", wheel)

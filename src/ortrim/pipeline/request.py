@@ -5,6 +5,7 @@
 - The steps of all models of a buildspec, with what they did shown.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from ortrim.spec.build_options import ProfileName
 from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, LoadedSpec, ModelSpec
 from ortrim.spec.load import load_spec, name_from
 from ortrim.spec.problems import nearest
+from ortrim.spec.values import VERSION
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
 from ortrim.verify.cases import make_cases
 
@@ -126,7 +128,10 @@ def convert_models(request: Request, console: Console) -> Models:
 
 
 def load(request: Request) -> LoadedSpec:
-    """Load the buildspec, with what the request overrides. Raises `SpecError`."""
+    """Load the buildspec, with what the request overrides. Raises `SpecError`, and `UsageError` (`bad-option`)."""
+    if request.version and not re.fullmatch(VERSION, request.version):
+        hint = "give a version such as 1.30.0 or 1.30, or newest"
+        raise UsageError("bad-option", f"{request.version[:100]!r} is no version", where="--version", hint=hint)
     loaded = load_spec(request.spec, target_problems)
     spec = loaded.spec
     runtime = replace(spec.onnxruntime, version=exact_version(request.version or spec.onnxruntime.version))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.console import Console
-from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, VerifyError
+from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError, VerifyError
 from ortrim.github.credentials import API
 from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, write_update
 from ortrim.pins import new_versions
@@ -96,6 +96,9 @@ def test_a_version_that_cannot_be_built_stops_no_other(tmp_path: Path, built: di
     assert outcomes[1] == Refused(version="1.24.4", reference="build-failed", what="stopped", why="no header")
     with pytest.raises(BuildError):
         build_each(request, ("1.24",), Console())
+    with pytest.raises(UsageError) as caught:
+        build_each(request, ("banana",), Console())
+    assert caught.value.code == "bad-option"
     built["1.24.4"] = StorageError("disk-full", "the disk is full")
     with pytest.raises(StorageError):
         build_each(request, ("1.24", "1.21.0"), Console())

@@ -40,18 +40,19 @@ def fetch_archives(
     What came before stays, so that the next run goes on from there.
     """
     missing = [component for component in components if not _is_kept(component)]
-    if missing and (bundle := site_bundle()) is not None:
-        announce(f"take {counted(len(missing), 'archive')} from {bundle.path.name}")
-        for component in missing:
-            _take(component, bundle)
-        missing = []
-    debian = [component for component in missing if component.origin.startswith("debian")]
+    bundle = site_bundle() if missing else None
+    debian = [component for component in missing if bundle is None and component.origin.startswith("debian")]
     size = ARCHIVES_BYTES * len(missing) // max(len(components), 1) + (APT_BYTES if debian else 0)
     require_space(cache_folder("downloads"), size, "fetching the sources")
     others = [component for component in missing if component not in debian]
+    if bundle is not None:
+        announce(f"take {counted(len(missing), 'archive')} from {bundle.path.name}")
     for number, component in enumerate(others, 1):
-        announce(f"fetch {component.file} ({number} of {len(others)})")
-        _fetch(component)
+        if bundle is None:
+            announce(f"fetch {component.file} ({number} of {len(others)})")
+            _fetch(component)
+        else:
+            _take(component, bundle)
     if debian:
         announce(f"fetch {counted(len(debian), 'archive')} through apt")
         fetch_debian(debian, suite or "", keep)

@@ -184,6 +184,7 @@ def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors 
         shipped_text(VERSIONS_FILE),
         version,
         max_opset=limits.max_opset,
+        max_ml_opset=limits.max_ml_opset,
         max_ir_version=limits.max_ir_version,
         ndk=sources.ndk,
     )

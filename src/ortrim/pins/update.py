@@ -44,11 +44,14 @@ def release_number(version: str) -> tuple[int, ...] | None:
     return tuple(map(int, found.groups())) if found else None
 
 
-def with_version(text: str, version: str, *, max_opset: int, max_ir_version: int, ndk: str | None) -> str:
+def with_version(
+    text: str, version: str, *, max_opset: int, max_ml_opset: int, max_ir_version: int, ndk: str | None
+) -> str:
     """Return the text of `onnxruntime.toml` with an entry for a version that it lacks, in the order of versions."""
     number = release_number(version)
     assert number is not None
-    lines = [f'[versions."{version}"]', f"max_opset = {max_opset}", f"max_ir_version = {max_ir_version}"]
+    limits = (f"max_opset = {max_opset}", f"max_ml_opset = {max_ml_opset}", f"max_ir_version = {max_ir_version}")
+    lines = [f'[versions."{version}"]', *limits]
     entry = "\n".join([*lines, *([f'ndk = "{ndk}"'] if ndk else [])]) + "\n"
     entries = list(ENTRY.finditer(text))
     assert version not in {found["version"] for found in entries}

@@ -24,14 +24,14 @@ TEMPLATE = """\
 
 def added(version: str, ndk: str | None = None) -> str:
     """Return the shipped file with another version."""
-    return with_version(SHIPPED, version, max_opset=26, max_ir_version=13, ndk=ndk)
+    return with_version(SHIPPED, version, max_opset=26, max_ml_opset=5, max_ir_version=13, ndk=ndk)
 
 
 @pytest.mark.parametrize("version", ["1.24.1", "1.22.3", "1.9.9", "10.0.0"])
 def test_an_entry_takes_its_place(version: str) -> None:
     """Versions stay in their order, and all else stays as it was, comments too."""
     before, after = tomllib.loads(SHIPPED), tomllib.loads(added(version, "28.0.13004108"))
-    entry = {"max_opset": 26, "max_ir_version": 13, "ndk": "28.0.13004108"}
+    entry = {"max_opset": 26, "max_ml_opset": 5, "max_ir_version": 13, "ndk": "28.0.13004108"}
     assert after["versions"].pop(version) == entry
     assert after == before
     names = list(tomllib.loads(added(version))["versions"])

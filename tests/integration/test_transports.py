@@ -84,7 +84,8 @@ def test_a_commit_alone_is_enough_for_git(upstream: Upstream) -> None:
     no_git(upstream)
     with pytest.raises(SourcesError) as caught:
         fetch_sources(pins(tree=None, commit="a" * 40), "upstream")
-    assert caught.value.code == "git-failed"
+    assert caught.value.code == "commit-unavailable"
+    assert caught.value.why.startswith("with git: error: git-failed")
 
 
 def test_the_cache_needs_no_upstream(upstream: Upstream) -> None:

@@ -35,8 +35,7 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
 
     First with git, which fetches no more than these; then, if the tree is pinned, as an archive of the commit. Where
     there is a bundle, from that alone. `work` is a folder for what is needed meanwhile. Raises `SourcesError`
-    (`commit-unavailable` with the reason of each way, `tree-mismatch`, `git-failed`, `bundle-lacks`), `NetworkError`,
-    `ToolError` where there is no git, or `StorageError`.
+    (`commit-unavailable` with the reason of each way, `tree-mismatch`, `bundle-lacks`) or `StorageError`.
     """
     if (bundle := site_bundle()) is not None:
         announce(f"take ONNX Runtime's commit {pin.commit[:10]} from {bundle.path.name}")
@@ -59,8 +58,6 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
             shutil.rmtree(folder, ignore_errors=True)
         else:
             return
-    if len(failures) == 1:
-        raise failures[0]
     what = f"the commit {pin.commit} could not be fetched in any way"
     why = "\n".join(f"{words}: {failure}" for words, failure in zip(ways, failures, strict=True))
     hint = "behind a firewall, name a mirror: ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"

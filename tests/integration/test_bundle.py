@@ -190,6 +190,16 @@ def test_a_bundle_that_cannot_be_made_leaves_nothing(upstream: Upstream, tmp_pat
     assert [(path.name, path.read_text()) for path in (tmp_path / "made").iterdir()] == [("b.zip", "older")]
 
 
+def test_a_version_that_is_pinned_by_its_commit_alone(upstream: Upstream, tmp_path: Path) -> None:
+    """Its files could be built from here, where git proves them, and not checked there."""
+    (pin,) = upstream.pins.glob(f"*{VERSION}-upstream.toml")
+    pin.write_text(f'commit = "{upstream.commit}"\n')
+    with pytest.raises(SourcesError) as caught:
+        made(tmp_path)
+    assert caught.value.code == "tree-not-pinned"
+    assert not list((tmp_path / "made").glob("*"))
+
+
 @pytest.mark.parametrize(
     ("version", "target", "output", "code"),
     [

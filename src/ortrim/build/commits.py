@@ -110,8 +110,16 @@ def bundled_commit(pin: CommitPin) -> str:
 
 
 def pack_commit(pin: CommitPin, folder: Path, archive: Path) -> None:
-    """Write the files that `fetch_commit` brought as one archive. Raises as `require_tree` does, and `StorageError`."""
-    require_tree(folder, pin.tree or "", pin.left_out)
+    """Write the files that `fetch_commit` brought as one archive.
+
+    Raises `SourcesError` (`tree-not-pinned`: nobody could check what comes out of it; as `require_tree` does) or
+    `StorageError`.
+    """
+    if pin.tree is None:
+        what = "only its commit is pinned, which does not prove the files that a bundle holds"
+        hint = "run: invoke pins.update --version VERSION, which pins git's ids of the files, too"
+        raise SourcesError("tree-not-pinned", what, where=pin.commit, hint=hint)
+    require_tree(folder, pin.tree, pin.left_out)
     with (
         storage_errors(archive),
         gzip.GzipFile(archive, "wb", compresslevel=6, mtime=0) as packed,

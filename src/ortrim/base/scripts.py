@@ -166,14 +166,17 @@ def _run_pip(
         listing.write_text(requirements)
         options = ("--only-binary", ":all:", "--require-hashes", "--requirement", listing)
         offline: tuple[str | Path, ...] = ()
+        environment = pip_environment()
         if bundle is not None:
             wheels = Path(work) / WHEELS
             wheels.mkdir()
             bundle.take_wheels(requirements, wheels)
             offline = ("--no-index", "--find-links", wheels)
-        environment = {**pip_environment(), "TMPDIR": work}
+            # The user's settings may name further places, on servers that are not to be asked.
+            environment = {name: value for name, value in environment.items() if not name.startswith("PIP_")}
+            environment["PIP_CONFIG_FILE"] = os.devnull
         words = (*command, *foreign, *machines, *options, *offline)
-        done = run(words, environment=environment, silent_seconds=PIP_SILENT_SECONDS)
+        done = run(words, environment={**environment, "TMPDIR": work}, silent_seconds=PIP_SILENT_SECONDS)
         if done.returncode == 0:
             return
         if bundle is not None and NOT_FOUND in done.stderr:

@@ -206,6 +206,14 @@ def test_a_wheel_that_the_bundle_lacks(lines: tuple[str, str], tmp_path: Path) -
     assert not [path for path in (tmp_path / "cache" / "packages").iterdir() if path.is_dir()]
 
 
+def test_no_other_place_is_asked(lines: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the user's settings name one that has the wheel."""
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    with pytest.raises(ToolError) as caught:
+        packages_folder("tools", lines[1])
+    assert caught.value.code == "bundle-lacks"
+
+
 def test_wheels_are_taken_from_one_bundle_for_another(lines: tuple[str, str], tmp_path: Path) -> None:
     """As from an index."""
     (tmp_path / "taken").mkdir()

@@ -93,7 +93,7 @@ def test_xnnpack_without_its_sources_is_refused(lacking: str) -> None:
     """What is missing is named, and how to get it."""
     error = refused("android-arm64-v8a", "xnnpack", sources=tuple(s for s in XNNPACK if s.name != lacking))
     assert (error.code, error.why) == ("provider-sources-missing", f"not there: {lacking}")
-    assert "invoke pins.update" in error.hint
+    assert "source = 'upstream'" in error.hint
 
 
 def test_kleidiai_is_for_64_bit_arm_alone() -> None:
@@ -163,7 +163,7 @@ def test_coreml_without_its_sources_is_refused(lacking: str) -> None:
         sample_plan("ios-arm64", apple=COREML, models=RUNTIME_STYLE, sources=sources)
     assert (caught.value.code, caught.value.why) == ("provider-sources-missing", f"not there: {lacking}")
     assert "coreml" in caught.value.what
-    assert "invoke pins.update" in caught.value.hint
+    assert "source = 'upstream'" in caught.value.hint
 
 
 def test_coreml_wants_nodes_that_are_not_fused() -> None:

@@ -52,9 +52,9 @@ def place(unit):
     return unit
 def chosen():
     text = pathlib.Path(argument("ORTRIM_SELECTION")).read_text().partition("set(ORTRIM_TYPED_UNITS")[0]
-    units = re.findall(r"\\[==\\[(.*)\\]==\\]", text)
+    omitted = re.findall(r"\\[==\\[(.*)\\]==\\]", text)
     everything = {{place(unit): stem for unit, stem in FACTS["units"].items()}}
-    return {{file: stem for file, stem in everything.items() if not units or file in units or stem == "interface"}}
+    return {{file: stem for file, stem in everything.items() if file not in omitted}}
 """
 UPDATE = """
 entries = [{"file": file, "output": f"CMakeFiles/lib.dir/{stem}.o"} for file, stem in chosen().items()]
@@ -94,6 +94,11 @@ def write_library(workshop: Workshop, *, before_linking: str = "", library: byte
     common = f"{COMMON}\nSOURCES = {str(workshop.sources)!r}\nLIBRARY_BYTES = {library!r}\n"
     workshop.write(f"{common}{before_linking}\n{BUILD}", update=f"{common}{UPDATE}")
     workshop.tool("ninja", NINJA)
+    for unit in UNITS:
+        source = Path(unit.replace("${sources}", str(workshop.sources)))
+        if unit != INTERFACE and not source.exists():
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.touch()
 
 
 def objects_of(forgotten: Collection[tuple[str, str]] = ()) -> tuple[ObjectSymbols, ...]:

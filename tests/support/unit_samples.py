@@ -23,7 +23,11 @@ def without_shipped_indices(patch: pytest.MonkeyPatch) -> None:
         own = user_pins_folder() / name
         return own.read_text(encoding="utf-8", errors="replace") if own.is_file() else None
 
+    def own_names(folder: str) -> tuple[str, ...]:
+        return tuple(sorted(f"{folder}/{file.name}" for file in (user_pins_folder() / folder).glob("*")))
+
     patch.setattr("ortrim.build.translation_units.pin_text", own_text)
+    patch.setattr("ortrim.build.translation_units.pin_names", own_names)
 
 
 def kernel(name: str, namespace: str = "NS_") -> str:

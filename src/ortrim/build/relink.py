@@ -6,7 +6,7 @@ That is kernels, and what reads and writes ONNX's messages as files.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -60,13 +60,13 @@ def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[
     """
     return tuple(
         ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
-        for unit, path in _units(paths, below)
+        for unit, path in compiled_units(paths, below)
         for defined, undefined in [read_object(path)]
     )
 
 
-def _units(paths: JobPaths, below: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    """Yield the units below some folders that are compiled, and their objects."""
+def compiled_units(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> Iterator[tuple[str, Path]]:
+    """Yield the units below some folders that are compiled, and their objects. Raises as `read_objects` does."""
     places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
     for step in _steps(paths):
         path = paths.configured / step.output
@@ -75,14 +75,21 @@ def _units(paths: JobPaths, below: tuple[str, ...]) -> Iterator[tuple[str, Path]
             yield unit, path
 
 
-def undefined_in(objects: Iterable[ObjectSymbols]) -> frozenset[str]:
-    """Return the symbols that objects need and none of them defines."""
-    defined: set[str] = set()
-    undefined: set[str] = set()
-    for symbols in objects:
-        defined |= symbols.defined
-        undefined |= symbols.undefined
-    return frozenset(undefined - defined)
+def undefined_in(objects: Iterable[ObjectSymbols], roots: Collection[str]) -> frozenset[str]:
+    """Return the symbols that no object defines, of those that a link needs which begins with the units `roots`."""
+    definers: defaultdict[str, list[ObjectSymbols]] = defaultdict(list)
+    pending = []
+    for entry in objects:
+        for symbol in entry.defined:
+            definers[symbol].append(entry)
+        if entry.unit in roots:
+            pending.append(entry)
+    needed: set[str] = set()
+    while pending:
+        fresh = pending.pop().undefined - needed
+        needed |= fresh
+        pending.extend(entry for symbol in fresh for entry in definers[symbol])
+    return frozenset(symbol for symbol in needed if not definers[symbol])
 
 
 def _steps(paths: JobPaths) -> tuple[RelinkStep, ...]:
@@ -242,7 +249,7 @@ def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
     return _Tree(
         mlas=read_objects(paths, (MLAS, HOOKS)),
         readable=() if job.build_options.lto else read_objects(paths),
-        own={unit: own_references(path) for unit, path in _units(paths, (MLAS,))},
+        own={unit: own_references(path) for unit, path in compiled_units(paths, (MLAS,))},
     )
 
 

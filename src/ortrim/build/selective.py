@@ -1,10 +1,13 @@
 """Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index.
 
-- Which units a build compiles: those that the link needs by the index, passed to CMake through `units.cmake`.
+- Which units a build compiles: those that the link needs by the index, and those that the index does not know.
+  `units.cmake` is given what is left. So an index of another version or target is a start as well.
 - Which sources of kernels are compiled for size, because the models spend no time worth the name in them.
 """
 
+import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,14 +20,22 @@ from ortrim.build.dead_kernels import cold_kernels
 from ortrim.build.execution import CONFIGURATION, JobPaths
 from ortrim.build.mechanisms import ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.build.plan import BuildJob, CompiledUnits, CompilerCacheUse
-from ortrim.build.relink import leave_out_unreached, mlas_texts, read_objects, undefined_in
+from ortrim.build.relink import (
+    EVERYWHERE,
+    HOOKS,
+    compiled_units,
+    leave_out_unreached,
+    mlas_texts,
+    read_objects,
+    undefined_in,
+)
 from ortrim.build.translation_units import (
-    IndexFound,
     UnitIndex,
     Variant,
     compiled_names,
     find_index,
     make_index,
+    nearest_index,
     providers,
     save_learnt,
     select_units,
@@ -55,6 +66,12 @@ def _texts(core: Path) -> dict[str, str]:
 
 
 SELECTION: Final = "selection.cmake"
+UNFOUND: Final = re.compile(r"(?:undefined symbol: |undefined reference to `|^ *\"(?=.*, referenced from))(.+)")
+"""What a linker did not find, as lld, GNU ld and Apple's linker say it: demangled, a name of C's as it is."""
+ARGUMENTS: Final = re.compile(r"\(.*|<.*?>+|\babi:\w+|\blts_\d+::|[\"'].*")
+"""What is no name in it: arguments, those of templates, and the namespace in which abseil says its version."""
+WORD: Final = re.compile(r"(?!_*\d)_*(\w+)")
+"""A name without the underscores before it, with which Apple's linker spells those of C."""
 
 
 def variant_of(job: BuildJob) -> Variant:
@@ -73,17 +90,40 @@ def variant_of(job: BuildJob) -> Variant:
     )
 
 
+def mentioning(paths: JobPaths, units: Iterable[str], lines: Iterable[str]) -> frozenset[str]:
+    """Return the units whose source names something that a linker, by its `lines`, did not find.
+
+    That is its own name, and the class or namespace that it is in. Another version's index does not know it: its
+    mangled name has changed with an argument's type or with a dependency's version.
+    """
+    asked = {
+        frozenset(WORD.findall(ARGUMENTS.sub("", found[1]))[-2:]) - {""}
+        for line in lines
+        if (found := UNFOUND.search(line))
+    }
+    named = set()
+    for unit in units:
+        with suppress(OSError):
+            words = frozenset(WORD.findall(Path(paths.resolve(unit)).read_text(encoding="utf-8", errors="replace")))
+            if any(names <= words for names in asked if names):
+                named.add(unit)
+    return frozenset(named)
+
+
 def write_selection(
-    paths: JobPaths, units: Iterable[str], hot_operators: Iterable[str] = (), left_out: Iterable[str] = ()
+    paths: JobPaths, omitted: Iterable[str], hot_operators: Iterable[str] = (), left_out: Iterable[str] = ()
 ) -> None:
-    """Write what `units.cmake` reads: the units to compile, by their symbolic paths; none means all.
+    """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
 
     Kernels that no hot operator has use for are named as cold; none are without hot operators. `left_out` is what
     `Mechanisms` has.
     """
     typed = typed_units(paths)
     lists = (
-        ("ORTRIM_UNITS", tuple(paths.resolve(name) for unit in units for name in compiled_names(unit, CONFIGURATION))),
+        (
+            "ORTRIM_OMITTED",
+            tuple(paths.resolve(name) for unit in omitted for name in compiled_names(unit, CONFIGURATION)),
+        ),
         ("ORTRIM_TYPED_UNITS", tuple(map(str, typed))),
         ("ORTRIM_TYPE_FOLDERS", tuple(str(type_folder(paths, unit)) for unit in typed)),
         ("ORTRIM_COLD_KERNELS", tuple(map(str, cold_kernel_sources(paths, hot_operators)))),
@@ -101,6 +141,7 @@ MISSES_LIMIT: Final = 3
 """How often what is missing is added before everything is compiled; one round does unless the index is of no use."""
 ROOT: Final = "generated_source.c"
 """The one source of the shared library itself, which names what it exports."""
+NO_INDEX: Final = "there is no translation-unit index for this version and target"
 UNREADABLE: Final = (BinaryError, BuildError, ToolError)
 """What is wrong when a tree's objects cannot be read: a compiler's own bitcode instead of ELF, or ninja fails."""
 
@@ -133,17 +174,20 @@ class SelectiveBuild:
         return leave_out_unreached(self._paths, self.job, linked, link, self.on_note, mechanisms=mechanisms)
 
     def compile_needed(self) -> tuple[CompileOutcome, CompiledUnits | None]:
-        """Compile what the link takes; everything when no index serves the job, which is then learnt."""
-        found = self._known()
-        operators = parse_config(self.job.operator_config)
-        if operators.everything:
+        """Compile what the link takes, by the index of the job or one that is like it; everything when none serves."""
+        if parse_config(self.job.operator_config).everything:
             return self.compile_all(), None
-        if found.index is None:
-            self.on_note(
-                "there is no translation-unit index for this version and flags: compiling all files and making one"
-            )
-            return self._learnt(self.compile_all()), None
-        return self.compile_selected(found.index)
+        index = self._known()
+        if index:
+            return self.compile_selected(index)
+        start = nearest_index(variant_of(self.job))
+        if start:
+            self.on_note(f"{NO_INDEX}: starting from that of {start.variant.stem.removeprefix('onnxruntime-')}")
+            outcome, units = self.compile_selected(start)
+        else:
+            self.on_note(f"{NO_INDEX}: compiling all files and making one")
+            outcome, units = self.compile_all(), None
+        return (outcome, units) if units else (self._learnt(outcome), None)
 
     def compile_all(self) -> CompileOutcome:
         """Compile every unit, as upstream does."""
@@ -151,23 +195,24 @@ class SelectiveBuild:
         return self.upstream.compile()
 
     def compile_selected(self, index: UnitIndex) -> tuple[CompileOutcome, CompiledUnits | None]:
-        """Compile what an index selects for the job's operators, and what the link then lacks."""
+        """Compile what an index selects for the job's operators or does not know, and what the link then lacks."""
+        known = frozenset(unit.path for unit in index.units)
         wide = wide_units(index, wide_sources(self.job))
-        units = frozenset((*select_units(index, parse_config(self.job.operator_config)), *wide))
+        omitted = known.difference(select_units(index, parse_config(self.job.operator_config)), wide)
         for misses in range(MISSES_LIMIT + 1):
-            self.on_note(f"compiles {len(units)} of {counted(len(index.units), 'file')}")
-            self._select(sorted(units))
+            self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
+            self._select(sorted(omitted))
             outcome = self.upstream.compile()
             if not outcome.failed:
-                return outcome, CompiledUnits(compiled=len(units), total=len(index.units))
+                return outcome, self._counted(known, omitted)
             if not any(UNDEFINED.search(line) for line in outcome.lines):
                 return outcome, None
-            missing = self._missing(index) - units
+            missing = self._missing(index) & omitted or mentioning(self._paths, omitted, outcome.lines)
             if missing:
                 self.on_note(f"the link asks for {counted(len(missing), 'more file')} than foreseen")
             if not missing or misses == MISSES_LIMIT:
                 break
-            units |= missing
+            omitted -= missing
         self.on_note("the translation-unit index does not fit this build: all files are compiled")
         return self.compile_all(), None
 
@@ -181,16 +226,24 @@ class SelectiveBuild:
         write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
         write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out)
 
-    def _known(self) -> IndexFound:
+    def _known(self) -> UnitIndex | None:
         """Return the index of all types, else the one that a build without the same types has taught."""
-        found = IndexFound(index=None)
         for job in dict.fromkeys((replace(self.job, without_types=()), self.job)):
             found = find_index(variant_of(job))
             if found.note:
                 self.on_note(found.note)
             if found.index:
-                break
-        return found
+                return found.index
+        return None
+
+    def _counted(self, known: frozenset[str], omitted: frozenset[str]) -> CompiledUnits:
+        """Count what is compiled in this tree and what is left out of it; without ninja by the index alone."""
+        paths = self._paths
+        with suppress(*UNREADABLE):
+            compiled = frozenset(unit for unit, _ in compiled_units(paths))
+            left = sum(unit not in compiled and Path(paths.resolve(unit)).exists() for unit in omitted)
+            return CompiledUnits(compiled=len(compiled), total=len(compiled) + left)
+        return CompiledUnits(compiled=len(known - omitted), total=len(known))
 
     def _learnt(self, outcome: CompileOutcome) -> CompileOutcome:
         """Keep the index of a build that ended well; the library is there even when nothing can be learnt of it."""
@@ -202,9 +255,11 @@ class SelectiveBuild:
         return outcome
 
     def _missing(self, index: UnitIndex) -> frozenset[str]:
-        """Return the units that define what the objects of this tree need; none when the objects cannot be read."""
+        """Return the units that define what the link of this tree needs; none when the objects cannot be read."""
         try:
-            return frozenset(providers(index, undefined_in(read_objects(self._paths))).units)
+            objects = read_objects(self._paths, (*EVERYWHERE, HOOKS))
+            roots = {entry.unit for entry in objects if entry.unit.startswith(HOOKS) or entry.unit.endswith(f"/{ROOT}")}
+            return frozenset(providers(index, undefined_in(objects, roots)).units)
         except UNREADABLE as error:
             self.on_note(f"the missing files of the link cannot be found: {_in_words(error)}")
             return frozenset()

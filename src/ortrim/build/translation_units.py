@@ -16,9 +16,9 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -31,7 +31,7 @@ from ortrim.base.json import from_json, to_canonical_json, to_data
 from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
-from ortrim.pins.shipped import pin_text
+from ortrim.pins.shipped import pin_names, pin_text
 from ortrim.spec.values import VERSION
 
 CONFIG: Final = ConfigDict(extra="forbid", strict=True)
@@ -423,6 +423,30 @@ def find_index(variant: Variant) -> IndexFound:
     """Return the index of a variant: the shipped one, else the learnt one. Raises as `shipped_index` does."""
     shipped = shipped_index(variant)
     return learnt_index(variant) if shipped is None else IndexFound(index=shipped)
+
+
+def nearest_index(variant: Variant) -> UnitIndex | None:
+    """Return the index that is most like that of a variant without one; None when there is none at all.
+
+    The version counts most, then the target. Raises as `shipped_index` does; what was learnt and cannot be read is
+    passed over.
+    """
+    found = [read_index(pin_text(name) or "", name) for name in pin_names("units")]
+    with suppress(StorageError):
+        for path in sorted(cache_folder(LEARNT).glob("*.json")):
+            with suppress(SourcesError, StorageError):
+                found.append(read_index(_read(path) or b"", str(path)))
+    return min(found, key=lambda index: _distance(index.variant, variant), default=None)
+
+
+def _distance(one: Variant, other: Variant) -> tuple[object, ...]:
+    versions = (map(int, re.findall(r"\d+", each.ort_version)) for each in (one, other))
+    return (
+        [abs(mine - theirs) for mine, theirs in zip_longest(*versions, fillvalue=0)],
+        len(set(one.target.split("-")) ^ set(other.target.split("-"))),
+        len(set(one.toolchain.split("-")) ^ set(other.toolchain.split("-"))),
+        one.exceptions != other.exceptions,
+    )
 
 
 def shipped_index(variant: Variant) -> UnitIndex | None:

@@ -23,10 +23,17 @@ def pin_text(name: str) -> str | None:
     `ORTRIM_PINS` begins with a home folder that there is not.
     """
     own = _own_file(name)
-    if own is not None:
+    if own is not None and own.is_file():
         return own.read_text(encoding="utf-8", errors="replace")
     shipped = files(__package__) / name
     return shipped.read_text(encoding="utf-8") if shipped.is_file() else None
+
+
+def pin_names(folder: str) -> tuple[str, ...]:
+    """Return the names, with their folder, of the pin files in `folder`: those of ortrim and the user's, in order."""
+    own = _own_file(folder)
+    places = (files(__package__) / folder, *([own] if own else []))
+    return tuple(sorted({f"{folder}/{file.name}" for place in places if place.is_dir() for file in place.iterdir()}))
 
 
 def shipped_text(name: str) -> str:
@@ -56,10 +63,10 @@ def writable_pins_folder() -> Path:
 
 
 def _own_file(name: str) -> Path | None:
-    """Return the user's own pin file; a user without a home folder, or with one that is closed to them, has none."""
+    """Return the user's own pin file or folder; a user without a home folder, or with a closed one, has none."""
     try:
         own = user_pins_folder() / name
-        return own if own.is_file() else None
+        return own if own.exists() else None
     except (StorageError, PermissionError):
         if os.environ.get("ORTRIM_PINS"):
             raise

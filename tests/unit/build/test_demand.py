@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fake_library import (
+    BROADCAST,
     EVERYTHING,
     FOR_ADD,
     LOG,
@@ -23,7 +24,7 @@ from fake_library import (
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.build.plan import BuildJob, CompiledUnits
 from ortrim.build.selective import MISSES_LIMIT, SelectiveBuild, variant_of
-from ortrim.build.translation_units import UnitIndex, learnt_index, render_index
+from ortrim.build.translation_units import UnitIndex, learnt_index, make_index, render_index, save_learnt
 from ortrim.build.upstream import CompileOutcome
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.platforms.planner import with_arguments
@@ -31,7 +32,7 @@ from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED,
 from workshop import LIBRARY, Workshop
 
 ALL = sorted(UNITS)
-NOTHING_KNOWN = "there is no translation-unit index for this version and flags: compiling all files and making one"
+NOTHING_KNOWN = "there is no translation-unit index for this version and target: compiling all files and making one"
 DOES_NOT_FIT = "the translation-unit index does not fit this build: all files are compiled"
 CHAIN = (
     ((INTERFACE, "OrtGetApiBase"),),
@@ -252,11 +253,65 @@ def test_the_index_of_all_types_serves_a_build_with_fewer(workshop: Workshop) ->
     assert workshop.notes == ["compiles 8 of 11 files"]
 
 
-def test_what_a_build_with_fewer_types_teaches_serves_its_like_alone(workshop: Workshop) -> None:
-    """A build with all types, which needs more, compiles everything and learns for itself; then both know."""
+def test_what_a_build_with_fewer_types_teaches_is_a_start_for_others(workshop: Workshop) -> None:
+    """It serves its like; one with all types starts from it, and the linker says what more it needs."""
     fewer = replace(workshop.job, without_types=("sparsetensor",))
-    known = [compile_needed(workshop, job)[1] is not None for job in (fewer, fewer, workshop.job, workshop.job, fewer)]
-    assert known == [False, True, False, True, True]
+    compile_needed(workshop, fewer)
+    workshop.notes.clear()
+    assert compile_needed(workshop, fewer)[1] == CompiledUnits(compiled=8, total=11)
+    assert workshop.notes == ["compiles 8 of 11 files"]
+    assert compile_needed(workshop)[1] == CompiledUnits(compiled=8, total=11)
+    assert workshop.notes[1].startswith(
+        "there is no translation-unit index for this version and target: starting from "
+    )
+
+
+def test_what_an_index_does_not_know_is_compiled(workshop: Workshop) -> None:
+    """Files of another version or target, or of a dependency that the index was made without."""
+    variant = variant_of(workshop.job)
+    old = make_index(variant, [entry for entry in objects_of() if entry.unit != BROADCAST], [INTERFACE])
+    outcome, units = compile_selected(workshop, old)
+    assert not outcome.failed
+    assert compiled(workshop) == sorted(FOR_ADD)
+    assert units == CompiledUnits(compiled=8, total=11)
+    assert "compiles 7 of 10 files" in workshop.notes
+
+
+@pytest.mark.parametrize("forgotten", [[], [(ADD, "broadcast")]], ids=["fits", "lacks"])
+def test_a_build_without_an_index_starts_from_that_of_another(
+    workshop: Workshop, forgotten: list[tuple[str, str]]
+) -> None:
+    """What it says too little the linker asks for; nothing is learnt that is not of the whole."""
+    variant = replace(variant_of(workshop.job), ort_version="1.20.0", target="linux-arm64")
+    path = workshop.folder / "pins" / "units" / f"{variant.stem}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(render_index(index_of(variant, forgotten)))
+    outcome, units = compile_needed(workshop)
+    assert not outcome.failed
+    assert compiled(workshop) == sorted(FOR_ADD)
+    assert units == CompiledUnits(compiled=8, total=11)
+    assert workshop.notes[0].endswith("for this version and target: starting from that of 1.20.0-linux-arm64-zig")
+    assert not list(cache_folder("units").iterdir())
+
+
+def test_a_start_that_does_not_fit_is_learnt_from(workshop: Workshop) -> None:
+    """Then everything is compiled, and the next build has an index of its own."""
+    variant = replace(variant_of(workshop.job), ort_version="1.20.0")
+    save_learnt(without(index_of(variant, [(ADD, "broadcast")]), ["broadcast"]))
+    outcome, units = compile_needed(workshop)
+    assert (outcome.failed, units) == (False, None)
+    assert workshop.notes[-1] == DOES_NOT_FIT
+    assert learnt_index(variant_of(workshop.job)).index == index_of(variant_of(workshop.job))
+
+
+def test_what_no_index_knows_is_found_in_the_sources(workshop: Workshop) -> None:
+    """The unit whose source has the name that the linker misses, and no other."""
+    (workshop.sources / BROADCAST.removeprefix("${sources}/")).write_text("void broadcast() {}\n")
+    (workshop.sources / UNUSED.removeprefix("${sources}/")).write_text("void broadcasts() {}\n")
+    index = without(index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
+    outcome, units = compile_selected(workshop, index)
+    assert (outcome.failed, units) == (False, CompiledUnits(compiled=8, total=11))
+    assert compiled(workshop) == sorted(FOR_ADD)
 
 
 def test_what_is_learnt_is_the_index_of_the_objects(workshop: Workshop) -> None:
@@ -326,7 +381,7 @@ def test_an_index_that_cannot_be_kept_does_not_spoil_the_build(workshop: Worksho
     assert not outcome.failed
     assert [note.partition(":")[0] for note in workshop.notes] == [
         "the index of an earlier build is ignored",
-        "there is no translation-unit index for this version and flags",
+        "there is no translation-unit index for this version and target",
         "no translation-unit index was made of this build",
     ]
 

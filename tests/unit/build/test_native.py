@@ -118,7 +118,7 @@ def test_a_measurement_compiles_every_file(workshop: Workshop) -> None:
     result = workshop.executor(pruned=False).run(workshop.job)
     assert result.units is None
     assert workshop.notes == list(result.left_out)
-    assert "set(ORTRIM_UNITS\n)\n" in (workshop.tree / "hooks" / "selection.cmake").read_text()
+    assert "set(ORTRIM_OMITTED\n)\n" in (workshop.tree / "hooks" / "selection.cmake").read_text()
     assert result.folder == finished_build(workshop.job)
 
 

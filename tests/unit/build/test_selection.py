@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fake_kernels import TYPED, make_kernels
 from ortrim.build.execution import JobPaths
-from ortrim.build.selective import SELECTION, variant_of, write_selection
+from ortrim.build.selective import SELECTION, mentioning, variant_of, write_selection
 from ortrim.build.translation_units import Variant
 from ortrim.build.upstream import type_folder
 from ortrim.spec.buildspec import AndroidSpec
@@ -44,17 +44,17 @@ def selection_of(paths: JobPaths) -> dict[str, list[str]]:
 def test_units_are_named_by_where_they_lie_here(paths: JobPaths) -> None:
     """Each unit's source or generated file, whatever the folders are called."""
     write_selection(paths, [INTERFACE, GEMM])
-    assert selection_of(paths)["ORTRIM_UNITS"] == [
+    assert selection_of(paths)["ORTRIM_OMITTED"] == [
         f"{paths.build}/MinSizeRel/generated_source.c",
         f"{paths.sources}/onnxruntime/onnxruntime/core/providers/cpu/math/gemm.cc",
     ]
 
 
-def test_registrations_may_be_compiled_from_their_reduced_copies(paths: JobPaths) -> None:
+def test_registrations_are_left_out_with_their_reduced_copies(paths: JobPaths) -> None:
     """Upstream compiles the copy; the original is listed as well, for a build that does not reduce."""
     write_selection(paths, [PROVIDER])
     name = "onnxruntime/core/providers/cpu/cpu_execution_provider.cc"
-    assert selection_of(paths)["ORTRIM_UNITS"] == [
+    assert selection_of(paths)["ORTRIM_OMITTED"] == [
         f"{paths.sources}/onnxruntime/{name}",
         f"{paths.build}/MinSizeRel/op_reduction.generated/{name}",
     ]
@@ -76,12 +76,12 @@ def plain(tmp_path: Path) -> JobPaths:
     return make_kernels(tmp_path)
 
 
-def test_nothing_selected_means_everything(plain: JobPaths) -> None:
+def test_nothing_is_left_out_unless_it_is_named(plain: JobPaths) -> None:
     """CMake finds an empty list, not that of an earlier selection; type control stays."""
     write_selection(plain, [GEMM])
     write_selection(plain, ())
     lists = selection_of(plain)
-    assert lists["ORTRIM_UNITS"] == []
+    assert lists["ORTRIM_OMITTED"] == []
     assert len(lists["ORTRIM_TYPED_UNITS"]) == len(TYPED)
 
 
@@ -98,9 +98,9 @@ def test_the_same_selection_keeps_its_time(plain: JobPaths) -> None:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(units=st.lists(st.sampled_from(UNITS), unique=True))
 def test_any_units_are_listed_in_their_order(plain: JobPaths, units: list[str]) -> None:
-    """Whatever an index selects arrives, once and complete."""
+    """Whatever is left out by an index arrives, once and complete."""
     write_selection(plain, units)
-    assert selection_of(plain)["ORTRIM_UNITS"] == [plain.resolve(unit) for unit in units]
+    assert selection_of(plain)["ORTRIM_OMITTED"] == [plain.resolve(unit) for unit in units]
 
 
 def test_a_jobs_variant_is_what_its_index_must_have_been_made_with() -> None:
@@ -141,3 +141,41 @@ def test_execution_providers_have_an_index_of_their_own() -> None:
     assert plain == newer
     assert plain.stem == "onnxruntime-1.21.0-android-x86_64-ndk"
     assert other.stem == "onnxruntime-1.21.0-android-x86_64-ndk-nnapi"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("ld.lld: error: undefined symbol: cpuinfo_initialize", {"c"}),
+        (
+            "ld.lld: error: undefined symbol: absl::lts_20250512::raw_log::RawLog(absl::LogSeverity, char const*)",
+            {"log"},
+        ),
+        (
+            "ld.lld: error: undefined symbol: onnxruntime::Memcpy::Compute(onnxruntime::OpKernelContext*) const",
+            {"memcpy"},
+        ),
+        ("ld.lld: error: undefined symbol: vtable for onnxruntime::Memcpy", {"memcpy", "user"}),
+        ("ld.lld: error: undefined symbol: void onnxruntime::Transpose<float, Span<int>>(float)", {"user"}),
+        ("ld: a.cc:(.text.f[f]+0x1): undefined reference to `onnxruntime::Memcpy::Compute(int)'", {"memcpy"}),
+        ('  "_cpuinfo_initialize", referenced from:', {"c"}),
+        ('  "onnxruntime::Memcpy::Compute(onnxruntime::OpKernelContext*) const", referenced from:', {"memcpy"}),
+        ("ld.lld: error: undefined symbol: nowhere", set()),
+        ("a.cc:1: error: use of undeclared identifier 'cpuinfo_initialize'", set()),
+        (">>> referenced by cpuinfo_initialize", set()),
+    ],
+)
+def test_the_unfound_is_looked_for_in_the_sources(tmp_path: Path, line: str, found: set[str]) -> None:
+    """By its name and its class, in the words of three linkers."""
+    paths = make_kernels(tmp_path)
+    texts = {
+        "c": "bool cpuinfo_initialize(void) {}",
+        "log": "namespace raw_log { void RawLog(LogSeverity) {} }",
+        "memcpy": "namespace onnxruntime { Status Memcpy::Compute(OpKernelContext*) {} }",
+        "user": "namespace onnxruntime { Memcpy copy; Transpose<int>(1); }",
+        "other": "cpuinfo_initialize_more, Compute, RawLog",
+    }
+    for name, text in texts.items():
+        (paths.sources / f"{name}.cc").write_text(text)
+    units = {f"${{sources}}/{name}.cc" for name in (*texts, "gone")}
+    assert mentioning(paths, units, ["FAILED: lib.so", line]) == {f"${{sources}}/{name}.cc" for name in found}

@@ -101,8 +101,10 @@ def test_nonsense_of_ninjas_is_a_diagnostic(paths: JobPaths, text: str) -> None:
 
 
 def test_what_nobody_defines_is_undefined() -> None:
-    """Over all objects."""
+    """Of what the roots lead to: an object that the link does not take may lack what it likes."""
     one = ObjectSymbols(unit="a", defined=frozenset({"f"}), undefined=frozenset({"g", "h"}))
     other = ObjectSymbols(unit="b", defined=frozenset({"g"}), undefined=frozenset({"f"}))
-    assert undefined_in((one, other)) == {"h"}
-    assert undefined_in(()) == frozenset()
+    idle = ObjectSymbols(unit="c", defined=frozenset({"i"}), undefined=frozenset({"f", "j"}))
+    assert undefined_in((one, other, idle), {"a"}) == undefined_in((one, other, idle), {"b"}) == {"h"}
+    assert undefined_in((one, other, idle), {"c"}) == {"h", "j"}
+    assert undefined_in((), {"a"}) == frozenset()

@@ -14,6 +14,7 @@ from ortrim.build.translation_units import (
     find_index,
     kernel_key,
     learnt_index,
+    nearest_index,
     read_index,
     render_index,
     save_learnt,
@@ -132,6 +133,28 @@ def test_unknown_variant_has_no_index() -> None:
     """Nothing pinned, nothing learnt: no index and nothing to say."""
     assert shipped_index(UNKNOWN) is None
     assert find_index(UNKNOWN) == IndexFound(index=None)
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "expected"),
+    [
+        ("1.24.4", "linux-x64", "1.21.0-linux-x64"),
+        ("1.24.4", "linux-arm64-musl", "1.21.0-linux-arm64-musl"),
+        ("1.21.0", "android-arm64-v8a", "1.21.0-linux-arm64"),
+    ],
+)
+def test_the_nearest_index_is_of_the_next_version_and_target(version: str, target: str, expected: str) -> None:
+    """In this order, among those that travel with ortrim."""
+    found = nearest_index(Variant(ort_version=version, target=target, toolchain="zig", exceptions=False))
+    assert found is not None
+    assert f"{found.variant.ort_version}-{found.variant.target}" == expected
+
+
+def test_what_was_learnt_may_be_nearest(tmp_path: Path) -> None:
+    """A file that is no index is passed over; in a cache that cannot be read nothing is known."""
+    learnt = dataclasses.replace(UNKNOWN, target="linux-arm64")
+    save_learnt(index_of(learnt)).with_name("broken.json").write_text("{")
+    assert nearest_index(UNKNOWN) == index_of(learnt)
 
 
 def test_learnt_index_is_found_again(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 #
 # ORTRIM_DEPENDENCIES says where the sources of upstream's dependencies are; see build/declarations.py.
 # The executor writes ORTRIM_SELECTION, which sets
-#   ORTRIM_UNITS        the sources to compile; when it is empty, all of them are
+#   ORTRIM_OMITTED      the sources that are not compiled; what no index knows is
 #   ORTRIM_TYPED_UNITS  the sources whose kernels depend on the operator configuration's types, and, in the same order,
 #   ORTRIM_TYPE_FOLDERS the folders that hold each one's own op_kernel_type_control_overrides.inc
 #   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
@@ -46,11 +46,11 @@ if(ORTRIM_MUSL)
   include_directories("${CMAKE_CURRENT_LIST_DIR}")
 endif()
 
-# Leaves a static library those of its sources that are in ORTRIM_UNITS; its headers and generator expressions stay.
+# Takes the sources in ORTRIM_OMITTED out of a static library; its headers and generator expressions stay.
 function(ortrim_select_sources target)
   get_target_property(type ${target} TYPE)
   get_target_property(sources ${target} SOURCES)
-  if(NOT type MATCHES "^(STATIC|OBJECT)_LIBRARY$" OR NOT sources OR NOT ORTRIM_UNITS)
+  if(NOT type MATCHES "^(STATIC|OBJECT)_LIBRARY$" OR NOT sources OR NOT ORTRIM_OMITTED)
     return()
   endif()
   get_target_property(folder ${target} SOURCE_DIR)
@@ -58,7 +58,7 @@ function(ortrim_select_sources target)
   foreach(source IN LISTS sources)
     if(source MATCHES "${ORTRIM_SOURCE_FILE}")
       cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}" NORMALIZE OUTPUT_VARIABLE path)
-      if(NOT path IN_LIST ORTRIM_UNITS)
+      if(path IN_LIST ORTRIM_OMITTED)
         # protoc writes a source and its header at once; others include the header of one that is not compiled.
         if(path MATCHES "\\.pb\\.cc$")
           set_source_files_properties("${path}" TARGET_DIRECTORY ${target} PROPERTIES HEADER_FILE_ONLY TRUE)

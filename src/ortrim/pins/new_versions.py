@@ -297,7 +297,7 @@ def _sections(update: VersionsUpdate) -> Iterator[str]:
 def _left_to_do(update: VersionsUpdate) -> str:
     return (
         "Buildspecs keep their versions, and the default version does not change. There is no translation-unit index "
-        "for a new version, so building it compiles every source file. To make one, run"
+        "for a new version, so building it starts from that of another and compiles more files. To make one, run"
         f" `invoke pins.index --version {update.newest}` on this branch and commit what it writes.\n"
     )
 

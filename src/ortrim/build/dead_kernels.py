@@ -12,7 +12,7 @@ platform.cpp}.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
@@ -274,15 +274,20 @@ def table_kernels(table: KernelTable, objects: Iterable[LinkedObject]) -> frozen
     return frozenset(symbol for symbol in asked if table.users(symbol) is not None)
 
 
+GLOBALS: Final = re.compile(r"startup$|_ZNK?St")
+"""The section of what makes a source's globals, without its `.text.`, and methods of std."""
+
+
 def reached_kernels(left_out: frozenset[str], table: KernelTable, objects: Iterable[LinkedObject]) -> frozenset[str]:
     """Return those of the kernels left out of a library that code in it may ask for.
 
     That is code that uses an entry of the table in which they may stand, or code or data that name them for more than
     comparisons, also in the object that defines them. An object of which nothing but `getters` of the table is in the
-    library asks for none.
+    library asks for none. What makes a source's globals uses no entry; the linker keeps it of each object it opens.
     """
-    uses = tuple(each for each in objects if each.live and not _only_gets(table, each))
-    names = (*uses, *(each for each in objects if each.data))
+    live = tuple(each for each in objects if each.live and not _has_only(each, table.only_gets))
+    names = (*live, *(each for each in objects if each.data))
+    uses = (each for each in live if not _has_only(each, GLOBALS.match))
     sources = frozenset(each.source for each in uses) | frozenset(CONSTRUCTORS)
     own = frozenset[str]().union(*(each.own for each in names))
     named = frozenset(
@@ -296,8 +301,8 @@ def reached_kernels(left_out: frozenset[str], table: KernelTable, objects: Itera
     return asked | named | left_out & own
 
 
-def _only_gets(table: KernelTable, linked: LinkedObject) -> bool:
-    return bool(linked.functions) and all(map(table.only_gets, linked.functions or ()))
+def _has_only(linked: LinkedObject, kind: Callable[[str], object]) -> bool:
+    return bool(linked.functions) and all(map(kind, linked.functions or ()))
 
 
 SOURCE: Final = "onnx-ml.pb.cc"

@@ -90,6 +90,18 @@ def test_returning_an_entry_that_is_no_kernel_reaches_none(functions: str, reach
     assert reached_kernels(KERNELS, TABLE, (CONSTRUCTOR, snchwc)) == reached
 
 
+@pytest.mark.parametrize(("functions", "undefined", "reached"), [
+    ("startup _ZNSt3__113unordered_mapIiED2Ev", "", set[str]()),
+    ("startup MlasPool", "", {"PoolKernel"}),
+    ("startup _Z7StartupSt6vector", "", {"PoolKernel"}),
+    ("startup", "FloatKernelSse", {"FloatKernelSse"}),
+])  # fmt: skip
+def test_making_globals_uses_no_entry(functions: str, undefined: str, reached: set[str]) -> None:
+    """Products of 4 bits have a map of settings, which hung on their kernels; what it names counts."""
+    snchwc = linked("snchwc.cpp", undefined=undefined, functions=functions)
+    assert reached_kernels(KERNELS, TABLE, (CONSTRUCTOR, snchwc)) == reached
+
+
 def test_a_kernel_that_is_compared_is_not_reached() -> None:
     """The object names it, but nothing calls it; whoever also calls it reaches it."""
     kernels = KERNELS | {"FloatKernelAvx"}

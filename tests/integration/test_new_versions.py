@@ -11,13 +11,13 @@ from github_checks import OCTO, Remote, refused, running_remote
 from github_service import answer, message
 from github_state import Release
 from ortrim.base.console import Console
-from ortrim.build.checkouts import git
 from ortrim.errors import NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import full_runtime, runtime_entry
 from ortrim.pins import new_versions
 from ortrim.pins.new_versions import model_limits, newest_pinned, pin_new_versions, released_versions, wanted_versions
 from ortrim.pins.runtime import pin_file_name, runtime_pins, supported_versions
 from ortrim.pins.update import converter_text
+from ortrim.sources.checkouts import git
 from upstream_likeness import NDK, Upstream, running_upstream
 
 FIRST, NEW = "1.98.0", "1.99.0"

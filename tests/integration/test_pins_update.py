@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.checkouts import git
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, SpecError, StorageError
 from ortrim.pins.new_versions import pin_version
 from ortrim.pins.runtime import runtime_pins, upstream_names
 from ortrim.pins.update import pin_sources
+from ortrim.sources.checkouts import git
 from upstream_likeness import Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")

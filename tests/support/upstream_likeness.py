@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.checkouts import git
 from ortrim.pins.runtime import REPOSITORY, upstream_names, versions_file
 from ortrim.pins.update import NDK_TEMPLATE, pin_sources
+from ortrim.sources.checkouts import git
 
 VERSION = "1.22.0"
 NDK = "28.0.13004108"
@@ -144,8 +144,8 @@ def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         try:
             upstream = Upstream(tmp_path, server.server_port)
             monkeypatch.setenv("ORTRIM_MIRRORS", " ".join("=".join(mirror) for mirror in upstream.mirrors))
-            monkeypatch.setattr("ortrim.build.sources.packages_folder", lambda *_: tmp_path)
-            monkeypatch.setattr("ortrim.build.sources.arrange_dependencies", lambda *_: None)
+            monkeypatch.setattr("ortrim.sources.sources.packages_folder", lambda *_: tmp_path)
+            monkeypatch.setattr("ortrim.sources.sources.arrange_dependencies", lambda *_: None)
             yield upstream
         finally:
             server.shutdown()

@@ -58,6 +58,17 @@ class ComponentPin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SourcePin:
+    """One source as resolved: its name (`onnxruntime`, `abseil_cpp`), version, kind and the digest that pins it."""
+
+    name: str
+    version: str
+    kind: str
+    digest: str
+    licence: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ComponentSource:
     """Where the same files can be had as in an archive that is gone, the archive's SHA-1, and why that is needed."""
 

@@ -17,11 +17,8 @@ from typing import Final
 
 from ortrim.base.downloads import Mirrors, fetch, mirrored
 from ortrim.base.files import sha256_of, write_atomically
-from ortrim.build.checkouts import git, tagged_commit
-from ortrim.build.commits import fetch_objects, left_out_of
 from ortrim.build.container_engines import UsableEngine
 from ortrim.build.container_runs import pulled_digest
-from ortrim.build.source_archives import DEPENDENCIES, declared_components, parse_dependencies
 from ortrim.errors import NetworkError, SourcesError
 from ortrim.models.full_runtime import DISTRIBUTION
 from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
@@ -30,6 +27,9 @@ from ortrim.pins.runtime import OPTIONAL, REPOSITORY, CommitPin, ComponentPin, p
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.platforms.android.ndk import LIST, listed_archive
 from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
+from ortrim.sources.archives import DEPENDENCIES, declared_components, parse_dependencies
+from ortrim.sources.checkouts import git, tagged_commit
+from ortrim.sources.commits import fetch_objects, left_out_of
 
 VERSIONS_FILE: Final = "onnxruntime.toml"
 ENTRY: Final = re.compile(r'^\[versions\."(?P<version>[^"]+)"\]\n(?:[a-z_]+ = .*\n)*', re.MULTILINE)

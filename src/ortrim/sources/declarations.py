@@ -15,9 +15,9 @@ from typing import Final
 
 import ortrim
 from ortrim.base.command import last_lines, run
-from ortrim.build.source_archives import read_dependencies
 from ortrim.errors import SourcesError
 from ortrim.pins.runtime import upstream_names
+from ortrim.sources.archives import read_dependencies
 
 EVALUATE: Final = Path(ortrim.__file__).parent / "data" / "declarations" / "evaluate.cmake"
 SECONDS: Final = 60

@@ -19,10 +19,10 @@ from ortrim.base.command import last_lines, run
 from ortrim.base.console import counted
 from ortrim.base.downloads import digest_of, fetch, mirrored, site_mirrors
 from ortrim.base.files import require_space, storage_errors
-from ortrim.build.checkouts import git
-from ortrim.build.debian import fetch_debian
 from ortrim.errors import NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import COMPONENTS, OPTIONAL, ComponentPin, licence_ids, replacements, upstream_names
+from ortrim.sources.checkouts import git
+from ortrim.sources.debian import fetch_debian
 
 ARCHIVES_BYTES: Final = 96_000_000
 """What the archives of 1.21.0 take together."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.pins.runtime import REPOSITORY, upstream_names, versions_file
+from ortrim.pins.runtime import REPOSITORY, upstream_names
 from ortrim.pins.update import NDK_TEMPLATE, pin_sources
 from ortrim.sources.checkouts import git
 
@@ -128,7 +128,6 @@ def commit_all(repository: Path, tag: str) -> None:
 @contextmanager
 def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
     """Serve a likeness of upstream, which declares nothing to CMake, on loopback; pins and cache are the test's own."""
-    versions_file.cache_clear()
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "A")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@example.org")
@@ -150,4 +149,3 @@ def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         finally:
             server.shutdown()
             thread.join()
-    versions_file.cache_clear()

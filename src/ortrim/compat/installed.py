@@ -21,8 +21,7 @@ from ortrim.inspect.run import inspect_config
 from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
-from ortrim.pins.runtime import supported_versions
-from ortrim.pins.versions import limits_of
+from ortrim.pins.versions import limits_of, supported_versions
 from ortrim.platforms import ANDROID, platform_of
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.spec.targets import TARGETS, Architecture

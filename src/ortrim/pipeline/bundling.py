@@ -17,9 +17,9 @@ from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError, UsageError
 from ortrim.models.full_runtime import DISTRIBUTION, runtime_entry
 from ortrim.models.prepare import bundled_model
-from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, known_version, runtime_pins
+from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
-from ortrim.pins.versions import exact_version
+from ortrim.pins.versions import exact_version, known_version
 from ortrim.pipeline.planned import host_target
 from ortrim.pipeline.request import Request, load, prepared_models
 from ortrim.platforms import platform_of

@@ -100,7 +100,7 @@ def test_interrupted_update_leaves_the_old_pins(upstream: Upstream) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pin_sources("1.22.0", mirrors=upstream.mirrors, destination=upstream.pins, announce=interrupt)
+        pin_sources("1.22.0", mirrors=upstream.mirrors, announce=interrupt)
     assert {path: path.read_bytes() for path in upstream.pins.glob("*")} == before
 
 

@@ -112,7 +112,7 @@ class Upstream:
 
     def update(self) -> Path:
         """Run the update."""
-        return pin_sources(VERSION, mirrors=self.mirrors, destination=self.pins).file
+        return pin_sources(VERSION, mirrors=self.mirrors).file
 
 
 def commit_all(repository: Path, tag: str) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
 from ortrim.base.files import write_atomically
-from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError
+from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError, bad_option
 from ortrim.lint.findings import (
     KernelFacts,
     LintFacts,
@@ -367,9 +367,8 @@ def _subjects(path: Path, asked: LintRequest, console: Console) -> Iterator[_Sub
 
 
 def _check_version(word: str | None) -> None:
-    if word not in {None, *supported_versions()}:
-        hint = f"choose one of {', '.join(supported_versions())}"
-        raise UsageError("bad-option", f"{word!r} is not possible here", where="--ort-version", hint=hint)
+    if word is not None and word not in supported_versions():
+        raise bad_option("ort-version", word, f"choose one of {', '.join(supported_versions())}")
 
 
 def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:

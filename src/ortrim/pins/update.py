@@ -78,14 +78,13 @@ def pin_sources(
     version: str,
     *,
     mirrors: Mirrors = (),
-    destination: Path | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> PinnedSources:
     """Pin the sources of any version: the commit of its tag, git's ids of its files, and SHA-256 of its dependencies.
 
     Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives; of one that cannot be
     fetched, that alone stays what decides. `mirrors` are pairs (prefix of an address, what to fetch from instead); the
-    pins keep upstream's addresses. The file is written last, in `destination` or else where ortrim reads it. Raises
+    pins keep upstream's addresses. The file is written last, where ortrim reads it. Raises
     `SourcesError` (`bad-dependency-list`, `git-failed`, `no-such-tag`).
     """
     tag = f"v{version}"
@@ -102,7 +101,7 @@ def pin_sources(
     pin = CommitPin(commit=commit, tree=tree, witnesses=witnesses, left_out=left_out, archives=archives)
     file, text = pin_file_name(version, "upstream"), commit_text(version, pin)
     read_commit_pin(text, file)
-    path = (destination or writable_pins_folder()) / file
+    path = writable_pins_folder() / file
     write_atomically(path, text)
     return PinnedSources(file=path, ndk=ndk)
 

@@ -194,3 +194,8 @@ class Interrupted(Diagnostic):
     """The user pressed Ctrl-C; what was finished stays and the next run resumes."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+def bad_option(option: str, value: str, hint: str) -> UsageError:
+    """Return the diagnostic of an option whose value is not possible."""
+    return UsageError("bad-option", f"{value!r} is not possible here", where=f"--{option}", hint=hint)

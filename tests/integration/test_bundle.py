@@ -13,11 +13,11 @@ from ortrim.base.archives import unpack
 from ortrim.base.build_bundle import VARIABLE, Manifest, new_bundle, read_bundle
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.build.sources import SourceTree, fetch_sources
 from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline import bundling
 from ortrim.pipeline.bundling import make_bundle
+from ortrim.sources.sources import SourceTree, fetch_sources
 from small_wheels import write_wheel
 from upstream_likeness import VERSION, Upstream, running_upstream
 
@@ -84,7 +84,7 @@ def test_no_interface_is_needed(upstream: Upstream, tmp_path: Path, monkeypatch:
     before = fetch_sources(runtime_pins(VERSION), "upstream")
     cache = carry(upstream, bundle, monkeypatch)
     program = (
-        "from pathlib import Path\nfrom ortrim.build import sources\nfrom ortrim.pins.runtime import runtime_pins\n"
+        "from pathlib import Path\nfrom ortrim.sources import sources\nfrom ortrim.pins.runtime import runtime_pins\n"
         "sources.packages_folder = sources.arrange_dependencies = lambda *_: Path()\n"
         f"sources.fetch_sources(runtime_pins({VERSION!r}), 'upstream')\n"
     )

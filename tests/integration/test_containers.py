@@ -24,11 +24,11 @@ from ortrim.build.container_engines import ContainerOptions, ImageBuild, Mount, 
 from ortrim.build.container_runs import Command, build_image, image_label, remove_leftovers, run_in
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob
-from ortrim.build.sources import fetch_sources
 from ortrim.errors import Diagnostic, ExitCode, StorageError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.platforms import LINUX
 from ortrim.platforms.planner import with_arguments
+from ortrim.sources.sources import fetch_sources
 from running import processes_that_say
 from sample_plans import sample_plan
 from unit_samples import without_shipped_indices

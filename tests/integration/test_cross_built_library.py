@@ -20,11 +20,11 @@ from ortrim.binaries.objects import object_symbols
 from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.native import finish
 from ortrim.build.plan import BuildJob
-from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from ortrim.sources.sources import fetch_sources
 from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 from sample_plans import sample_plan

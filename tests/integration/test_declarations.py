@@ -8,9 +8,9 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
-from ortrim.build.declarations import Declaration, apply_patches, arrange_dependencies, declarations
 from ortrim.errors import SourcesError
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.declarations import Declaration, apply_patches, arrange_dependencies, declarations
 
 pytestmark = pytest.mark.network
 

@@ -10,9 +10,9 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.build.container import render
 from ortrim.build.container_runs import image_label
-from ortrim.build.debian import DebianPackage
 from ortrim.pins.images import BasePin
 from ortrim.platforms.android.image import SdkArchive
+from ortrim.sources.debian import DebianPackage
 
 pytestmark = pytest.mark.network
 

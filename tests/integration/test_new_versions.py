@@ -11,13 +11,14 @@ from github_checks import OCTO, Remote, refused, running_remote
 from github_service import answer, message
 from github_state import Release
 from ortrim.base.console import Console
-from ortrim.build.checkouts import git
 from ortrim.errors import NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import full_runtime, runtime_entry
 from ortrim.pins import new_versions
-from ortrim.pins.new_versions import model_limits, newest_pinned, pin_new_versions, released_versions, wanted_versions
-from ortrim.pins.runtime import pin_file_name, runtime_pins, supported_versions
+from ortrim.pins.new_versions import model_limits, pin_new_versions, released_versions, wanted_versions
+from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.update import converter_text
+from ortrim.pins.versions import limits_of, newest_pinned, pin_file_name, supported_versions
+from ortrim.sources.checkouts import git
 from upstream_likeness import NDK, Upstream, running_upstream
 
 FIRST, NEW = "1.98.0", "1.99.0"
@@ -87,7 +88,7 @@ def test_new_versions_are_pinned_whole(upstream: Upstream) -> None:
     update = pin_new_versions(("1.20.0", "1.22.1", FIRST, NEW), Console(), mirrors=upstream.mirrors)
     assert (update.last, update.pinned, update.refused) == (last, (FIRST, NEW), ())
     pins = runtime_pins(NEW)
-    assert (pins.max_opset, pins.max_ir_version, pins.ndk) == (22, 10, NDK)
+    assert (limits_of(NEW), pins.ndk) == (limits_of("1.21.0"), NDK)
     assert pins.converter_requirements == REQUIREMENTS
     assert supported_versions()[-1] == newest_pinned() == NEW
     assert pins.commit is not None
@@ -170,9 +171,7 @@ def test_pins_that_cannot_be_written_are_reported(upstream: Upstream) -> None:
 
 def test_limits_are_found_by_trying() -> None:
     """They are those that were written down when the version was added by hand."""
-    pins = runtime_pins("1.21.0")
-    limits = model_limits(full_runtime("1.21.0", None))
-    assert (limits.max_opset, limits.max_ir_version) == (pins.max_opset, pins.max_ir_version)
+    assert model_limits(full_runtime("1.21.0", None)) == limits_of("1.21.0")
 
 
 @pytest.mark.slow
@@ -180,8 +179,7 @@ def test_limits_are_found_by_trying() -> None:
 def test_limits_of_another_version() -> None:
     """Its wheel comes from the package index, by its digest."""
     pins = runtime_pins("1.23.2")
-    limits = model_limits(full_runtime(pins.version, pins.converter_requirements))
-    assert (limits.max_opset, limits.max_ir_version) == (pins.max_opset, pins.max_ir_version)
+    assert model_limits(full_runtime(pins.version, pins.converter_requirements)) == limits_of("1.23.2")
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from operator_strategies import required_sets
 from ortrim.base.command import run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.models.operators import OperatorTypes, RequiredOperators, render_config, render_types
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
 
 pytestmark = pytest.mark.network
 

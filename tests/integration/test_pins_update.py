@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.checkouts import git
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, SpecError, StorageError
 from ortrim.pins.new_versions import pin_version
 from ortrim.pins.runtime import runtime_pins, upstream_names
 from ortrim.pins.update import pin_sources
+from ortrim.sources.checkouts import git
 from upstream_likeness import Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")
@@ -100,7 +100,7 @@ def test_interrupted_update_leaves_the_old_pins(upstream: Upstream) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pin_sources("1.22.0", mirrors=upstream.mirrors, destination=upstream.pins, announce=interrupt)
+        pin_sources("1.22.0", mirrors=upstream.mirrors, announce=interrupt)
     assert {path: path.read_bytes() for path in upstream.pins.glob("*")} == before
 
 

@@ -17,13 +17,13 @@ from onnx import TensorProto, helper, numpy_helper
 from ortrim.base.command import Completed, run
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of, read_onnx
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec, SessionSettings, session_json
 from ortrim.verify.cases import Case, load_array, make_cases
 from ortrim.verify.devices.device import Repetition, RunRequest, runner_words

@@ -11,10 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.models.full_runtime import full_runtime
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "start" / "linux.md"
 MAIN = """

@@ -15,13 +15,13 @@ from failing_runs import refused
 from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
 from ortrim.platforms.apple.devicectl import phone_content
 from ortrim.platforms.apple.devices import MacHost, simulated_here
 from ortrim.platforms.apple.harness import PhoneHarness, make_phone_harness
 from ortrim.platforms.apple.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
 from ortrim.platforms.apple.xcode import find_xcrun
+from ortrim.sources.sources import fetch_sources
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.cases import load_array
 from ortrim.verify.devices.device import RunRequest

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build import source_archives
-from ortrim.build.sources import fetch_sources, licences
 from ortrim.pins.runtime import COMPONENTS, runtime_pins
+from ortrim.sources import archives
+from ortrim.sources.sources import fetch_sources, licences
 
 
 def fail_on_use(*_: object, **__: object) -> None:
@@ -43,6 +43,6 @@ def test_debian_sources_come_and_stay(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [name for name, _, path in licences(tree) if path.stat().st_size > 300] == list(COMPONENTS)
     assert not list((tmp_path / "apt/trixie").glob("*"))
 
-    monkeypatch.setattr(source_archives, "run", fail_on_use)
-    monkeypatch.setattr(source_archives, "fetch_debian", fail_on_use)
+    monkeypatch.setattr(archives, "download_wheels", fail_on_use)
+    monkeypatch.setattr(archives, "fetch_debian", fail_on_use)
     assert fetch_sources(runtime_pins("1.21.0"), "debian").folder == tree.folder

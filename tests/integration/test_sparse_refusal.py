@@ -13,9 +13,9 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("g++")]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.checkouts import git
-from ortrim.build.sources import SourceTree, fetch_sources
 from ortrim.errors import SourcesError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
+from ortrim.sources.checkouts import git
+from ortrim.sources.sources import SourceTree, fetch_sources
 from upstream_likeness import VERSION, Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")

@@ -8,11 +8,11 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.compat.installed import ONE_HOT, SLOTS, allowed_types, layout_operators
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
 
 pytestmark = pytest.mark.network
 

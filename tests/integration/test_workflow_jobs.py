@@ -27,12 +27,12 @@ from github_service import GitHubService
 from github_state import Release, VirtualClock
 from ndk_layout import NDK_VERSION
 from ortrim.base.cache import cache_folder
-from ortrim.build.checkouts import git
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import with_sums
 from ortrim.github.pin_updates import read_update
 from ortrim.pins.images import action_pins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY
+from ortrim.sources.checkouts import git
 from upstream_likeness import QuietHandler
 from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
 

@@ -9,10 +9,10 @@ import pytest
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS, check_sums
-from ortrim.build.checkouts import git
 from ortrim.errors import ExitCode
 from ortrim.github.workflow_files import WorkflowInputs, read_inputs
 from ortrim.package.manifest import FACTS
+from ortrim.sources.checkouts import git
 from workflow_runner import Runner, clean_clone, read_workflows
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow]

@@ -11,8 +11,8 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.build.checkouts import git
 from ortrim.github.workflow_files import CompileJob, DeliverJob
+from ortrim.sources.checkouts import git
 
 pytestmark = pytest.mark.network
 

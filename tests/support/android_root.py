@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import run
-from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
+from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
 
 SUITE: Final = "trixie"
 PACKAGES: Final = (

@@ -10,7 +10,7 @@ from typing import Final
 from android_root import ARCHITECTURES, SUITE
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import Completed, run
-from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
+from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
 
 PACKAGES: Final = (
     "aapt", "android-framework-res", "android-libaapt", "android-libandroidfw", "android-libbacktrace",

@@ -10,11 +10,11 @@ from onnx import TensorProto, helper
 
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, shipped_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
 from ortrim.pins.runtime import runtime_pins
+from ortrim.sources.sources import fetch_sources
 from ortrim.spec.buildspec import CaseSpec, ModelSpec
 from ortrim.verify.cases import make_cases
 from ortrim.verify.devices.device import Repetition, RunRequest

@@ -8,8 +8,8 @@ from pathlib import Path
 from device_samples import REPORT
 from ortrim.base.emulators import EMULATIONS
 from ortrim.base.tools import InstalledTool
-from ortrim.build.debian import DebianPackage
 from ortrim.build.root_file_systems import MachineParts
+from ortrim.sources.debian import DebianPackage
 from ortrim.verify.devices.qemu_system import QemuSystem
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"

@@ -12,11 +12,11 @@ import onnxruntime
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.sources import fetch_sources
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.devices import open_device
 from ortrim.platforms import platform_of
+from ortrim.sources.sources import fetch_sources
 from ortrim.spec.targets import TARGETS
 from ortrim.verify.cases import Case, save_array
 from ortrim.verify.devices.device import Device, Repetition, RunRequest

@@ -71,8 +71,6 @@ class FakeSources:
         components = tuple(self.components.values())
         return RuntimePins(
             version="1.21.0",
-            max_opset=22,
-            max_ir_version=10,
             converter_requirements=None,
             commit=commit,
             debian=SourceSet(suite="trixie", components=components),

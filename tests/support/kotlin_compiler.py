@@ -12,7 +12,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import Completed, run
-from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages
+from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
 
 SUITE: Final = "bookworm"
 PACKAGES: Final = ("kotlin", "libjetbrains-annotations-java", "libtrove-intellij-java")

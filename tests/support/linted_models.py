@@ -10,10 +10,9 @@ import onnx
 from onnx_samples import write
 from ortrim.lint.findings import LintFacts, RuntimeFacts
 from ortrim.models.graph_facts import read_graph
-from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
+from ortrim.pins.versions import VersionLimits
 
-LIMITS: dict[str, int] = {"oldest_opset": OLDEST_OPSET, "max_bytes": LARGEST_MODEL_BYTES}
-RUNTIME = RuntimeFacts(version="1.21.0", **LIMITS, max_opset=22, max_ml_opset=5, max_ir_version=10)
+RUNTIME = RuntimeFacts(version="1.21.0", limits=VersionLimits(opset=22, ml_opset=5, ir_version=10))
 
 
 def facts(model: onnx.ModelProto, **more: Any) -> LintFacts:

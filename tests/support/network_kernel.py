@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.emulators import SUITE
-from ortrim.build.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
 from ortrim.build.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
+from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
 
 MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")
 """In the order in which they need each other."""

@@ -4,19 +4,11 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from ortrim.build.plan import (
-    BuildJob,
-    BuildPlan,
-    JobResult,
-    PlannedModel,
-    PlannedTarget,
-    RunnerJob,
-    SourcePin,
-    Toolchain,
-)
+from ortrim.build.plan import BuildJob, BuildPlan, JobResult, PlannedModel, PlannedTarget, RunnerJob, Toolchain
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.pins.runtime import SourcePin
 from ortrim.spec.build_options import PROFILES
 from ortrim.spec.buildspec import Budgets
 from ortrim.spec.targets import TARGETS

@@ -3,9 +3,10 @@
 from typing import Any
 
 from ndk_layout import NDK_VERSION
-from ortrim.build.plan import BuildPlan, PlannedModel, SourcePin, Toolchain
+from ortrim.build.plan import BuildPlan, PlannedModel, Toolchain
 from ortrim.build.toolchains import zig_toolchain
 from ortrim.models.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
+from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.platforms.android.platform import android_of
 from ortrim.platforms.apple.platform import deployment_target_of

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.checkouts import git
-from ortrim.pins.runtime import REPOSITORY, upstream_names, versions_file
+from ortrim.pins.runtime import REPOSITORY, upstream_names
 from ortrim.pins.update import NDK_TEMPLATE, pin_sources
+from ortrim.sources.checkouts import git
 
 VERSION = "1.22.0"
 NDK = "28.0.13004108"
@@ -112,7 +112,7 @@ class Upstream:
 
     def update(self) -> Path:
         """Run the update."""
-        return pin_sources(VERSION, mirrors=self.mirrors, destination=self.pins).file
+        return pin_sources(VERSION, mirrors=self.mirrors).file
 
 
 def commit_all(repository: Path, tag: str) -> None:
@@ -128,7 +128,6 @@ def commit_all(repository: Path, tag: str) -> None:
 @contextmanager
 def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
     """Serve a likeness of upstream, which declares nothing to CMake, on loopback; pins and cache are the test's own."""
-    versions_file.cache_clear()
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "A")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@example.org")
@@ -144,10 +143,9 @@ def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         try:
             upstream = Upstream(tmp_path, server.server_port)
             monkeypatch.setenv("ORTRIM_MIRRORS", " ".join("=".join(mirror) for mirror in upstream.mirrors))
-            monkeypatch.setattr("ortrim.build.sources.packages_folder", lambda *_: tmp_path)
-            monkeypatch.setattr("ortrim.build.sources.arrange_dependencies", lambda *_: None)
+            monkeypatch.setattr("ortrim.sources.sources.packages_folder", lambda *_: tmp_path)
+            monkeypatch.setattr("ortrim.sources.sources.arrange_dependencies", lambda *_: None)
             yield upstream
         finally:
             server.shutdown()
             thread.join()
-    versions_file.cache_clear()

@@ -36,6 +36,7 @@ LAYERS: Final = (
     ("package",),
     ("size.accounting", "size.components", "size.library"),
     ("build",),
+    ("sources",),
     ("pins",),
     ("models",),
     ("binaries",),

@@ -76,9 +76,9 @@ def _lock(path: Path) -> FileLock:
     return FileLock(path.with_name(f".{path.name}.lock"))
 
 
-def publish_folder(destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None) -> bool:
+def publish_folder(destination: Path, fill: Callable[[Path], None]) -> bool:
     """Make `destination` with what `fill` writes, as `published` does; return whether it was made."""
-    with published(destination, on_wait) as temporary:
+    with published(destination) as temporary:
         if temporary:
             fill(temporary)
     return temporary is not None
@@ -188,11 +188,9 @@ def is_verifying() -> bool:
     return _WATCHES[-1].verify
 
 
-def cached_folder(
-    destination: Path, fill: Callable[[Path], None], on_wait: Callable[[], None] = lambda: None, *, large: bool = False
-) -> bool:
+def cached_folder(destination: Path, fill: Callable[[Path], None], *, large: bool = False) -> bool:
     """Make a folder of the cache with what `fill` writes, as `cached` does; return whether it was made."""
-    with cached(destination, on_wait, large=large) as temporary:
+    with cached(destination, large=large) as temporary:
         if temporary:
             fill(temporary)
     return temporary is not None

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import ortrim
 from ortrim.base.build_bundle import WHEELS, site_bundle
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
-from ortrim.base.files import disk_full, require_space, says_full, storage_errors
+from ortrim.base.files import disk_full, require_space, says_full, shipped_folder, storage_errors
 from ortrim.errors import Diagnostic, NetworkError, ToolError
 
-SCRIPTS: Final = Path(ortrim.__file__).parent / "data" / "scripts"
+SCRIPTS: Final = shipped_folder("scripts")
 TIMEOUT_SECONDS: Final = 1800
 LAST_LINES: Final = 8
 OUT_OF_SPACE: Final = "a program that works on the model ran out of disk space"

@@ -27,8 +27,8 @@ from ortrim.bench.run import bench as measure
 from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import bad_option, count_option, demo_spec, help_for, request_from, run_name, size_option
-from ortrim.errors import Interrupted
+from ortrim.cli.options import count_option, demo_spec, help_for, request_from, run_name, size_option
+from ortrim.errors import Interrupted, bad_option
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
     "model": "an .onnx file",

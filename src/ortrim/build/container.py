@@ -26,7 +26,6 @@ from ortrim.build.container_runs import (
     require_mountable,
     run_in,
 )
-from ortrim.build.debian import PackageRequest
 from ortrim.build.execution import ExecutionEnvironment, JobPaths, Parallelism
 from ortrim.build.native import NativeExecutor, finished_runner
 from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
@@ -34,6 +33,7 @@ from ortrim.build.root_file_systems import DebianRoot, debian_root
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
+from ortrim.sources.debian import PackageRequest
 
 DEBIAN_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's words for the machines that ortrim builds on."""

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from ortrim.base.command import run
 from ortrim.base.tools import Tool, require
-from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, UsageError
+from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, bad_option
 
 OWNER_LABEL: Final = "ortrim.cache"
 """Marks what ortrim starts; its value is a digest of the cache folder, so that users of an engine do not interfere."""
@@ -421,8 +421,7 @@ def engine_named(name: str) -> ContainerEngine:
     for engine in ENGINES:
         if engine.tool.name == name:
             return engine
-    hint = f"choose {', '.join(engine.tool.name for engine in ENGINES)}"
-    raise UsageError("bad-option", f"{name!r} is not possible here", where="--engine", hint=hint)
+    raise bad_option("engine", name, f"choose {', '.join(engine.tool.name for engine in ENGINES)}")
 
 
 def probe(engine: ContainerEngine) -> UsableEngine:

@@ -18,7 +18,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, locked, locked_if_free
 from ortrim.base.command import run, stream
-from ortrim.base.files import storage_errors
+from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.build.container_engines import (
     ANSWER_SECONDS,
     ContainerRun,
@@ -29,7 +29,7 @@ from ortrim.build.container_engines import (
     proxies_in,
     without_credentials,
 )
-from ortrim.errors import Diagnostic, NetworkError, UsageError
+from ortrim.errors import Diagnostic, NetworkError, UsageError, bad_option
 
 REMOVAL_SECONDS: Final = 120.0
 PIPE: Final = "alive"
@@ -181,14 +181,18 @@ def parse_mount(word: str) -> Mount:
     source, _, rest = word.partition(":")
     target, _, mode = rest.partition(":")
     if mode not in {"", "ro"}:
-        raise _bad("mount", word, "write it as SRC:DST or SRC:DST:ro")
+        raise bad_option("mount", word, "write it as SRC:DST or SRC:DST:ro")
     path, inside = _existing(source), PurePosixPath(target)
     if path is None:
-        raise _bad("mount", word, "its first part must be an existing file or folder")
+        raise bad_option("mount", word, "its first part must be an existing file or folder")
     if not inside.is_absolute() or ".." in inside.parts or NOT_MOUNTABLE.search(f"{path}{inside}"):
-        raise _bad("mount", word, "its second part must be an absolute path; neither may contain commas or quotes")
+        raise bad_option(
+            "mount", word, "its second part must be an absolute path; neither may contain commas or quotes"
+        )
     if str(inside) in OF_THE_IMAGE or any(inside.is_relative_to(folder) for folder in OF_THE_KERNEL):
-        raise _bad("mount", word, "the image needs that folder itself: choose one of your own, such as /opt/company")
+        raise bad_option(
+            "mount", word, "the image needs that folder itself: choose one of your own, such as /opt/company"
+        )
     return Mount(source=path, target=str(inside), writable=mode != "ro")
 
 
@@ -206,7 +210,7 @@ def parse_mounts(words: Sequence[str]) -> tuple[Mount, ...]:
     targets = [mount.target for mount in mounts]
     for word, target in zip(words, targets, strict=True):
         if targets.count(target) > 1:
-            raise _bad("mount", word, "two mounts have the same target")
+            raise bad_option("mount", word, "two mounts have the same target")
     return mounts
 
 
@@ -217,9 +221,9 @@ def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
     """
     for word in words:
         if FLAG.fullmatch(word) is None:
-            raise _bad("engine-flag", word, "write each as one argument: --engine-flag=--memory=8g")
+            raise bad_option("engine-flag", word, "write each as one argument: --engine-flag=--memory=8g")
         if word.partition("=")[0] in OURS:
-            raise _bad(
+            raise bad_option(
                 "engine-flag", word, "ortrim sets this itself (docs/guides/build.md); for folders there is --mount"
             )
     return tuple(words)
@@ -238,16 +242,12 @@ def require_mountable(mounts: Sequence[Mount], own: Sequence[Mount]) -> None:
         for other in mounts:
             ours, theirs = PurePosixPath(mount.target), PurePosixPath(other.target)
             if ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
-                raise _bad(
+                raise bad_option(
                     "mount", f"{other.source}:{other.target}", f"ortrim mounts {mount.target}: choose another place"
                 )
 
 
-def _bad(option: str, value: str, hint: str) -> UsageError:
-    return UsageError("bad-option", f"{value!r} is not possible here", where=f"--{option}", hint=hint)
-
-
-LIFELINE: Final = (Path(__file__).parents[1] / "data" / "scripts" / "lifeline.py").read_text(encoding="utf-8")
+LIFELINE: Final = (shipped_folder("scripts") / "lifeline.py").read_text(encoding="utf-8")
 STARTED: Final = "ortrim: the container runs"
 """What `lifeline.py` prints first: until then, what fails is the engine and not the command."""
 NOISE: Final = ("subprocess exited with status", "subprocess exited on", "Error: exit status")

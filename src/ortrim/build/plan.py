@@ -17,22 +17,12 @@ from typing import Final, Literal
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import to_canonical_json
 from ortrim.models.operators import RequiredOperators
+from ortrim.pins.runtime import SourcePin
 from ortrim.spec.build_options import BuildOptions
 from ortrim.spec.buildspec import Budgets, SessionSettings
 from ortrim.spec.targets import Target
 
 ARCHIVE: Final = "libonnxruntime.a"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourcePin:
-    """One source as resolved: its name (`onnxruntime`, `abseil_cpp`), version, kind and the digest that pins it."""
-
-    name: str
-    version: str
-    kind: str
-    digest: str
-    licence: str
 
 
 @dataclass(frozen=True, kw_only=True)

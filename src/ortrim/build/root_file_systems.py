@@ -33,7 +33,8 @@ from ortrim.base.archives import (
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.emulators import SUITE, Emulation, machine_folder
 from ortrim.base.files import storage_errors
-from ortrim.build.debian import (
+from ortrim.errors import SourcesError, StorageError
+from ortrim.sources.debian import (
     DebianPackage,
     PackageRequest,
     fetch_packages,
@@ -41,7 +42,6 @@ from ortrim.build.debian import (
     write_data_archive,
     write_packages,
 )
-from ortrim.errors import SourcesError, StorageError
 
 ALIASES: Final = ("bin", "lib", "lib64", "sbin")
 """Names at the top that lead into `usr`."""

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
-from ortrim.build.plan import BuildJob, PlannedModel, SourcePin
+from ortrim.build.plan import BuildJob, PlannedModel
 from ortrim.build.upstream_options import versioned_options
 from ortrim.errors import PlanError
 from ortrim.models.operators import parse_config
+from ortrim.pins.runtime import SourcePin
 from ortrim.spec.targets import Architecture, CLibrary, Target
 
 FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}

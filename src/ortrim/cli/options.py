@@ -12,7 +12,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.processor_cores import MOST_CORES, read_cores
 from ortrim.build.container_engines import ContainerOptions, engine_named
 from ortrim.build.container_runs import parse_flags, parse_mounts
-from ortrim.errors import UsageError
+from ortrim.errors import UsageError, bad_option
 from ortrim.pipeline.request import Request
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 
@@ -154,11 +154,6 @@ def _cores(cores: str | None) -> tuple[int, ...]:
     return found
 
 
-def bad_option(option: str, value: str, hint: str) -> UsageError:
-    """Return the diagnostic of an option whose value is not possible."""
-    return UsageError("bad-option", f"{value!r} is not possible here", where=f"--{option}", hint=hint)
-
-
 LARGEST_SIZE: Final = 2**31 - 1
 
 
@@ -168,15 +163,12 @@ def count_option(word: str, option: str) -> int | None:
         return None
     if len(word) <= 6 and word.isascii() and word.isdecimal() and int(word) > 0:
         return int(word)
-    hint = "give a whole number from 1 to 999999"
-    raise UsageError("bad-option", f"{word!r} is not possible here", where=f"--{option}", hint=hint)
+    raise bad_option(option, word, "give a whole number from 1 to 999999")
 
 
 def size_option(word: str) -> tuple[str, int]:
     """Read the size of a dimension, `NAME=SIZE`. Raises `UsageError` (`bad-option`)."""
     name, _, size = word.rpartition("=")
     if not (name and len(size) <= 10 and size.isascii() and size.isdecimal() and int(size) <= LARGEST_SIZE):
-        raise UsageError(
-            "bad-option", f"{word[:100]!r} is not possible here", where="--dim", hint="write --dim batch=1"
-        )
+        raise bad_option("dim", word[:100], "write --dim batch=1")
     return name, int(size)

@@ -42,6 +42,7 @@ from ortrim.models.operators import ModelUses, OperatorId, parse_config, render_
 from ortrim.models.ort_format import IDENTIFIER, read_uses
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.versions import limits_of
 from ortrim.spec.buildspec import ModelSpec
 from ortrim.spec.load import name_from
 
@@ -156,13 +157,15 @@ def remedies(trials: Trials, model: PreparedModel, judgement: Judgement) -> Iter
 
 def remedies_for_refused(trials: Trials, path: Path, refusal: ModelError) -> Iterator[str]:
     """Yield what makes a model fit whose opset or IR version is too new for the runtime's ONNX Runtime."""
-    pins = runtime_pins(trials.installed.ort_version)
+    limits = limits_of(trials.installed.ort_version)
+    if limits is None:
+        return
     with _folder() as folder:
         changed = Path(folder) / "model.onnx"
         if refusal.code == "unsupported-ir-version":
-            written, words = at_ir_version(path, pins.max_ir_version, changed), f"IR version {pins.max_ir_version}"
+            written, words = at_ir_version(path, limits.ir_version, changed), f"IR version {limits.ir_version}"
         else:
-            written, words = at_opset(path, pins.max_opset, changed), f"opset {pins.max_opset} of ai.onnx"
+            written, words = at_opset(path, limits.opset, changed), f"opset {limits.opset} of ai.onnx"
         if written and _fits_as_file(trials, changed):
             yield f"export it with {words}"
 
@@ -182,10 +185,11 @@ def _candidates(trials: Trials, model: PreparedModel, judgement: Judgement) -> l
     own = dict(model.facts.opsets).get("ai.onnx", 0)
     names = {each.operator.name for each in judgement.operators if each.operator.domain == "ai.onnx"}
     wrong = any(each.missing in {"operator", "type"} for each in judgement.missing)
-    if judgement.obstacles or wrong or not own:
+    limits = limits_of(trials.installed.ort_version)
+    if judgement.obstacles or wrong or not own or limits is None:
         return []
-    newest = runtime_pins(trials.installed.ort_version).max_opset
-    fitting = [opset for opset in range(OLDEST_OPSET, newest + 1) if opset != own and _has_all(trials, names, opset)]
+    others = (opset for opset in range(OLDEST_OPSET, limits.opset + 1) if opset != own)
+    fitting = [opset for opset in others if _has_all(trials, names, opset)]
     return sorted(fitting, key=lambda opset: (abs(opset - own), opset))
 
 

@@ -16,13 +16,12 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import first_fault, from_json
 from ortrim.build.dead_kernels import AVX512_NCHWC, FLOAT8, SPARSE
 from ortrim.build.plan import Manifest, PlannedModel
-from ortrim.errors import PackageError, UsageError
+from ortrim.errors import PackageError, bad_option
 from ortrim.inspect.run import inspect_config
 from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
-from ortrim.pins.runtime import supported_versions
-from ortrim.pins.versions import limits_of
+from ortrim.pins.versions import limits_of, supported_versions
 from ortrim.platforms import ANDROID, platform_of
 from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.spec.targets import TARGETS, Architecture
@@ -265,8 +264,8 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
     (`package-missing`, `runtime-unknown` for what does not say its operators, and those of `read_manifest`),
     `OperatorsError`, and `BinaryError` or `StorageError` for a zip archive that is no AAR.
     """
-    if ort_version not in {None, *supported_versions()}:
-        raise _bad_version(ort_version, f"choose one of {', '.join(supported_versions())}")
+    if ort_version is not None and ort_version not in supported_versions():
+        raise bad_option("ort-version", ort_version, f"choose one of {', '.join(supported_versions())}")
     if not path.exists():
         raise PackageError("package-missing", "there is no such package", where=str(path), hint=TAKEN)
     head = _head(path)
@@ -282,12 +281,8 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
         operators = inspect_config(path).required
         return InstalledRuntime(label=path.name, ort_version=ort_version or RuntimeSpec().version, operators=operators)
     if ort_version not in {None, runtime.ort_version}:
-        raise _bad_version(ort_version, f"the package is of {runtime.ort_version}")
+        raise bad_option("ort-version", str(ort_version), f"the package is of {runtime.ort_version}")
     return runtime
-
-
-def _bad_version(version: str | None, hint: str) -> UsageError:
-    return UsageError("bad-option", f"{version!r} is not possible here", where="--ort-version", hint=hint)
 
 
 def _head(path: Path) -> bytes:

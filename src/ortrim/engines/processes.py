@@ -14,9 +14,8 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
-import ortrim
 from ortrim.base.command import Completed, run
-from ortrim.base.files import storage_errors
+from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.json import first_fault, from_json
 from ortrim.engines.catalogue import Engine
 from ortrim.engines.rows import STAGES, EngineLibrary, EngineParity, EngineRow, EngineTimes, Stage
@@ -153,7 +152,7 @@ def shortened(words: str) -> str:
     return flat if len(flat) <= LONGEST_REASON else f"{flat[: LONGEST_REASON - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-SCRIPT: Final = Path(ortrim.__file__).parent / "data" / "scripts" / "engines" / "drive.py"
+SCRIPT: Final = shipped_folder("scripts") / "engines" / "drive.py"
 TIMEOUT_SECONDS: Final = 300.0
 MEMORY_BYTES: Final = 16 * 2**30
 """How much address space a process may take; TensorFlow, which one converter needs, takes several GB of it."""

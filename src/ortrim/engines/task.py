@@ -8,9 +8,10 @@ from invoke.tasks import task
 
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import bad_option, count_option, help_for, request_from, size_option
+from ortrim.cli.options import count_option, help_for, request_from, size_option
 from ortrim.engines.catalogue import ENGINES, USUAL
 from ortrim.engines.report import engine_tables
+from ortrim.errors import bad_option
 
 
 @task(

@@ -21,10 +21,8 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.binaries.apple import XCFRAMEWORK
-from ortrim.build.checkouts import git
 from ortrim.build.dead_kernels import KINDS
-from ortrim.build.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, SourcePin, Toolchain, digest
-from ortrim.build.sources import SourceTree, fetch_sources
+from ortrim.build.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, Toolchain, digest
 from ortrim.build.upstream_arguments import compiled_sources, optional_sources
 from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.dispatch import decode_plan
@@ -32,7 +30,7 @@ from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.models.hot_operators import OPERATOR
 from ortrim.models.operators import parse_config, render_config
 from ortrim.package.manifest import FACTS, DeliveryFacts
-from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.executors import native_executor
@@ -44,6 +42,8 @@ from ortrim.pipeline.verification import HARNESS
 from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.android.harness import COMMANDS
 from ortrim.platforms.planner import AVX512, with_arguments
+from ortrim.sources.checkouts import git
+from ortrim.sources.sources import SourceTree, fetch_sources
 from ortrim.spec.build_options import PROFILES
 from ortrim.spec.buildspec import Budgets, RuntimeSpec
 from ortrim.spec.targets import TARGETS, Target

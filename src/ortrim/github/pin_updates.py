@@ -14,9 +14,9 @@ from pydantic import Field, ValidationError
 
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
-from ortrim.build.checkouts import git
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError
 from ortrim.github.credentials import gh
+from ortrim.sources.checkouts import git
 
 PATHS: Final = ("src/ortrim/pins",)
 """What is proposed; anything else that lies about is left out. The token of a workflow may not change workflows."""

@@ -18,9 +18,9 @@ from typing import Any, Final
 from ortrim.base.command import last_lines, run
 from ortrim.base.emulators import SUITE
 from ortrim.base.files import storage_errors
-from ortrim.build.debian import DEBIAN_KEYRING, Mirror, source_stanza
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
 from ortrim.platforms import Platform, platform_of
+from ortrim.sources.debian import DEBIAN_KEYRING, Mirror, source_stanza
 from ortrim.spec.targets import Target
 
 INSTALL_SECONDS: Final = 1200

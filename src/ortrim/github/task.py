@@ -17,8 +17,9 @@ from rich.table import Column, Table
 from ortrim.base.console import Console, duration_text, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import bad_option, help_for
+from ortrim.cli.options import help_for
 from ortrim.cli.rendering import conclude
+from ortrim.errors import bad_option
 from ortrim.github.followed_run import Remote
 from ortrim.github.records import Run
 from ortrim.github.remote_build import attach as attach_to

@@ -12,7 +12,8 @@ from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
-from ortrim.cli.options import bad_option, count_option, help_for
+from ortrim.cli.options import count_option, help_for
+from ortrim.errors import bad_option
 from ortrim.history.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
 from ortrim.history.record import builds_and_benches_of
 from ortrim.history.report import bench_history_tables, check_tables, history_page, history_tables

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ortrim.models.graph_facts import GraphFacts
+from ortrim.pins.versions import VersionLimits
 
 Operator = tuple[str, str]
 """Domain and name."""
@@ -17,17 +18,10 @@ Sizes = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeFacts:
-    """The version that the model is judged for, with the opsets and IR version it reads; None: not recorded.
-
-    `max_bytes` is the most that a model can have in ORT format.
-    """
+    """The version that the model is judged for, with the newest models that it loads; None: not recorded."""
 
     version: str
-    oldest_opset: int
-    max_bytes: int
-    max_opset: int | None = None
-    max_ml_opset: int | None = None
-    max_ir_version: int | None = None
+    limits: VersionLimits | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
 from ortrim.base.files import write_atomically
-from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError
+from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError, bad_option
 from ortrim.lint.findings import (
     KernelFacts,
     LintFacts,
@@ -36,10 +36,9 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
-from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
 from ortrim.models.prepare import require_files
-from ortrim.pins.runtime import runtime_pins, supported_versions
-from ortrim.pins.versions import limits_of
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.versions import limits_of, supported_versions
 from ortrim.pipeline.preparing import ready_models
 from ortrim.pipeline.request import Request, is_buildspec, load, require_model
 from ortrim.size.accounting import NO_OPERATOR, by_operator, shares
@@ -368,9 +367,8 @@ def _subjects(path: Path, asked: LintRequest, console: Console) -> Iterator[_Sub
 
 
 def _check_version(word: str | None) -> None:
-    if word not in {None, *supported_versions()}:
-        hint = f"choose one of {', '.join(supported_versions())}"
-        raise UsageError("bad-option", f"{word!r} is not possible here", where="--ort-version", hint=hint)
+    if word is not None and word not in supported_versions():
+        raise bad_option("ort-version", word, f"choose one of {', '.join(supported_versions())}")
 
 
 def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:
@@ -387,7 +385,7 @@ def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bo
     looked = _looked(subject, graph, run=run)
     facts = LintFacts(
         graph=graph,
-        runtime=_runtime_facts(subject.ort_version),
+        runtime=RuntimeFacts(version=subject.ort_version, limits=limits_of(subject.ort_version)),
         kernels=looked.kernels,
         run=looked.run,
         providers=looked.providers,
@@ -409,18 +407,6 @@ def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
     pins = runtime_pins(subject.ort_version)
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
     return look(subject.path, graph, runtime, run=run)
-
-
-def _runtime_facts(ort_version: str) -> RuntimeFacts:
-    limits = limits_of(ort_version)
-    return RuntimeFacts(
-        version=ort_version,
-        oldest_opset=OLDEST_OPSET,
-        max_bytes=LARGEST_MODEL_BYTES,
-        max_opset=limits.opset if limits else None,
-        max_ml_opset=limits.ml_opset if limits else None,
-        max_ir_version=limits.ir_version if limits else None,
-    )
 
 
 def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, tuple[str, ...]]:

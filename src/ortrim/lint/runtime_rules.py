@@ -14,6 +14,7 @@ from typing import Final
 from ortrim.base.console import counted
 from ortrim.lint.findings import LintFacts, Operator, ProviderFacts, RunFacts, Shown
 from ortrim.models.graph_facts import NodeFacts, dynamic_dimensions
+from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
 from ortrim.pins.versions import needed_for_ir_version, needed_for_opset
 
 
@@ -101,9 +102,10 @@ NEAR: Final = 0.75
 
 def opset(facts: LintFacts) -> Iterator[Shown]:
     """Find opsets that the runtime does not take."""
-    newest = {"ai.onnx": facts.runtime.max_opset, "ai.onnx.ml": facts.runtime.max_ml_opset}
+    limits = facts.runtime.limits
+    newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
     for domain, number in facts.graph.model.opsets:
-        most, oldest = newest.get(domain), facts.runtime.oldest_opset if domain == "ai.onnx" else 1
+        most, oldest = newest.get(domain), OLDEST_OPSET if domain == "ai.onnx" else 1
         too_new = most is not None and number > most
         if number < oldest or too_new:
             taken = f"{oldest} to {most}" if most is not None else f"{oldest} and up"
@@ -114,9 +116,9 @@ def opset(facts: LintFacts) -> Iterator[Shown]:
 
 def ir_version(facts: LintFacts) -> Iterator[Shown]:
     """Find an IR version that the runtime does not read."""
-    own, most = facts.graph.model.ir_version, facts.runtime.max_ir_version
-    if most is not None and own > most:
-        words = f"IR version {own}; ONNX Runtime {facts.runtime.version} reads up to {most}"
+    own, limits = facts.graph.model.ir_version, facts.runtime.limits
+    if limits and own > limits.ir_version:
+        words = f"IR version {own}; ONNX Runtime {facts.runtime.version} reads up to {limits.ir_version}"
         words += f"; {needed_for_ir_version(own)}"
         yield Shown(place="model", words=words)
 
@@ -139,13 +141,13 @@ def weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
 
 def too_large(facts: LintFacts) -> Iterator[Shown]:
     """Find a model that, with its data, is larger than a file in ORT format can be."""
-    if (size := _size(facts)) > (most := facts.runtime.max_bytes):
+    if (size := _size(facts)) > (most := LARGEST_MODEL_BYTES):
         yield Shown(place="model", words=f"{size:,} bytes with its data; a model in ORT format can have {most:,}")
 
 
 def nearly_too_large(facts: LintFacts) -> Iterator[Shown]:
     """Find a model that a little growth, as when constants are folded, makes too large."""
-    most = facts.runtime.max_bytes
+    most = LARGEST_MODEL_BYTES
     if most * NEAR < (size := _size(facts)) <= most:
         yield Shown(place="model", words=f"{size:,} bytes with its data, of {most:,} that are possible")
 

@@ -30,11 +30,12 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
 from ortrim.base.json import first_fault, from_json, to_json
-from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, SourcePin, digest
+from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, digest
 from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import RequiredOperators
 from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile
+from ortrim.pins.runtime import SourcePin
 
 REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
 

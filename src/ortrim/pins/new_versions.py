@@ -29,10 +29,17 @@ from ortrim.github.repositories import Repository
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
 from ortrim.pins.report import Outcome, compared, versions_markdown
-from ortrim.pins.runtime import known_version, runtime_pins, supported_versions, versions_file
+from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
-from ortrim.pins.update import VERSIONS_FILE, converter_text, pin_sources, release_number, with_version
-from ortrim.pins.versions import exact_version
+from ortrim.pins.update import converter_text, pin_sources, release_number, with_version
+from ortrim.pins.versions import (
+    VERSIONS_FILE,
+    VersionLimits,
+    exact_version,
+    known_version,
+    newest_pinned,
+    versions_file,
+)
 from ortrim.pipeline.building import build
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
@@ -51,22 +58,13 @@ LEAST_IR_VERSION: Final = 10
 MOST_TRIALS: Final = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelLimits:
-    """The highest opsets, of `ai.onnx` and `ai.onnx.ml`, and IR version that a version of ONNX Runtime loads."""
-
-    max_opset: int
-    max_ml_opset: int
-    max_ir_version: int
-
-
-def model_limits(runtime: FullRuntime) -> ModelLimits:
+def model_limits(runtime: FullRuntime) -> VersionLimits:
     """Return the limits of a full runtime. Raises `SourcesError` `no-model-limits`, and as `run_script` does."""
     with tempfile.TemporaryDirectory(prefix="ortrim-limits-") as name:
         opset = _highest(LEAST_OPSET, runtime, lambda value: _loads(runtime, Path(name), opset=value))
         ml_opset = _highest(LEAST_ML_OPSET, runtime, lambda value: _loads(runtime, Path(name), ml_opset=value))
         version = _highest(LEAST_IR_VERSION, runtime, lambda value: _loads(runtime, Path(name), ir_version=value))
-    return ModelLimits(max_opset=opset, max_ml_opset=ml_opset, max_ir_version=version)
+    return VersionLimits(opset=opset, ml_opset=ml_opset, ir_version=version)
 
 
 def _highest(least: int, runtime: FullRuntime, loads: Callable[[int], bool]) -> int:
@@ -149,11 +147,6 @@ def pin_new_versions(released: Iterable[str], console: Console, *, mirrors: Mirr
     return VersionsUpdate(last=last, pinned=newer, refused=tuple(refused))
 
 
-def newest_pinned() -> str:
-    """Return the newest version whose sources are pinned, from wherever they come."""
-    return max((version for version in supported_versions() if _is_pinned(version)), key=_number)
-
-
 def wanted_versions(released: Iterable[str], last: str) -> tuple[str, ...]:
     """Return those of the released versions that are to be pinned, oldest first."""
     known = versions_file()["versions"]
@@ -180,22 +173,9 @@ def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors 
     sources = pin_sources(version, mirrors=mirrors, announce=announce)
     converter = writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt"
     write_atomically(converter, requirements)
-    written = with_version(
-        shipped_text(VERSIONS_FILE),
-        version,
-        max_opset=limits.max_opset,
-        max_ml_opset=limits.max_ml_opset,
-        max_ir_version=limits.max_ir_version,
-        ndk=sources.ndk,
-    )
+    written = with_version(shipped_text(VERSIONS_FILE), version, limits, sources.ndk)
     write_atomically(writable_pins_folder() / VERSIONS_FILE, written)
-    versions_file.cache_clear()
     return (sources.file, converter, writable_pins_folder() / VERSIONS_FILE)
-
-
-def _is_pinned(version: str) -> bool:
-    pins = runtime_pins(version)
-    return pins.commit is not None or pins.debian is not None
 
 
 def _is_whole(version: str) -> bool:

@@ -1,4 +1,4 @@
-"""The versions of ONNX Runtime that ortrim knows.
+"""Where the sources of a version of ONNX Runtime are, and what else builds of it need to know.
 
 - Upstream's commit of a version, which pins everything: its `cmake/deps.txt` names each dependency by its SHA-1.
 - Sets of archives from a distribution, each pinned by its SHA-256; an entry that says where but not what is refused.
@@ -7,15 +7,15 @@
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from ortrim.base.json import first_fault
-from ortrim.errors import SourcesError, SpecError
-from ortrim.pins.shipped import converter_requirements, pin_text, shipped_text
+from ortrim.errors import SourcesError
+from ortrim.pins.shipped import converter_requirements, pin_text
+from ortrim.pins.versions import known_version, pin_file_name, versions_file
 
 T = TypeVar("T")
 Origin = Literal["url", "debian-source", "debian-binary", "wheel"]
@@ -55,6 +55,17 @@ class ComponentPin:
     def digest(self) -> tuple[str, str]:
         """The algorithm and the digest that decide whether a file is this archive."""
         return ("sha256", self.sha256) if self.sha256 else ("sha1", self.sha1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePin:
+    """One source as resolved: its name (`onnxruntime`, `abseil_cpp`), version, kind and the digest that pins it."""
+
+    name: str
+    version: str
+    kind: str
+    digest: str
+    licence: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +236,7 @@ class ApplePins:
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimePins:
-    """One version of ONNX Runtime: what it can load and where its sources are pinned.
+    """One version of ONNX Runtime: where its sources are pinned, and what builds of it need to know.
 
     `commit` is upstream's, and `debian` a set of a distribution's archives; None for what is not pinned.
     `converter_requirements` is the text of a requirements file, None when that is not pinned. `ndk` is the version of
@@ -233,24 +244,11 @@ class RuntimePins:
     """
 
     version: str
-    max_opset: int
-    max_ir_version: int
     converter_requirements: str | None
     commit: CommitPin | None = None
     debian: SourceSet | None = None
     ndk: str | None = None
     apple: ApplePins | None = None
-
-
-@cache
-def versions_file() -> dict[str, Any]:
-    """Return `onnxruntime.toml` as data; it travels with ortrim and is checked by a test."""
-    return tomllib.loads(shipped_text("onnxruntime.toml"))
-
-
-def supported_versions() -> tuple[str, ...]:
-    """Return the versions that are known and not broken, oldest first."""
-    return tuple(version for version, entry in versions_file()["versions"].items() if "known_broken" not in entry)
 
 
 def licence_ids() -> dict[str, str]:
@@ -272,13 +270,11 @@ def replacements() -> dict[str, ComponentSource]:
 def runtime_pins(version: str) -> RuntimePins:
     """Return what is pinned for one version of ONNX Runtime.
 
-    Raises `SpecError` (`unknown-version`, `known-broken-version`), or `SourcesError` when a pin file is not valid.
+    Raises `SpecError` as `known_version` does, or `SourcesError` when a pin file is not valid.
     """
     entry = known_version(version)
     return RuntimePins(
         version=version,
-        max_opset=entry["max_opset"],
-        max_ir_version=entry["max_ir_version"],
         converter_requirements=converter_requirements(version),
         commit=_commit_pin(version),
         debian=_debian_set(version),
@@ -287,27 +283,8 @@ def runtime_pins(version: str) -> RuntimePins:
     )
 
 
-def known_version(version: str) -> dict[str, Any]:
-    """Return the entry of a version that can be built. Raises `SpecError` as `runtime_pins` does."""
-    where = "onnxruntime.version"
-    entry: dict[str, Any] | None = versions_file()["versions"].get(version)
-    if entry is None:
-        hint = f"the nearest version that ortrim knows is {_nearest(version)}; all: {', '.join(supported_versions())}"
-        raise SpecError("unknown-version", f"ONNX Runtime {version} is not known to ortrim", where=where, hint=hint)
-    if "known_broken" in entry:
-        broken = entry["known_broken"]
-        what, hint = f"ONNX Runtime {version} is known to be broken", f"use {broken['instead']}"
-        raise SpecError("known-broken-version", what, where=where, why=broken["reason"], hint=hint)
-    return entry
-
-
 def _apple_pins(entry: dict[str, str] | None) -> ApplePins | None:
     return None if entry is None else ApplePins(**{"maccatalyst": entry["ios"]} | entry)
-
-
-def pin_file_name(version: str, kind: str) -> str:
-    """Return the name of the file that pins one kind of source of one version."""
-    return f"onnxruntime-{version}-{kind}.toml"
 
 
 def _debian_set(version: str) -> SourceSet | None:
@@ -320,14 +297,3 @@ def _commit_pin(version: str) -> CommitPin | None:
     name = pin_file_name(version, "upstream")
     text = pin_text(name)
     return None if text is None else read_commit_pin(text, name)
-
-
-def _nearest(version: str) -> str:
-    return min(supported_versions(), key=lambda known: abs(_as_number(known) - _as_number(version)))
-
-
-def _as_number(version: str) -> int:
-    """Return a version as one number, so that versions have a distance; what is not a digit counts as none."""
-    parts = [int("".join(filter(str.isdecimal, part)) or 0) for part in version.split(".")[:3]]
-    major, minor, patch = (*parts, 0, 0, 0)[:3]
-    return (major * 1000 + minor) * 1000 + patch

@@ -17,21 +17,21 @@ from typing import Final
 
 from ortrim.base.downloads import Mirrors, fetch, mirrored
 from ortrim.base.files import sha256_of, write_atomically
-from ortrim.build.checkouts import git, tagged_commit
-from ortrim.build.commits import fetch_objects, left_out_of
 from ortrim.build.container_engines import UsableEngine
 from ortrim.build.container_runs import pulled_digest
-from ortrim.build.source_archives import DEPENDENCIES, declared_components, parse_dependencies
 from ortrim.errors import NetworkError, SourcesError
 from ortrim.models.full_runtime import DISTRIBUTION
 from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
 from ortrim.pins.requirements import PYTHONS, WantedRequirement, pinned_text
-from ortrim.pins.runtime import OPTIONAL, REPOSITORY, CommitPin, ComponentPin, pin_file_name, read_commit_pin
+from ortrim.pins.runtime import OPTIONAL, REPOSITORY, CommitPin, ComponentPin, read_commit_pin
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
+from ortrim.pins.versions import VersionLimits, pin_file_name
 from ortrim.platforms.android.ndk import LIST, listed_archive
 from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
+from ortrim.sources.archives import DEPENDENCIES, declared_components, parse_dependencies
+from ortrim.sources.checkouts import git, tagged_commit
+from ortrim.sources.commits import fetch_objects, left_out_of
 
-VERSIONS_FILE: Final = "onnxruntime.toml"
 ENTRY: Final = re.compile(r'^\[versions\."(?P<version>[^"]+)"\]\n(?:[a-z_]+ = .*\n)*', re.MULTILINE)
 RELEASE: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 NDK_TEMPLATE: Final = "tools/ci_build/github/azure-pipelines/templates/use-android-ndk.yml"
@@ -44,14 +44,12 @@ def release_number(version: str) -> tuple[int, ...] | None:
     return tuple(map(int, found.groups())) if found else None
 
 
-def with_version(
-    text: str, version: str, *, max_opset: int, max_ml_opset: int, max_ir_version: int, ndk: str | None
-) -> str:
+def with_version(text: str, version: str, limits: VersionLimits, ndk: str | None) -> str:
     """Return the text of `onnxruntime.toml` with an entry for a version that it lacks, in the order of versions."""
     number = release_number(version)
     assert number is not None
-    limits = (f"max_opset = {max_opset}", f"max_ml_opset = {max_ml_opset}", f"max_ir_version = {max_ir_version}")
-    lines = [f'[versions."{version}"]', *limits]
+    values = {"max_opset": limits.opset, "max_ml_opset": limits.ml_opset, "max_ir_version": limits.ir_version}
+    lines = [f'[versions."{version}"]', *(f"{key} = {value}" for key, value in values.items() if value is not None)]
     entry = "\n".join([*lines, *([f'ndk = "{ndk}"'] if ndk else [])]) + "\n"
     entries = list(ENTRY.finditer(text))
     assert version not in {found["version"] for found in entries}
@@ -80,14 +78,13 @@ def pin_sources(
     version: str,
     *,
     mirrors: Mirrors = (),
-    destination: Path | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> PinnedSources:
     """Pin the sources of any version: the commit of its tag, git's ids of its files, and SHA-256 of its dependencies.
 
     Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives; of one that cannot be
     fetched, that alone stays what decides. `mirrors` are pairs (prefix of an address, what to fetch from instead); the
-    pins keep upstream's addresses. The file is written last, in `destination` or else where ortrim reads it. Raises
+    pins keep upstream's addresses. The file is written last, where ortrim reads it. Raises
     `SourcesError` (`bad-dependency-list`, `git-failed`, `no-such-tag`).
     """
     tag = f"v{version}"
@@ -104,7 +101,7 @@ def pin_sources(
     pin = CommitPin(commit=commit, tree=tree, witnesses=witnesses, left_out=left_out, archives=archives)
     file, text = pin_file_name(version, "upstream"), commit_text(version, pin)
     read_commit_pin(text, file)
-    path = (destination or writable_pins_folder()) / file
+    path = writable_pins_folder() / file
     write_atomically(path, text)
     return PinnedSources(file=path, ndk=ndk)
 

@@ -1,4 +1,4 @@
-"""Which ONNX Runtime a word of a buildspec means, and which models each version loads, as `onnxruntime.toml` says.
+"""The versions of ONNX Runtime that `onnxruntime.toml` knows, which a buildspec means, and which models each loads.
 
 Lower than the specifications and models that ask for it; where a version's sources are is in `pins.runtime`.
 """
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from ortrim.errors import SpecError
 from ortrim.pins.shipped import pin_text, shipped_text
 
+VERSIONS_FILE: Final = "onnxruntime.toml"
 NEWEST: Final = "newest"
 MINOR: Final = re.compile(r"[0-9]+\.[0-9]+")
 SOURCE_PINS: Final = ("upstream", "debian")
@@ -29,10 +31,57 @@ class VersionLimits:
     ir_version: int
 
 
+def versions_file() -> dict[str, Any]:
+    """Return `onnxruntime.toml` as data; it travels with ortrim and is checked by a test."""
+    return _parsed(shipped_text(VERSIONS_FILE))
+
+
+@cache
+def _parsed(text: str) -> dict[str, Any]:
+    return tomllib.loads(text)
+
+
 def default_version() -> str:
     """Return the version of buildspecs that name none: the newest that ortrim's own CI has proved."""
-    version: str = _file()["default"]
+    version: str = versions_file()["default"]
     return version
+
+
+def supported_versions() -> tuple[str, ...]:
+    """Return the versions that are known and not broken, oldest first."""
+    return tuple(_known())
+
+
+def known_version(version: str) -> dict[str, Any]:
+    """Return the entry of a version that can be built.
+
+    Raises `SpecError` (`unknown-version`, `known-broken-version`).
+    """
+    where = "onnxruntime.version"
+    entry: dict[str, Any] | None = versions_file()["versions"].get(version)
+    if entry is None:
+        hint = f"the nearest version that ortrim knows is {_nearest(version)}; all: {', '.join(supported_versions())}"
+        raise SpecError("unknown-version", f"ONNX Runtime {version} is not known to ortrim", where=where, hint=hint)
+    if "known_broken" in entry:
+        broken = entry["known_broken"]
+        what, hint = f"ONNX Runtime {version} is known to be broken", f"use {broken['instead']}"
+        raise SpecError("known-broken-version", what, where=where, why=broken["reason"], hint=hint)
+    return entry
+
+
+def pin_file_name(version: str, kind: str) -> str:
+    """Return the name of the file that pins one kind of source of one version."""
+    return f"onnxruntime-{version}-{kind}.toml"
+
+
+def newest_pinned() -> str:
+    """Return the newest version whose sources are pinned, from wherever they come."""
+    pinned = (
+        version
+        for version in reversed(supported_versions())
+        if any(pin_text(pin_file_name(version, kind)) is not None for kind in SOURCE_PINS)
+    )
+    return next(pinned, default_version())
 
 
 def exact_version(word: str) -> str:
@@ -42,9 +91,10 @@ def exact_version(word: str) -> str:
     whoever looks for its pins says what there is instead.
     """
     if word == NEWEST:
-        return next((version for version in reversed(_known()) if _has_sources(version)), default_version())
+        return newest_pinned()
     if MINOR.fullmatch(word):
-        return next((version for version in reversed(_known()) if version.startswith(f"{word}.")), f"{word}.0")
+        patches = (version for version in reversed(supported_versions()) if version.startswith(f"{word}."))
+        return next(patches, f"{word}.0")
     return word
 
 
@@ -77,19 +127,17 @@ def _needed(key: str, least: int, what: str) -> str:
     return f"{what} needs ONNX Runtime {first} or later"
 
 
-def _has_sources(version: str) -> bool:
-    return any(pin_text(f"onnxruntime-{version}-{kind}.toml") is not None for kind in SOURCE_PINS)
-
-
 def _known() -> dict[str, dict[str, Any]]:
     """Return the entries of the versions that are not known to be broken, oldest first."""
-    return {version: entry for version, entry in _file()["versions"].items() if "known_broken" not in entry}
+    return {version: entry for version, entry in versions_file()["versions"].items() if "known_broken" not in entry}
 
 
-def _file() -> dict[str, Any]:
-    return _parsed(shipped_text("onnxruntime.toml"))
+def _nearest(version: str) -> str:
+    return min(supported_versions(), key=lambda known: abs(_as_number(known) - _as_number(version)))
 
 
-@cache
-def _parsed(text: str) -> dict[str, Any]:
-    return tomllib.loads(text)
+def _as_number(version: str) -> int:
+    """Return a version as one number, so that versions have a distance; what is not a digit counts as none."""
+    parts = [int("".join(filter(str.isdecimal, part)) or 0) for part in version.split(".")[:3]]
+    major, minor, patch = (*parts, 0, 0, 0)[:3]
+    return (major * 1000 + minor) * 1000 + patch

@@ -13,20 +13,20 @@ from ortrim.base.console import Console, Step, counted
 from ortrim.base.downloads import arriving
 from ortrim.base.files import require_writable, storage_errors
 from ortrim.base.scripts import download_wheels, own_machine
-from ortrim.build.commits import bundled_commit, pack_commit
-from ortrim.build.source_archives import bundled_archive, declared_components, fetch_archives, read_dependencies
-from ortrim.build.sources import SourceTree, fetch_sources, sound_sources
 from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError, UsageError
 from ortrim.models.full_runtime import DISTRIBUTION, runtime_entry
 from ortrim.models.prepare import bundled_model
-from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, known_version, runtime_pins
+from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
-from ortrim.pins.versions import exact_version
+from ortrim.pins.versions import exact_version, known_version
 from ortrim.pipeline.planned import host_target
 from ortrim.pipeline.request import Request, load, prepared_models
 from ortrim.platforms import platform_of
 from ortrim.platforms.planner import select_targets
+from ortrim.sources.archives import bundled_archive, declared_components, fetch_archives, read_dependencies
+from ortrim.sources.commits import bundled_commit, pack_commit
+from ortrim.sources.sources import SourceTree, fetch_sources, sound_sources
 from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.spec.step_specs import Simplify
 from ortrim.spec.targets import TARGETS, Target

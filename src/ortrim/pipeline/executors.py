@@ -10,7 +10,6 @@ from ortrim.build.container import ContainerExecutor
 from ortrim.build.execution import BuildInputs, Executor, choose_parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget
-from ortrim.build.sources import sound_sources
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import VerifyError
 from ortrim.pins.shipped import tool_requirements
@@ -18,6 +17,7 @@ from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.platforms import Platform, platform_of
+from ortrim.sources.sources import sound_sources
 
 
 def builder_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> Executor:

@@ -11,7 +11,6 @@ from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
 from ortrim.build.execution import Executor
 from ortrim.build.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
-from ortrim.build.sources import licences, sound_sources
 from ortrim.build.toolchains import RUNTIME_LICENCES
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.shipped import tool_requirements
@@ -21,6 +20,7 @@ from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import Packaged
 from ortrim.platforms import platform_of
 from ortrim.platforms.delivery import Packaging
+from ortrim.sources.sources import licences, sound_sources
 from ortrim.verify.verification import Delivery
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
-from ortrim import binaries, build
+from ortrim import binaries, build, sources
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
@@ -16,7 +16,6 @@ from ortrim.base.files import code_digest, shipped_folder
 from ortrim.base.json import to_canonical_json
 from ortrim.build.dead_kernels import unused_types
 from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
-from ortrim.build.sources import SourceTree, fetch_sources
 from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError
 from ortrim.models.hot_operators import hot_file, read_hot, required_of
@@ -29,6 +28,7 @@ from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
 from ortrim.platforms.apple import zig_toolchain
 from ortrim.platforms.planner import AVX512, make_plan, select_targets
+from ortrim.sources.sources import SourceTree, fetch_sources
 from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
 from ortrim.spec.targets import CPUS, TARGETS, Target
 from ortrim.verify.cases import Case, make_cases
@@ -133,14 +133,14 @@ def _planned(
     models = converted_models(loaded, console)
     cases = _cases(models)
     libraries = ((TARGETS[each.id], platform_of(TARGETS[each.id]).providers(loaded.spec, each)) for each in targets)
-    sources = _sources(models, optional_sources(libraries), console)
+    tree = _sources(models, optional_sources(libraries), console)
     plan = make_plan(
         loaded.spec,
         models.operators,
         targets=targets,
         hot_operators=_still_required(hot, models, console),
         models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
-        sources=sources.pins,
+        sources=tree.pins,
         tools=tool_versions(),
         toolchains=toolchains,
         runner_sha256=runner_digest(),
@@ -149,7 +149,7 @@ def _planned(
         unused_types=unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted)),
     )
     folder = request.output / plan.spec_name / digest(plan)[:12]
-    return Planned(models=models, cases=cases, sources=sources, plan=plan, folder=folder)
+    return Planned(models=models, cases=cases, sources=tree, plan=plan, folder=folder)
 
 
 def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> tuple[str, ...]:
@@ -225,6 +225,6 @@ def hooks_digest() -> str:
     Rather than list the modules in vain, all of a package count; of the platforms, what changes or makes libraries
     itself, since a job has the words of all else.
     """
-    code = (file for package in (binaries, build) for file in Path(str(package.__file__)).parent.glob("*.py"))
+    code = (file for package in (binaries, build, sources) for file in Path(str(package.__file__)).parent.glob("*.py"))
     own = (Path(str(module.__file__)) for module in (jni, zig_toolchain))
     return code_digest((*shipped_folder("cmake").iterdir(), *code, *own))

@@ -14,13 +14,13 @@ from ortrim.build.plan import (
     PlannedModel,
     PlannedTarget,
     RunnerJob,
-    SourcePin,
     Toolchain,
     digest,
 )
 from ortrim.build.upstream_arguments import compiled_sources, require_providers
 from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
+from ortrim.pins.runtime import SourcePin
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android.platform import android_of
 from ortrim.spec.build_options import BuildOptions, applicable

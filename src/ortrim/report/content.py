@@ -1,7 +1,7 @@
 """What a report says of the library and the package, in words and in order; the forms only lay it out.
 
-With `device_content.py`, `lines.py`, `side_by_side.py` and the charts it is all that reads a `VerifyReport`. Every name
-that comes from a model, a library or a machine passes through `printable` there.
+With `terminal.side_by_side` and the charts it is all that reads a `VerifyReport`. Every name that comes from a model, a
+library or a machine passes through `printable` there.
 
 - What a report says of one device, in words and in order.
 - The lines of the report's tables of measures, ready to be read.

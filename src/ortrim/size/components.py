@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import run
-from ortrim.base.files import storage_errors
+from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.binaries.link_map import INTERNAL
 from ortrim.build.dead_kernels import AVX512_SOURCES
 from ortrim.errors import ToolError
@@ -112,7 +112,7 @@ def _first(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> str | N
     return next((component for pattern, component in table if pattern.fullmatch(name)), None)
 
 
-SCRIPT: Final = Path(__file__).parents[1] / "data" / "scripts" / "demangle.py"
+SCRIPT: Final = shipped_folder("scripts") / "demangle.py"
 SECONDS: Final = 30.0
 MOST_BYTES: Final = 64 << 20
 

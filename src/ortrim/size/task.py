@@ -12,7 +12,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, count_option, help_for, request_from
-from ortrim.errors import UsageError
+from ortrim.errors import UsageError, bad_option
 from ortrim.size.accounting import GROUPINGS
 from ortrim.size.content import TOP, Sized, difference_data, difference_tables, size_data, size_table
 from ortrim.size.page import difference_page, size_page
@@ -90,8 +90,7 @@ def _show_difference(pair: tuple[Sized, Sized], asked: SizeRequest, console: Con
 
 def _check(by: str, diff: str, link_map: str) -> None:
     if by and by not in GROUPINGS:
-        hint = f"choose one of {', '.join(GROUPINGS)}"
-        raise UsageError("bad-option", f"{by!r} is not possible here", where="--by", hint=hint)
+        raise bad_option("by", by, f"choose one of {', '.join(GROUPINGS)}")
     if diff and link_map:
         hint = "put each map into its library's folder as link.map"
         raise UsageError("bad-option", "one map cannot belong to two libraries", where="--link-map", hint=hint)

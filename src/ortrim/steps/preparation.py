@@ -16,9 +16,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import ortrim
 from ortrim.base.cache import cached_folder
-from ortrim.base.files import code_digest, sha256_of, storage_errors
+from ortrim.base.files import PACKAGE, code_digest, sha256_of, storage_errors
 from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
 from ortrim.errors import ConvertError, ModelError, ParityError, SpecError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
@@ -190,7 +189,6 @@ def _stepping_report(
 
 REPORT: Final = "steps.json"
 CASES: Final = "cases"
-PACKAGE: Final = Path(ortrim.__file__).parent
 CODE: Final = ("steps/*.py", "data/scripts/*.py", "spec/step_specs.py")
 """Our own modules that a result depends on."""
 

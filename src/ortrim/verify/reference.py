@@ -14,10 +14,9 @@ from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
-import ortrim
 from ortrim.base.cache import cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
-from ortrim.base.files import code_digest, disk_full, says_full, storage_errors
+from ortrim.base.files import code_digest, disk_full, says_full, shipped_folder, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
@@ -28,7 +27,7 @@ from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import Coverage
 from ortrim.verify.runner_output import SHORT_OF_MEMORY
 
-SCRIPT: Final = Path(ortrim.__file__).parent / "data" / "scripts" / "reference.py"
+SCRIPT: Final = shipped_folder("scripts") / "reference.py"
 MARKING: Final = Path(__file__).with_name("coverage.py")
 INDEX: Final = "reference.json"
 MARKED: Final = "marked"

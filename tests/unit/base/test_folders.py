@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.base.cache import locked, locked_if_free, publish_folder
+from ortrim.base.cache import locked, locked_if_free, publish_folder, published
 from ortrim.errors import StorageError
 
 SPAWN: Final = get_context("spawn")
@@ -154,7 +154,7 @@ def test_who_waits_for_a_lock_is_told_once(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_a_folder_is_told(tmp_path: Path) -> None:
-    """The folder that the other one makes meanwhile is taken; `fill` is not asked."""
+    """The folder that the other one makes meanwhile is taken; there is none to fill."""
     said = []
     with ExitStack() as other:
         other.enter_context(locked(tmp_path / "d"))
@@ -164,7 +164,8 @@ def test_who_waits_for_a_folder_is_told(tmp_path: Path) -> None:
             (tmp_path / "d").mkdir()
             other.close()
 
-        assert not publish_folder(tmp_path / "d", lambda _: pytest.fail("made again"), on_wait)
+        with published(tmp_path / "d", on_wait) as temporary:
+            assert temporary is None
     assert said == ["waits"]
 
 

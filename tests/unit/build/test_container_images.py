@@ -14,13 +14,13 @@ from ortrim.base.files import sha256_of
 from ortrim.build import container as module
 from ortrim.build.container import ImageRecipe, Images, ready_image
 from ortrim.build.container_engines import DOCKER, probe
-from ortrim.build.debian import DebianPackage, PackageRequest
 from ortrim.build.plan import Toolchain
 from ortrim.build.root_file_systems import DebianRoot
 from ortrim.errors import SourcesError, ToolError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
+from ortrim.sources.debian import DebianPackage, PackageRequest
 from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 

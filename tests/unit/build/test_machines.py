@@ -9,9 +9,9 @@ from fake_sources import private_cache
 from ortrim.base.emulators import EMULATIONS, machine_folder
 from ortrim.base.json import from_json
 from ortrim.build import root_file_systems
-from ortrim.build.debian import DebianPackage, PackageRequest
 from ortrim.build.root_file_systems import machine_parts
 from ortrim.errors import ExitCode, SourcesError
+from ortrim.sources.debian import DebianPackage, PackageRequest
 
 ARM64 = EMULATIONS["arm64"]
 LIBRARIES = "usr/lib/aarch64-linux-gnu"

@@ -6,11 +6,11 @@ import pytest
 
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.json import from_json
-from ortrim.build.checkouts import git
 from ortrim.errors import StorageError
 from ortrim.github.jobs import add_reports, checked_out_commit, hand_over
 from ortrim.package.manifest import FACTS, DeliveryFacts
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.sources.checkouts import git
 from pipeline_stages import Stages
 
 REPORTS = ("report.html", "report.json", "report.md")

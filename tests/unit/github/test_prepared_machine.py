@@ -8,13 +8,13 @@ import pytest
 from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
-from ortrim.build.debian import mirrors_in
 from ortrim.errors import ExitCode, ToolError
 from ortrim.github import runner_setup
 from ortrim.github.runner_setup import IMAGE, install_emulators, prepare_sdk, start_phone
 from ortrim.platforms import ANDROID, APPLE
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
+from ortrim.sources.debian import mirrors_in
 from ortrim.spec.targets import TARGETS
 from xcode_layout import lay_out_xcode
 

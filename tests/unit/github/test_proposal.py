@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.build.checkouts import git
 from ortrim.errors import ExitCode, StorageError
 from ortrim.github.credentials import TOKEN
 from ortrim.github.pin_updates import LARGEST, propose, take_pins
+from ortrim.sources.checkouts import git
 
 pytestmark = pytest.mark.needs("git")
 ADDRESS = "https://github.com/some/repository/pull/7"

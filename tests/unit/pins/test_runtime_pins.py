@@ -9,19 +9,16 @@ from ortrim.pins.runtime import (
     COMPONENTS,
     OPTIONAL,
     licence_ids,
-    pin_file_name,
     runtime_pins,
-    supported_versions,
     upstream_names,
-    versions_file,
 )
 from ortrim.pins.shipped import pin_text, writable_pins_folder
+from ortrim.pins.versions import limits_of, pin_file_name, supported_versions, versions_file
 
 
 def test_supported_version_has_all_that_a_build_needs() -> None:
-    """1.21.0 comes with limits, a converter, and sources through Debian for every component."""
+    """1.21.0 comes with a converter, and sources through Debian for every component."""
     pins = runtime_pins("1.21.0")
-    assert (pins.max_opset, pins.max_ir_version) == (22, 10)
     assert pins.converter_requirements is not None
     assert "onnxruntime==1.21.0 " in pins.converter_requirements
     assert pins.debian is not None
@@ -57,7 +54,9 @@ def test_every_supported_version_loads() -> None:
     """All versions that are offered can be loaded, and those that are offered instead of broken ones exist."""
     for version in supported_versions():
         pins = runtime_pins(version)
-        assert 7 <= pins.max_opset < 40
+        limits = limits_of(version)
+        assert limits is not None
+        assert 7 <= limits.opset < 40
         assert pins.converter_requirements is not None
     broken = [
         entry["known_broken"]["instead"] for entry in versions_file()["versions"].values() if "known_broken" in entry

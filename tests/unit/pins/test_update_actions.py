@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.checkouts import git
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.pins.images import ACTIONS_FILE, action_reference, read_action_pins
 from ortrim.pins.update import HOST, update_action_pins
+from ortrim.sources.checkouts import git
 
 pytestmark = pytest.mark.needs("git")
 OLD = """\

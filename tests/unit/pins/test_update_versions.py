@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.update import VERSIONS_FILE, commit_text, ndk_of, release_number, with_version
+from ortrim.pins.update import commit_text, ndk_of, release_number, with_version
+from ortrim.pins.versions import VERSIONS_FILE, VersionLimits
 
 SHIPPED = pin_text(VERSIONS_FILE) or ""
 TEMPLATE = """\
@@ -24,7 +25,7 @@ TEMPLATE = """\
 
 def added(version: str, ndk: str | None = None) -> str:
     """Return the shipped file with another version."""
-    return with_version(SHIPPED, version, max_opset=26, max_ml_opset=5, max_ir_version=13, ndk=ndk)
+    return with_version(SHIPPED, version, VersionLimits(opset=26, ml_opset=5, ir_version=13), ndk)
 
 
 @pytest.mark.parametrize("version", ["1.24.1", "1.22.3", "1.9.9", "10.0.0"])

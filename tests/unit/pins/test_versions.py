@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.pins.runtime import supported_versions
 from ortrim.pins.versions import (
     default_version,
     exact_version,
     limits_of,
     needed_for_ir_version,
     needed_for_opset,
+    supported_versions,
 )
 
 

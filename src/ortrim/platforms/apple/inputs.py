@@ -9,10 +9,11 @@ from typing import Final, Literal
 
 from ortrim.base.checksums import FileEntry
 from ortrim.binaries.apple import Slice, slice_of, slices_of
-from ortrim.build.plan import AppleBuild, PlannedModel, SourcePin
+from ortrim.build.plan import AppleBuild, PlannedModel
 from ortrim.errors import PackageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.package.manifest import PackageInputs, check_inputs
+from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.apple.arguments import frameworks
 
 

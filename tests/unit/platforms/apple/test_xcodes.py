@@ -8,6 +8,7 @@ import pytest
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.versions import known_version
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import make_planned
 from ortrim.platforms.apple import platform as toolchains
@@ -97,7 +98,7 @@ def test_an_older_system_than_the_version_has_is_refused(
 
 def test_a_version_whose_lowest_is_not_known_wants_it_said(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """And which Xcode compiles it where there is none to ask."""
-    entry = {name: value for name, value in runtime.known_version("1.21.0").items() if name != "apple"}
+    entry = {name: value for name, value in known_version("1.21.0").items() if name != "apple"}
     monkeypatch.setattr(runtime, "known_version", lambda _: entry)
     assert refused(stages).code == "no-deployment-target"
     said = '[apple]\nios_deployment_target = "15.1"\n'

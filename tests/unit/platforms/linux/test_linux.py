@@ -6,8 +6,9 @@ from pathlib import PurePosixPath
 import pytest
 
 from ortrim.base.files import shipped_folder
-from ortrim.build.plan import BuildJob, SourcePin, digest
+from ortrim.build.plan import BuildJob, digest
 from ortrim.build.upstream_arguments import DEFINITIONS, RUNNER_SOURCES, compiled_sources
+from ortrim.pins.runtime import SourcePin
 from ortrim.platforms import BY_SYSTEM, LINUX
 from ortrim.platforms.linux.platform import PROCESSOR
 from ortrim.spec.buildspec import TargetSpec

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.build.debian import is_debian_package, write_data_archive
 from ortrim.errors import SourcesError
+from ortrim.sources.debian import is_debian_package, write_data_archive
 
 
 def ar_member(name: str, content: bytes, *, size: int | None = None) -> bytes:

@@ -22,15 +22,14 @@ from ortrim.base.cache import cache_folder, cached_folder, is_kept
 from ortrim.base.files import require_space, sha256_of
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import packages_folder
-from ortrim.build.checkouts import Checkout, check_version, copy_checkout, identify
-from ortrim.build.commits import fetch_commit
-from ortrim.build.debian import is_debian_package, write_data_archive
-from ortrim.build.declarations import arrange_dependencies
-from ortrim.build.plan import SourcePin
-from ortrim.build.source_archives import declared_components, fetch_archives, read_dependencies
 from ortrim.errors import NetworkError, SourcesError, ToolError
-from ortrim.pins.runtime import CommitPin, ComponentPin, RuntimePins, licence_ids, replacements
+from ortrim.pins.runtime import CommitPin, ComponentPin, RuntimePins, SourcePin, licence_ids, replacements
 from ortrim.pins.shipped import pin_text, tool_requirements
+from ortrim.sources.archives import declared_components, fetch_archives, read_dependencies
+from ortrim.sources.checkouts import Checkout, check_version, copy_checkout, identify
+from ortrim.sources.commits import fetch_commit
+from ortrim.sources.debian import is_debian_package, write_data_archive
+from ortrim.sources.declarations import arrange_dependencies
 
 AUTO_ORDER: Final = ("upstream", "debian")
 LAYOUT_VERSION: Final = 3

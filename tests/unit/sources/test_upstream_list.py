@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.build.source_archives import (
+from ortrim.errors import SourcesError
+from ortrim.pins.runtime import COMPONENTS, upstream_names
+from ortrim.sources.archives import (
     Dependency,
     declared_components,
     parse_dependencies,
     read_dependencies,
     version_in,
 )
-from ortrim.errors import SourcesError
-from ortrim.pins.runtime import COMPONENTS, upstream_names
 
 RECORDED = """\
 #Name;Url;SHA1

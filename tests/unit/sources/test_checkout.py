@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
-from ortrim.build.checkouts import copy_checkout, git, identify, tagged_commit
-from ortrim.build.sources import fetch_sources
 from ortrim.errors import SourcesError
+from ortrim.sources.checkouts import copy_checkout, git, identify, tagged_commit
+from ortrim.sources.sources import fetch_sources
 
 
 def make_files(folder: Path) -> Path:

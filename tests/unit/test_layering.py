@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -243,10 +244,16 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
+@cache
+def modules_of_ortrim() -> tuple[Module, ...]:
+    """Read the package, once for all rules."""
+    return read_modules(SOURCE)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_the_house_keeps_its_rules(rule: Rule) -> None:
     """No module of ortrim breaks the rule."""
-    modules = read_modules(SOURCE)
+    modules = modules_of_ortrim()
     assert {"errors", "base", "build"} <= {module.top for module in modules}
     assert list(rule(modules)) == []
 

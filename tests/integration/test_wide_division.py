@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -67,5 +68,7 @@ def test_quotients_and_rests_are_those_of_arithmetic(made: Path, left: int, by: 
 def test_memory_is_copied_by_the_c_library(made: Path) -> None:
     """The compiler's own division would bring its own, slower copy along."""
     with made.open("rb") as file:
-        symbols = ELFFile(file).get_section_by_name(".dynsym").iter_symbols()
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection)
+        symbols = table.iter_symbols()
         assert "memcpy" in {symbol.name for symbol in symbols if symbol["st_shndx"] == "SHN_UNDEF"}
